@@ -1,0 +1,59 @@
+"""Accounting: what a release costs, what several cost together, and whether one more may be made.
+
+`events` says what was released and its price, `compose` adds prices up, `curves` converts between currencies, `filters`
+decides. Nothing here draws chance or sees data.
+"""
+
+from sfumato.accounting.compose import advanced, group, optimal, parallel, sequential
+from sfumato.accounting.curves import (
+    delta_of_rho,
+    epsilon_of_renyi,
+    epsilon_of_rho,
+    renyi,
+    renyi_limit,
+    rho_star,
+)
+from sfumato.accounting.events import (
+    KINDS,
+    BoundedRange,
+    Event,
+    Gaussian,
+    GaussianSelection,
+    Pure,
+    Refinement,
+    Selection,
+    Together,
+    charge,
+    from_dict,
+    price,
+)
+from sfumato.accounting.filters import COMPOSITIONS, Filter, RenyiFilter
+
+__all__ = [
+    "COMPOSITIONS",
+    "KINDS",
+    "BoundedRange",
+    "Event",
+    "Filter",
+    "Gaussian",
+    "GaussianSelection",
+    "Pure",
+    "Refinement",
+    "RenyiFilter",
+    "Selection",
+    "Together",
+    "advanced",
+    "charge",
+    "delta_of_rho",
+    "epsilon_of_renyi",
+    "epsilon_of_rho",
+    "from_dict",
+    "group",
+    "optimal",
+    "parallel",
+    "price",
+    "renyi",
+    "renyi_limit",
+    "rho_star",
+    "sequential",
+]

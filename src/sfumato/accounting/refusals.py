@@ -1,0 +1,64 @@
+"""Why a release was refused, in numbers, and what would have passed.
+
+Comes in: what it costs, what is left and what was allowed. Goes out: a BudgetError. A refusal depends on the ledger and
+the question only, so it says nothing about anybody's rows.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isqrt
+
+from sfumato.errors import BudgetError
+from sfumato.words import Loss, show
+
+STEP = Fraction(1, 10**6)
+"""A proposed epsilon is rounded down to this, so that a person can type it."""
+
+
+def refusal(composition: str, loss: Loss, left: Loss, limit: Loss) -> BudgetError:
+    """The error for a release that does not fit, in the currency of the door that it came nearest to."""
+    if loss.delta > left.delta:
+        return _spent("delta", loss.delta, left.delta, limit.delta, "Ask for declared groups: they cost no delta.")
+    by_rho = loss.rho is not None and limit.rho is not None
+    if loss.epsilon is not None and limit.epsilon is not None and (left.epsilon or not by_rho):
+        return _spent("epsilon", loss.epsilon, left.epsilon, limit.epsilon, _hint(loss, left))
+    if loss.rho is not None and limit.rho is not None:
+        return _spent("rho", loss.rho, left.rho, limit.rho, _hint(loss, left))
+    return _without_door(composition, loss)
+
+
+def _spent(currency: str, cost: Fraction, left: Fraction | None, limit: Fraction, hint: str) -> BudgetError:
+    detail = f"This release costs {currency} {show(cost)}; {show(left or 0)} of {show(limit)} remains."
+    return BudgetError("budget is spent", detail=detail, hint=hint)
+
+
+def _without_door(composition: str, loss: Loss) -> BudgetError:
+    """It makes no claim in any currency that this budget counts: no smaller one of its kind would pass either."""
+    missing = "epsilon" if loss.epsilon is None else "rho"
+    instead = "Ask with geometric or Laplace noise." if missing == "epsilon" else "Ask for a new answer at full price."
+    return BudgetError(
+        f'this release has no price under composition "{composition}"',
+        detail=f"It claims no {missing}, which this budget counts.",
+        hint=instead,
+    )
+
+
+def _hint(loss: Loss, left: Loss) -> str:
+    """The largest request of the same kind that passes."""
+    if loss.epsilon is None:
+        if left.rho:
+            return f"Ask for rho {show(left.rho)} or less, or fewer groups."
+        if left.epsilon:
+            return f"Ask with geometric or Laplace noise, for epsilon {show(left.epsilon)} or less."
+    elif largest := max(left.epsilon or Fraction(0), _scaled(loss.epsilon, loss.rho, left.rho)):
+        return f"Ask for epsilon {show(largest)} or less, or fewer groups."
+    return "Nothing is left here: stored answers stay free, more needs a larger budget from the owner."
+
+
+def _scaled(epsilon: Fraction, rho: Fraction | None, left: Fraction | None) -> Fraction:
+    """The epsilon at which this release would fit what is left of rho, which grows as epsilon²; rounded down."""
+    if not rho or not left:
+        return Fraction(0)
+    part = Fraction(isqrt(left * 10**24 // rho), 10**12)
+    return epsilon * part // STEP * STEP

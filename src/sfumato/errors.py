@@ -1,0 +1,100 @@
+"""Every error of the house, each with its SQLSTATE.
+
+    SfumatoError
+    ├── QueryError      the person who asks can mend it             0A000, or a narrower code of class 42
+    │   └── InputError  a parameter outside of what is allowed      22023
+    ├── PolicyError     what the owner wrote does not hold together F0000
+    ├── BudgetError     the budget does not allow it                53400
+    ├── EngineError     the engine failed; its own text is masked   58000
+    ├── LedgerError     the record of debits cannot be trusted      58030
+    └── ClaimError      a checked promise is false                  P0001
+
+Five fields at every door: sqlstate, message, detail, hint, position. The message is one line, lowercase, without a
+full stop and without row data; the detail states the numbers; the hint says what to try instead.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class SfumatoError(Exception):
+    """The root: five fields, printed as PostgreSQL prints them."""
+
+    default_sqlstate: ClassVar[str] = "XX000"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        detail: str | None = None,
+        hint: str | None = None,
+        position: int | None = None,
+        sqlstate: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+        self.position = position
+        self.sqlstate = sqlstate or self.default_sqlstate
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.detail:
+            lines.append(f"DETAIL: {self.detail}")
+        if self.hint:
+            lines.append(f"HINT: {self.hint}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, str | int | None]:
+        """The five fields as one document, the same at every door."""
+        return {
+            "sqlstate": self.sqlstate,
+            "message": self.message,
+            "detail": self.detail,
+            "hint": self.hint,
+            "position": self.position,
+        }
+
+
+class QueryError(SfumatoError):
+    """The question cannot be answered as it stands; the person who asks can mend it."""
+
+    default_sqlstate = "0A000"
+
+
+class InputError(QueryError):
+    """A parameter is outside of what is allowed."""
+
+    default_sqlstate = "22023"
+
+
+class PolicyError(SfumatoError):
+    """What the owner wrote is not a policy."""
+
+    default_sqlstate = "F0000"
+
+
+class BudgetError(SfumatoError):
+    """The budget does not allow this release; nothing was spent."""
+
+    default_sqlstate = "53400"
+
+
+class EngineError(SfumatoError):
+    """The engine failed; its own words go to the operator's log only."""
+
+    default_sqlstate = "58000"
+
+
+class LedgerError(SfumatoError):
+    """The record of debits is damaged or out of reach: serving stops."""
+
+    default_sqlstate = "58030"
+
+
+class ClaimError(SfumatoError):
+    """A promise was checked and is false."""
+
+    default_sqlstate = "P0001"

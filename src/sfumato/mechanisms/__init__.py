@@ -1,0 +1,44 @@
+"""Mechanisms: one file each, one promise each. `release` spends; `loss` says what; the law is exact.
+
+One idea unites them: `loss(distance)` under a metric. Rows apart gives differential privacy, any two values gives local privacy,
+metres give location privacy.
+"""
+
+from typing import Any
+
+from sfumato.mechanisms.channel import Channel
+from sfumato.mechanisms.exponential import Exponential
+from sfumato.mechanisms.gaussian import Gaussian
+from sfumato.mechanisms.geometric import Geometric, TruncatedGeometric
+from sfumato.mechanisms.laplace import Laplace, TruncatedLaplace
+from sfumato.mechanisms.noisymax import NoisyMax
+from sfumato.mechanisms.permute import PermuteAndFlip
+from sfumato.mechanisms.prefix import PrefixSums
+from sfumato.mechanisms.response import RandomizedResponse
+from sfumato.mechanisms.selection import GaussianKeySelection, KeySelection
+from sfumato.mechanisms.sparse import SparseVector
+from sfumato.mechanisms.staircase import Staircase
+
+MECHANISMS: dict[str, type[Any]] = {
+    mechanism.__name__: mechanism
+    for mechanism in (
+        Geometric,
+        TruncatedGeometric,
+        Laplace,
+        TruncatedLaplace,
+        Gaussian,
+        Exponential,
+        PermuteAndFlip,
+        NoisyMax,
+        RandomizedResponse,
+        Staircase,
+        SparseVector,
+        Channel,
+        KeySelection,
+        GaussianKeySelection,
+        PrefixSums,
+    )
+}
+"""Every mechanism by name: laws, chance tests and the documentation page go over this table."""
+
+__all__ = ["MECHANISMS", *MECHANISMS]

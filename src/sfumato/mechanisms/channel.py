@@ -1,0 +1,159 @@
+"""A finite channel: any matrix of probabilities, sampled exactly, and its exact epsilon under any metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from sfumato.accounting.events import Pure
+from sfumato.chance import choice_table, source
+from sfumato.chance.cuts import Table
+from sfumato.errors import InputError
+from sfumato.mechanisms.base import as_distance, as_integers, pure_loss
+from sfumato.reals import Real, as_real, ln, round_up
+from sfumato.words import Loss, as_written, show, whole
+
+Metric = Callable[[int, int], Any] | Sequence[Sequence[Any]] | None
+_BITS = 160
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Answer input x with output y with probability matrix[x][y].
+
+    Guarantee: under the metric d, two inputs cost at most epsilon(d) times their distance; with no metric named, any two
+        inputs are at distance 1.
+    Proof: epsilon(d) is the largest ln(matrix[x][y] / matrix[x'][y]) / d(x, x'), over all pairs and outputs, rounded up.
+    Reference: Chatzikokolakis, Andres, Bordenabe, Palamidessi, PETS 2013 (metric privacy).
+    Checked by: laws::channel_epsilon_is_the_stated_one, laws::loss_is_sup_of_log_ratio, laws::channel_rows_are_sampled
+    """
+
+    matrix: tuple[tuple[Fraction | Real, ...], ...]
+
+    def __init__(self, matrix: Sequence[Sequence[Any]]) -> None:
+        rows = tuple(tuple(_entry(p) for p in row) for row in matrix)
+        if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+            raise InputError("a channel is a matrix: rows of one length, at least one row and one column")
+        for x, row in enumerate(rows):
+            _check_row(x, row)
+        object.__setattr__(self, "matrix", rows)
+
+    @property
+    def event(self) -> Pure:
+        """One release, for the accountant: any two inputs may be neighbours."""
+        epsilon = self.epsilon()
+        if not epsilon:
+            raise InputError(
+                "this channel has no price",
+                detail="Its epsilon is infinite." if epsilon is None else "Its rows are equal: it tells nothing.",
+            )
+        return Pure(epsilon)
+
+    def loss(self, distance: Any, metric: Metric = None) -> Loss:
+        """What one release costs if neighbours are at most `distance` apart in the metric."""
+        epsilon = self.epsilon(metric)
+        number = as_distance(distance)
+        return Loss(None, None) if epsilon is None and number else pure_loss((epsilon or Fraction(0)) * number)
+
+    def release(self, value: Any) -> Any:
+        """An output for the input, or one for each input of an array."""
+        inputs = as_integers(value)
+        if isinstance(inputs, int):
+            return self._draw(inputs)
+        outputs = inputs.copy()
+        outputs.ravel()[:] = [self._draw(x) for x in inputs.ravel().tolist()]
+        return outputs
+
+    def _draw(self, x: int) -> int:
+        if not 0 <= x < len(self.matrix):
+            raise InputError(f"an input of this channel is a whole number from 0 to {len(self.matrix) - 1}")
+        return self._tables[x].draw(source())
+
+    @cached_property
+    def _tables(self) -> list[Table]:
+        return [choice_table(row) for row in self.matrix]
+
+    def mass(self, output: int, value: int) -> Real:
+        """The probability of this output for this input."""
+        return as_real(self.matrix[whole(value, "value", 0)][whole(output, "output", 0)])
+
+    def epsilon(self, metric: Metric = None) -> Fraction | None:
+        """The least epsilon under the metric, rounded up to a multiple of 1e-15; None where no finite one will do.
+
+        The metric is a function of two inputs or a matrix; two inputs at distance 0 must have equal rows.
+        """
+        worst = self.witness(metric)
+        return Fraction(0) if worst is None else worst[3]
+
+    def witness(self, metric: Metric = None) -> tuple[int, int, int, Fraction | None] | None:
+        """(x, x', y, epsilon): the pair and the output that need the most; None where all rows are equal."""
+        found: tuple[int, int, int, Fraction | None] | None = None
+        for x in range(len(self.matrix)):
+            for other in range(len(self.matrix)):
+                if x == other or (ratio := self._ratio(x, other)) is None:
+                    continue
+                y, most = ratio
+                distance = _distance(metric, x, other)
+                if most is None or distance == 0:
+                    return x, other, y, None
+                needed = round_up(ln(most) / distance)
+                if found is None or needed > (found[3] or 0):
+                    found = x, other, y, needed
+        return found
+
+    def _ratio(self, x: int, other: int) -> tuple[int, Fraction | None] | None:
+        """The output with the largest matrix[x][y]/matrix[other][y] above 1, and that ratio from above; None if none is."""
+        best: tuple[int, Fraction | None] | None = None
+        for y, (high, low) in enumerate(zip(self._ends[1][x], self._ends[0][other], strict=True)):
+            if high == 0:
+                continue
+            if low == 0:
+                return y, None
+            ratio = high / low
+            if self.matrix[x][y] != self.matrix[other][y] and ratio > 1 and (best is None or ratio > (best[1] or 0)):
+                best = y, ratio
+        return best
+
+    @cached_property
+    def _ends(self) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
+        """Lower and upper ends of every entry; a fraction is its own."""
+        ends = [[_ends(p) for p in row] for row in self.matrix]
+        return [[a for a, _ in row] for row in ends], [[b for _, b in row] for row in ends]
+
+
+def _entry(p: Any) -> Fraction | Real:
+    if isinstance(p, Real):
+        return p
+    number = as_written(p, "probability")
+    if not 0 <= number <= 1:
+        raise InputError(f"a probability lies between 0 and 1, but is {show(number)}")
+    return number
+
+
+def _check_row(x: int, row: tuple[Fraction | Real, ...]) -> None:
+    rational = [p for p in row if not isinstance(p, Real)]
+    if len(rational) == len(row):
+        if sum(rational) != 1:
+            raise InputError(f"row {x} of the channel must add up to 1, but adds up to {show(sum(rational))}")
+        return
+    ends = [as_real(p).enclose(_BITS) for p in row]
+    if not sum(a for a, _ in ends) <= 1 << _BITS <= sum(b for _, b in ends):
+        raise InputError(f"row {x} of the channel must add up to 1")
+
+
+def _ends(p: Fraction | Real) -> tuple[Fraction, Fraction]:
+    if not isinstance(p, Real):
+        return p, p
+    for bits, low, high in p.refinements():
+        if high == 0 or (low > 0 and (high - low) << 120 < low):
+            return Fraction(low, 1 << bits), Fraction(high, 1 << bits)
+    raise AssertionError("unreachable")
+
+
+def _distance(metric: Metric, x: int, other: int) -> Fraction:
+    if metric is None:
+        return Fraction(1)
+    return as_distance(metric(x, other) if callable(metric) else metric[x][other])

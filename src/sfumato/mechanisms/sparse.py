@@ -1,0 +1,128 @@
+"""The sparse vector: many questions, few alarms, one price; with the gap, which comes free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from sfumato.accounting.events import Pure
+from sfumato.chance import epoch, sample_laplace
+from sfumato.errors import BudgetError, InputError
+from sfumato.mechanisms.base import as_distance, as_integers, pure_loss
+from sfumato.words import Loss, positive, whole
+
+
+@dataclass(frozen=True)
+class SparseVector:
+    """Say of each whole number whether it reaches a threshold, and by how much; stop after `positives` times yes.
+
+    Guarantee: if every number of the stream moves by at most `distance` between neighbours, the whole session costs
+        epsilon distance / sensitivity, however many numbers are asked about, chosen one after the other.
+    Proof: let d be the distance, T the noisy threshold, drawn once. Move the threshold's noise up by d: every "no" stays "no", as a number
+        rises by at most d. Move the noise of each of the c numbers that said yes by d plus what the number fell, at most 2d: the
+        gap, hence the yes, stays the same. Price d/scale_t + 2 c d/scale_q, both set so that this is epsilon at d = sensitivity. If
+        all numbers move the same way (`monotone`), either the threshold stays and the noise moves by at most d, or the threshold
+        moves by d and the noise by at most d: d/scale_t + c d/scale_q. All shifts are whole, so the discrete noise has them.
+    Reference: Lyu, Su, Li, PVLDB 2017 (algorithm 7 and the split); Ding, Wang, Zhang, Kifer, PVLDB 2019 (the free gap).
+    Checked by: laws::sparse_vector_transcripts_are_private, laws::sparse_vector_stops, laws::sparse_vector_does_not_survive_a_fork
+    """
+
+    sensitivity: Fraction
+    epsilon: Fraction
+    positives: int = 1
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sensitivity", positive(self.sensitivity, "sensitivity"))
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "positives", whole(self.positives, "positives", 1))
+
+    @cached_property
+    def _parts(self) -> tuple[Fraction, Fraction]:
+        """Epsilon for the threshold and for the numbers, as 1 to (2c)^(2/3), or c^(2/3) if monotone, to three digits."""
+        moves = self.positives if self.monotone else 2 * self.positives
+        weight = 1
+        while (weight + 1) ** 3 <= moves * moves * 10**9:  # 1000 (moves)^(2/3), by halving steps
+            jump = 1
+            while (weight + 2 * jump) ** 3 <= moves * moves * 10**9:
+                jump *= 2
+            weight += jump
+        share = self.epsilon / (1 + Fraction(weight, 1000))
+        return share, self.epsilon - share
+
+    @property
+    def threshold_scale(self) -> Fraction:
+        """Scale of the noise on the threshold."""
+        return self.sensitivity / self._parts[0]
+
+    @property
+    def number_scale(self) -> Fraction:
+        """Scale of the noise on each number."""
+        moves = self.positives if self.monotone else 2 * self.positives
+        return moves * self.sensitivity / self._parts[1]
+
+    @property
+    def event(self) -> Pure:
+        """One whole session, for the accountant."""
+        return Pure(self.epsilon)
+
+    def loss(self, distance: Any) -> Loss:
+        """What a whole session costs if every number moves by at most `distance`."""
+        return pure_loss(self.epsilon * as_distance(distance) / self.sensitivity)
+
+    def start(self, threshold: Any) -> Session:
+        """A session with this threshold, a public number."""
+        return Session(self, whole(threshold, "threshold"))
+
+    def release(self, values: Any, threshold: Any = 0) -> list[int | None]:
+        """The answers to a list of numbers, as far as the session goes: None for no, the gap for yes."""
+        session = self.start(threshold)
+        numbers = as_integers(values)
+        answers: list[int | None] = []
+        for number in [numbers] if isinstance(numbers, int) else numbers.tolist():
+            if session.finished:
+                break
+            answers.append(session.ask(number))
+        return answers
+
+
+class Session:
+    """One pass of the sparse vector: ask until it has said yes often enough."""
+
+    def __init__(self, law: SparseVector, threshold: int) -> None:
+        self._law = law
+        self._epoch = epoch()
+        self._threshold = threshold + sample_laplace(law.threshold_scale)
+        self._left = law.positives
+
+    @property
+    def finished(self) -> bool:
+        """Nothing more can be asked."""
+        return self._left == 0
+
+    def ask(self, value: Any) -> int | None:
+        """None if the number seems to be below the threshold, else by how much it seems to be above it."""
+        if epoch() is not self._epoch:
+            raise InputError("a session of the sparse vector cannot go on in a forked process", hint="Start a new session.")
+        if self.finished:
+            raise BudgetError(
+                "the session has said yes as often as it may",
+                detail=f"It was started for {self._law.positives}.",
+                hint="Start a new session, at its price.",
+            )
+        number = as_integers(value)
+        if not isinstance(number, int):
+            raise InputError("ask about one number at a time")
+        gap: int = number + sample_laplace(self._law.number_scale) - self._threshold
+        if gap < 0:
+            return None
+        self._left -= 1
+        return gap
+
+    def __repr__(self) -> str:
+        return f"<session of {self._law!r}, {self._left} left>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a session holds a secret threshold and is not stored")

@@ -1,0 +1,118 @@
+"""The staircase mechanism: the least noise for a single number at large epsilon and large sensitivity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from sfumato.accounting.events import Pure
+from sfumato.chance import choice_table, sample_geometric, sample_uniform, source
+from sfumato.chance.cuts import Table
+from sfumato.errors import InputError
+from sfumato.mechanisms.base import as_confidence, as_distance, as_integers, least, pure_loss
+from sfumato.reals import Real, as_real, ceil, exp
+from sfumato.words import Loss, positive, whole
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """Add noise whose mass falls by e^-epsilon once in every `sensitivity` whole steps, after the first `tread` of them.
+
+    Guarantee: if a single whole number differs by at most `distance` between neighbours, one release costs
+        epsilon ceil(distance / sensitivity).
+    Proof: with m = |z|, the mass is a e^(-epsilon k), k = floor(m / D) + (1 if m mod D >= tread); a shift of at most D changes m by at
+        most D, and within D consecutive numbers k grows by exactly one, so the log-ratio is at most epsilon.
+    Reference: Geng and Viswanath, ISIT 2014 (the discrete form, theorem 6).
+    Checked by: laws::loss_is_sup_of_log_ratio, laws::mass_adds_up, laws::interval_is_the_smallest, laws::staircase_has_the_stated_frequencies, laws::staircase_beats_geometric_at_large_epsilon
+    """
+
+    sensitivity: int
+    epsilon: Fraction
+    tread: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sensitivity", whole(self.sensitivity, "sensitivity", 1))
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        if self.tread is None:
+            # near the least expected size: sensitivity / (1 + e^(epsilon/2)); privacy does not depend on it
+            best = ceil(self.sensitivity / (1 + exp(self.epsilon / 2)))
+            object.__setattr__(self, "tread", min(max(1, best), self.sensitivity))
+        elif not 1 <= whole(self.tread, "tread") <= self.sensitivity:
+            raise InputError(f"tread must be from 1 to the sensitivity {self.sensitivity}, but is {self.tread}")
+
+    @property
+    def _tread(self) -> int:
+        assert self.tread is not None
+        return self.tread
+
+    @property
+    def event(self) -> Pure:
+        """One release, for the accountant."""
+        return Pure(self.epsilon)
+
+    def loss(self, distance: Any) -> Loss:
+        """What one release costs if the number differs by at most `distance`."""
+        return pure_loss(self.epsilon * ceil(as_distance(distance) / self.sensitivity))
+
+    def release(self, value: Any) -> int:
+        """The number plus noise. One number: for several the steps of all would add up."""
+        exact = as_integers(value)
+        if not isinstance(exact, int):
+            raise InputError("the staircase is for one number", hint="Use Geometric for several numbers at once.")
+        return exact + self._sample()
+
+    @cached_property
+    def _part(self) -> Table:
+        """Within a step of the stairs: before the fall or after it."""
+        return choice_table([as_real(self._tread), exp(-self.epsilon) * (self.sensitivity - self._tread)])
+
+    def _sample(self) -> int:
+        """A size k D + j with its law and a sign; a negative zero is drawn again, so that zero counts once."""
+        bits = source()
+        while True:
+            start: int = self.sensitivity * sample_geometric(1 / self.epsilon)
+            if self._part.draw(bits) == 0:
+                size = start + sample_uniform(self._tread)
+            else:
+                size = start + self._tread + sample_uniform(self.sensitivity - self._tread)
+            negative = bits.word(1)
+            if size or not negative:
+                return -size if negative else size
+
+    @cached_property
+    def _step(self) -> tuple[Real, Real]:
+        """e^-epsilon, and the weight of one whole step of the stairs."""
+        fall = exp(-self.epsilon)
+        return fall, self._tread + fall * (self.sensitivity - self._tread)
+
+    @cached_property
+    def _whole(self) -> Real:
+        fall, step = self._step
+        return 2 * step / (1 - fall) - 1
+
+    def mass(self, z: int) -> Real:
+        """The probability that the noise is z."""
+        steps, rest = divmod(abs(whole(z, "z")), self.sensitivity)
+        return exp(-self.epsilon * (steps + (rest >= self._tread))) / self._whole
+
+    def _up_to(self, size: int) -> Real:
+        """The weight of 0, 1, ..., size."""
+        fall, step = self._step
+        steps, rest = divmod(size + 1, self.sensitivity)
+        inner = min(rest, self._tread) + fall * max(0, rest - self._tread)
+        return step * (1 - exp(-self.epsilon * steps)) / (1 - fall) + exp(-self.epsilon * steps) * inner
+
+    def cdf(self, z: int) -> Real:
+        """The probability that the noise is at most z."""
+        z = whole(z, "z")
+        if z >= 0:
+            return (self._up_to(z) + (self._whole - 1) * Fraction(1, 2)) / self._whole
+        return 1 - self.cdf(-z - 1)
+
+    def interval(self, confidence: Any = Fraction(95, 100)) -> tuple[int, int]:
+        """The smallest (-t, t) that holds the noise with at least this probability."""
+        wanted = as_confidence(confidence)
+        t = least(lambda t: (2 * self._up_to(t) - 1) / self._whole >= wanted, self.sensitivity)
+        return -t, t
