@@ -2,7 +2,8 @@
 
     python bench/bench_noise.py            (make bench pins it to one core)
 
-Ratios above 1 mean that ours is faster. numpy's laplace and normal are the unsafe floor: floats, and no cryptographic source.
+Ratios above 1 mean that ours is faster. numpy's laplace and normal are the unsafe floor: floats, and no cryptographic
+source.
 """
 
 from __future__ import annotations

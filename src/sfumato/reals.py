@@ -35,9 +35,9 @@ def bound_exp_neg(x: Fraction, bits: int) -> Enclosure:
     """Enclose e^-x for a fraction x >= 0.
 
     Proof: y = x/2^k <= 2^-6. The term t_i of the alternating series of e^-y, in units of 2^-G, is computed by two
-    truncations from t_(i-1); if t_(i-1) is off by at most 6, t_i is off by at most 6/64 + 1 (y truncated) + 2 < 6. After n
-    terms the sum is off by at most 6n, and the rest of an alternating series by its first term left out, at most 6 + 1.
-    Each squaring rounds outward, so the enclosure stays one. The guard bits only keep it narrow.
+    truncations from t_(i-1); if t_(i-1) is off by at most 6, t_i is off by at most 6/64 + 1 (y truncated) + 2 < 6.
+    After n terms the sum is off by at most 6n, and the rest of an alternating series by its first term left out, at
+    most 6 + 1. Each squaring rounds outward, so the enclosure stays one. The guard bits only keep it narrow.
     """
     if x < 0:
         raise ValueError("bound_exp_neg needs x >= 0")
@@ -79,8 +79,8 @@ def _bound_ln2(bits: int) -> Enclosure:
 def _bound_artanh(p: int, q: int, bits: int) -> Enclosure:
     """Enclose 2 artanh(p/q) for 0 <= p/q <= 1/3: all terms are positive and each is at most 1/9 of the one before.
 
-    With u = p/q truncated, p is off by at most 1 + 2/9 < 2 units, each term by at most 3 more by its division; the rest of
-    the series is below an eighth of the last term, which is below the units counted.
+    With u = p/q truncated, p is off by at most 1 + 2/9 < 2 units, each term by at most 3 more by its division; the rest
+    of the series is below an eighth of the last term, which is below the units counted.
     """
     guard = bits + 24
     power = (p << guard) // q
@@ -241,6 +241,11 @@ class Real:
             if low == high == 0:
                 return 0
         raise AssertionError("unreachable")
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("real numbers are compared by < and >: whether two are equal cannot be decided by enclosures")
+
+    __hash__ = object.__hash__
 
     def __lt__(self, other: Real | Fraction | int) -> bool:
         return (self - other).sign() < 0

@@ -32,7 +32,7 @@ def as_written(value: object, what: str = "number") -> Fraction:
         return value
     if isinstance(value, numbers.Integral):
         return Fraction(int(value))
-    if isinstance(value, (float, Decimal, str)) or isinstance(value, numbers.Real):
+    if isinstance(value, (float, Decimal, str, numbers.Real)):
         text = value.strip() if isinstance(value, str) else str(value)
         if len(text) > 1000:
             raise InputError(f"{what} must be written in at most 1000 characters, but has {len(text)}")
@@ -114,7 +114,9 @@ class Adjacency(Enum):
         except ValueError:
             raise InputError(f'adjacency must be "add-remove" or "replace", but is {value!r}') from None
 
-    def sensitivity_l1(self, norm: Fraction | int, *, entries: int | None = None, nonnegative: bool = False) -> Fraction:
+    def sensitivity_l1(
+        self, norm: Fraction | int, *, entries: int | None = None, nonnegative: bool = False
+    ) -> Fraction:
         """B; under replace 2B, or B for a single entry that cannot be negative."""
         if self is Adjacency.ADD_REMOVE or (entries == 1 and nonnegative):
             return Fraction(norm)

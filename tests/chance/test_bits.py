@@ -137,7 +137,9 @@ def test_nothing_is_handed_out_twice() -> None:
     """Draws of every size, over several keys: all 64-bit words are different."""
     stream = bits.SystemBits()
     sizes = [1, 7, 8191, 8192, 8193, 40_000, 3] * 4
-    pieces = [stream.take(size, 64).copy() for size in sizes] + [np.array([stream.word(64)], np.uint64) for _ in range(50)]
+    pieces = [stream.take(size, 64).copy() for size in sizes] + [
+        np.array([stream.word(64)], np.uint64) for _ in range(50)
+    ]
     everything = np.concatenate(pieces)
     assert everything.size > 2**17  # more than one key's worth
     assert len(np.unique(everything)) == everything.size

@@ -18,7 +18,8 @@ F = Fraction
 
 @pytest.mark.parametrize("gap", [0, 1, 2, 7, 60])
 def test_flips_have_the_exact_mass(gap: int) -> None:
-    """The coin of a gap that stands among others, every bit string tried; ties are settled in words of 32 bits, left undecided."""
+    """The coin of a gap that stands among others, every bit string tried; ties are settled in words of 32 bits, left
+    undecided."""
     rate = F(2, 7)
     mass, undecided = exact_law(lambda bits: bool(sample_flips(rate, np.array([gap]), bits, width=12)[0]), 12)
     heads = mpmath.e ** -real(rate * gap)

@@ -76,15 +76,27 @@ def through_guide(table: Table, bits: ScriptedBits) -> int:
 
 SMALL = {"guide": 4, "width": 8}
 TABLES = {
-    "top 1": lambda: Table(laplace.TopCuts(F(1), 1, 4), -1 - laplace.TopCuts(F(1), 1, 4).reach, open_ends=True, **SMALL),
-    "top 5/7 step 2": lambda: Table(laplace.TopCuts(F(5, 7), 2, 4), -1 - laplace.TopCuts(F(5, 7), 2, 4).reach, open_ends=True, **SMALL),
-    "top 1/9": lambda: Table(laplace.TopCuts(F(1, 9), 1, 3), -1 - laplace.TopCuts(F(1, 9), 1, 3).reach, open_ends=True, **SMALL),
+    "top 1": lambda: Table(
+        laplace.TopCuts(F(1), 1, 4), -1 - laplace.TopCuts(F(1), 1, 4).reach, open_ends=True, **SMALL
+    ),
+    "top 5/7 step 2": lambda: Table(
+        laplace.TopCuts(F(5, 7), 2, 4), -1 - laplace.TopCuts(F(5, 7), 2, 4).reach, open_ends=True, **SMALL
+    ),
+    "top 1/9": lambda: Table(
+        laplace.TopCuts(F(1, 9), 1, 3), -1 - laplace.TopCuts(F(1, 9), 1, 3).reach, open_ends=True, **SMALL
+    ),
     "digit 1/3": lambda: Table(laplace.DigitCuts(F(1, 3), 1, 4), 0, **SMALL),
     "digit 1/1000": lambda: Table(laplace.DigitCuts(F(1, 1000), 1, 8), 0, **SMALL),
     "digit 1/1000 step 4": lambda: Table(laplace.DigitCuts(F(1, 1000), 4, 4), 0, **SMALL),
-    "rows 1": lambda: Table(gaussian.RowCuts(F(1), 1, 4), -2 - gaussian.RowCuts(F(1), 1, 4).reach, open_ends=True, **SMALL),
-    "rows 30 step 4": lambda: Table(gaussian.RowCuts(F(30), 4, 4), -2 - gaussian.RowCuts(F(30), 4, 4).reach, open_ends=True, **SMALL),
-    "rows 1/50": lambda: Table(gaussian.RowCuts(F(1, 50), 1, 4), -2 - gaussian.RowCuts(F(1, 50), 1, 4).reach, open_ends=True, **SMALL),
+    "rows 1": lambda: Table(
+        gaussian.RowCuts(F(1), 1, 4), -2 - gaussian.RowCuts(F(1), 1, 4).reach, open_ends=True, **SMALL
+    ),
+    "rows 30 step 4": lambda: Table(
+        gaussian.RowCuts(F(30), 4, 4), -2 - gaussian.RowCuts(F(30), 4, 4).reach, open_ends=True, **SMALL
+    ),
+    "rows 1/50": lambda: Table(
+        gaussian.RowCuts(F(1, 50), 1, 4), -2 - gaussian.RowCuts(F(1, 50), 1, 4).reach, open_ends=True, **SMALL
+    ),
 }
 
 
@@ -93,7 +105,9 @@ def test_tables_give_the_exact_mass(name: str) -> None:
     check_mass(TABLES[name](), 32)
 
 
-@pytest.mark.parametrize("weights", [[F(1, 2), F(1, 2)], [F(1, 3), F(2, 3)], [F(1), F(0), F(2), F(5)], [F(0), F(1)], [F(7)]])
+@pytest.mark.parametrize(
+    "weights", [[F(1, 2), F(1, 2)], [F(1, 3), F(2, 3)], [F(1), F(0), F(2), F(5)], [F(0), F(1)], [F(7)]]
+)
 def test_choices_have_the_exact_mass(weights: list[Fraction]) -> None:
     table = Table(cuts_of(weights), 0, **SMALL)
     check_mass(table, 32, {i: real(w / sum(weights)) for i, w in enumerate(weights)})
@@ -126,7 +140,9 @@ class Outcomes(Exception):
     """The script of table outcomes ended at this table."""
 
 
-def law_over_tables(sample: Any, tables: list[Table], most: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[int, Any], Any]:
+def law_over_tables(
+    sample: Any, tables: list[Table], most: int, monkeypatch: pytest.MonkeyPatch
+) -> tuple[dict[int, Any], Any]:
     """The law of a sampler that draws from tables, each table having the exact law of its cuts (checked above)."""
     laws = {id(table): table_law(table) for table in tables}
     script: list[int] = []
@@ -140,7 +156,9 @@ def law_over_tables(sample: Any, tables: list[Table], most: int, monkeypatch: py
         return script[at - 1]
 
     monkeypatch.setattr(Table, "draw", draw)
-    monkeypatch.setattr(Table, "draws", lambda table, bits, count: (np.array([draw(table, bits)], np.int16), np.arange(1)))
+    monkeypatch.setattr(
+        Table, "draws", lambda table, bits, count: (np.array([draw(table, bits)], np.int16), np.arange(1))
+    )
     mass: dict[int, Any] = {}
     undecided = mpmath.mpf(0)
     waiting: list[tuple[list[int], Any]] = [([], mpmath.mpf(1))]
@@ -193,7 +211,9 @@ def test_gaussian_rows_give_the_exact_mass(variance: Fraction) -> None:
         _, coin = plan.row(signed, ScriptedBits(()))
         for remainder in range(plan.step):
             start = plan.step * high + coin
-            weight = real(chance) / plan.step * mpmath.e ** (-real(F(remainder * (2 * start + remainder)) / (2 * variance)))
+            weight = (
+                real(chance) / plan.step * mpmath.e ** (-real(F(remainder * (2 * start + remainder)) / (2 * variance)))
+            )
             value = -(start + remainder) if coin else start + remainder
             kept[value] = kept.get(value, 0) + weight
     base = kept[0]
@@ -230,5 +250,6 @@ def test_gaussian_tail_is_drawn_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen[3] == F((3 * plan.step) ** 2) / (2 * plan.variance)
     seen[:] = [None] * 4
     high, coin = plan.row(-2 - plan.reach, ScriptedBits(()))
-    assert coin == 1 and high > plan.reach
+    assert coin == 1
+    assert high > plan.reach
     assert seen[4] == plan.variance / (plan.step * (start + 1))

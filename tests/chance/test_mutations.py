@@ -37,7 +37,7 @@ def test_a_wrong_cut_is_caught() -> None:
 def test_a_dropped_refinement_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ties decided without further bits: always below, always above."""
     for shift in (0, 1):
-        monkeypatch.setattr(Table, "_settle_tie", lambda table, word, _: table.floors.index(word) + shift)
+        monkeypatch.setattr(Table, "_settle_tie", lambda table, word, _, by=shift: table.floors.index(word) + by)
         with pytest.raises(AssertionError):
             test_exact_mass.check_mass(small_table(), 32)
 
@@ -82,11 +82,19 @@ def test_a_coin_with_a_narrow_band_is_caught(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("wrong", "check"),
     [
-        (lambda s, n=None, _real=laplace.sample_laplace: _real(s * F(11, 10), n), test_statistics.test_scale_is_the_stated_one),
-        (lambda s, n=None, _real=laplace.sample_laplace: _real(s, n) // 2 * 2, test_statistics.test_scale_is_the_stated_one),
+        (
+            lambda s, n=None, _real=laplace.sample_laplace: _real(s * F(11, 10), n),
+            test_statistics.test_scale_is_the_stated_one,
+        ),
+        (
+            lambda s, n=None, _real=laplace.sample_laplace: _real(s, n) // 2 * 2,
+            test_statistics.test_scale_is_the_stated_one,
+        ),
     ],
 )
-def test_a_wrong_scale_is_caught(wrong: Callable[..., object], check: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_scale_is_caught(
+    wrong: Callable[..., object], check: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(test_statistics, "sample_laplace", wrong)
     with pytest.raises(AssertionError):
         check(F(10), test_statistics.many)

@@ -39,7 +39,7 @@ def log_ratio(p: Any, q: Any) -> float:
     return math.log(float(p)) - math.log(float(q))
 
 
-def sup_over_shift(mechanism: Any, shift: int, reach: int, step: Fraction = F(1)) -> float:
+def sup_over_shift(mechanism: Any, shift: int, reach: int, step: Fraction | int = 1) -> float:
     """The largest log-ratio of masses a whole shift apart."""
     mass = {z: mechanism.mass(z * step) for z in range(-reach - shift, reach + shift + 1)}
     return max(abs(log_ratio(mass[z], mass[z + shift])) for z in range(-reach, reach + 1))
@@ -48,7 +48,8 @@ def sup_over_shift(mechanism: Any, shift: int, reach: int, step: Fraction = F(1)
 @settings(max_examples=25, deadline=None)
 @given(sensitivities, epsilons)
 def test_loss_is_sup_of_log_ratio(sensitivity: int, epsilon: Fraction) -> None:
-    """No output tells neighbours apart by more than the loss, and one tells as much: for every mechanism with a pure price."""
+    """No output tells neighbours apart by more than the loss, and one tells as much: for every mechanism with a pure
+    price."""
     for shift in (1, sensitivity, 2 * sensitivity + 1):
         for mechanism in (Geometric(sensitivity, epsilon), Staircase(sensitivity, epsilon)):
             claimed = float(mechanism.loss(shift).epsilon)
@@ -67,9 +68,15 @@ def test_loss_is_sup_of_log_ratio(sensitivity: int, epsilon: Fraction) -> None:
 
 
 @settings(max_examples=6, deadline=None)
-@given(st.integers(1, 3), st.fractions(F(1, 3), F(4), max_denominator=20), st.lists(st.integers(0, 8), min_size=2, max_size=4), st.data())
+@given(
+    st.integers(1, 3),
+    st.fractions(F(1, 3), F(4), max_denominator=20),
+    st.lists(st.integers(0, 8), min_size=2, max_size=4),
+    st.data(),
+)
 def test_choices_are_private(sensitivity: int, epsilon: Fraction, scores: list[int], data: st.DataObject) -> None:
-    """Exponential, permute-and-flip and noisy max: scores that move by at most the sensitivity, in any or in one direction."""
+    """Exponential, permute-and-flip and noisy max: scores that move by at most the sensitivity, in any or in one
+    direction."""
     both = st.integers(-sensitivity, sensitivity)
     for monotone, moves in ((False, both), (True, st.integers(0, sensitivity))):
         neighbour = [s + data.draw(moves) for s in scores]
@@ -108,7 +115,8 @@ def test_choices_add_up(kind: Any, scores: list[Any]) -> None:
 @settings(max_examples=20, deadline=None)
 @given(epsilons, st.lists(st.integers(0, 9), min_size=2, max_size=5), st.data())
 def test_exponential_range_is_epsilon(epsilon: Fraction, scores: list[int], data: st.DataObject) -> None:
-    """All log-ratios of one pair of neighbours lie within a range of width epsilon: this is what rho = epsilon²/8 rests on."""
+    """All log-ratios of one pair of neighbours lie within a range of width epsilon: this is what rho = epsilon²/8
+    rests on."""
     mechanism = Exponential(2, epsilon)
     neighbour = [s + data.draw(st.integers(-2, 2)) for s in scores]
     ratios = [log_ratio(mechanism.mass(i, scores), mechanism.mass(i, neighbour)) for i in range(len(scores))]
@@ -139,7 +147,8 @@ def test_permute_and_flip_is_no_worse(epsilon: Fraction, scores: list[int]) -> N
 
 
 def test_noisy_max_gap_is_free() -> None:
-    """Winner and gap together: exact joint masses of three scores with their neighbours, at the price of the winner alone."""
+    """Winner and gap together: exact joint masses of three scores with their neighbours, at the price of the winner
+    alone."""
     mechanism = NoisyMax(1, 1)
     r = math.exp(-1 / float(mechanism.scale))
 
@@ -149,10 +158,7 @@ def test_noisy_max_gap_is_free() -> None:
     def joint(scores: tuple[int, ...], winner: int, gap: int) -> float:
         """P(noisy winner = noisy runner-up + gap, and ties go to the first)."""
         others = [i for i in range(3) if i != winner]
-        if gap == 0 and any(i < winner for i in others):
-            others_first = min(others) < winner
-        else:
-            others_first = False
+        others_first = gap == 0 and min(others) < winner
         total = 0.0
         for a, b in product(range(-60, 61), repeat=2):
             values = (scores[others[0]] + a, scores[others[1]] + b)
@@ -229,7 +235,9 @@ def test_intervals_of_wide_laws(scale: int) -> None:
 def test_truncated_mass_adds_up(sensitivity: int, epsilon: Fraction, low: int, width: int) -> None:
     mechanism = TruncatedGeometric(sensitivity, epsilon, low, low + width)
     for value in (low - 2, low, low + width):
-        assert math.fsum(float(mechanism.mass(y, value)) for y in range(low, low + width + 1)) == pytest.approx(1, abs=1e-12)
+        assert math.fsum(float(mechanism.mass(y, value)) for y in range(low, low + width + 1)) == pytest.approx(
+            1, abs=1e-12
+        )
         assert float(mechanism.mass(low - 1, value)) == 0
     fine = TruncatedLaplace(sensitivity, epsilon, F(1, 2), low, low + width)
     outputs = [low + F(i, 2) for i in range(2 * width + 1)]
@@ -295,7 +303,9 @@ def test_response_of_three_quarters_is_ln_3() -> None:
 
 
 @given(st.fractions(-50, 50), st.fractions(F(1, 100), 5), st.fractions(F(1, 9), 3), st.fractions(0, 1))
-def test_rounding_onto_the_grid_moves_at_most_the_distance(x: Fraction, distance: Fraction, grid: Fraction, part: Fraction) -> None:
+def test_rounding_onto_the_grid_moves_at_most_the_distance(
+    x: Fraction, distance: Fraction, grid: Fraction, part: Fraction
+) -> None:
     """Numbers at most the distance apart land at most as many steps apart as the loss charges."""
     mechanism = Laplace(1, 1, grid)
     landed = [(value / grid + F(1, 2)) // 1 for value in (x, x + part * distance)]
@@ -314,7 +324,8 @@ def test_gaussian_renyi_is_within_rho(shift: int, rho: Fraction, order: int) -> 
     weight = [mpmath.e ** (-mpmath.mpf(x * x) / (2 * variance)) for x in range(reach)]
     whole = 2 * sum(weight) - 1
     total = sum(
-        mpmath.e ** ((-order * x * x + (order - 1) * (x - shift) ** 2) / (2 * variance)) for x in range(-2 * reach, 2 * reach)
+        mpmath.e ** ((-order * x * x + (order - 1) * (x - shift) ** 2) / (2 * variance))
+        for x in range(-2 * reach, 2 * reach)
     )
     divergence = mpmath.log(total / whole) / (order - 1)
     assert divergence <= order * float(rho) * (1 + 1e-9)
@@ -339,12 +350,15 @@ def test_gaussian_curve_is_the_exact_sum(shift: int, variance: Fraction, epsilon
 
 
 def test_gaussian_curve_exceeds_the_continuous_one() -> None:
-    """The analytic curve is too optimistic for the discrete law: at sigma 1 by more than a factor of two at its worst."""
+    """The analytic curve is too optimistic for the discrete law: at sigma 1 by more than a factor of two at its
+    worst."""
     worst = 0.0
     for i in range(1, 60):
         epsilon = F(i, 10)
         sigma = 1.0
-        analytic = stats.norm.sf(float(epsilon) * sigma - 0.5 / sigma) - math.exp(epsilon) * stats.norm.sf(float(epsilon) * sigma + 0.5 / sigma)
+        analytic = stats.norm.sf(float(epsilon) * sigma - 0.5 / sigma) - math.exp(epsilon) * stats.norm.sf(
+            float(epsilon) * sigma + 0.5 / sigma
+        )
         worst = max(worst, float(Gaussian(1, F(1, 2)).delta(epsilon)) / analytic)
     assert worst > 2
 
@@ -368,7 +382,8 @@ def test_gaussian_for_one_number_is_tight() -> None:
 @settings(max_examples=10, deadline=None)
 @given(st.integers(1, 3), st.fractions(F(1, 10), 1, max_denominator=20), st.fractions(F(1, 10), 1, max_denominator=20))
 def test_refined_pair_costs_the_better_epsilon(sensitivity: int, first: Fraction, more: Fraction) -> None:
-    """The exact joint law of the two answers: it is that of the better answer with public noise, and costs its epsilon."""
+    """The exact joint law of the two answers: it is that of the better answer with public noise, and costs its
+    epsilon."""
     before, after = Geometric(sensitivity, first), Geometric(sensitivity, first + more)
     for noise in (0, 1, -2, 5):
         weights = [float(w) for w in after.refined_weights(noise, before)]

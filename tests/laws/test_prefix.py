@@ -19,7 +19,8 @@ F = Fraction
 
 @given(st.integers(1, 40), st.data())
 def test_tree_nodes_differ_by_the_levels(length: int, data: st.DataObject) -> None:
-    """One unit in one entry moves at most `levels` nodes by one; some entry moves as many. Prefixes are sums of nodes."""
+    """One unit in one entry moves at most `levels` nodes by one; some entry moves as many. Prefixes are sums of
+    nodes."""
     law = PrefixSums(1, length, epsilon=1)
     base = data.draw(st.lists(st.integers(-5, 5), min_size=length, max_size=length))
     nodes = law.nodes(np.array(base))
@@ -81,7 +82,8 @@ def test_prefix_intervals_cover(price: dict[str, Any]) -> None:
 
 
 def test_running_totals_beat_one_release_each() -> None:
-    """For 1024 sums and epsilon 1 a release each would have scale 1024; the tree's error is far smaller, the root's smaller yet."""
+    """For 1024 sums and epsilon 1 a release each would have scale 1024; the tree's error is far smaller, the root's
+    smaller yet."""
     tree = PrefixSums(1, 1024, epsilon=1)
     root = PrefixSums(1, 1024, rho=F(1, 2))
     alone = math.log(20) * 1024

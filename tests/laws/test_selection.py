@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -59,7 +60,7 @@ def test_selection_keeps_each_key_private(law: KeySelection) -> None:
     chances = [float(law.mass(n)) for n in range(min(2 * law.turn + 6, 400))]
     assert chances[0] == 0
     assert chances[1] == pytest.approx(float(d), rel=1e-12)
-    for p, q in zip(chances, chances[1:], strict=False):
+    for p, q in pairwise(chances):
         assert p <= q <= grown * p + float(d) + slack
         assert 1 - p <= grown * (1 - q) + float(d) + slack
         assert 1 - q <= grown * (1 - p) + float(d) + slack

@@ -8,7 +8,8 @@ Guarantee: no two processes, threads or calls are handed the same bits, and what
 Proof: a block is an immutable bytes object that is cut once from front to back by one thread; the key is 32 fresh bytes
 of the operating system; a forked child sees another epoch and drops key and block before it draws.
 Reference: NIST SP 800-38A (counter mode); the fork trap is documented by tmlt.core's rng module.
-Checked by: chance::fork_does_not_repeat, chance::fork_below_python_does_not_repeat, chance::threads_do_not_share, chance::words_are_uniform
+Checked by: chance::fork_does_not_repeat, chance::fork_below_python_does_not_repeat, chance::threads_do_not_share,
+chance::words_are_uniform
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Comes in: rational numbers, or real numbers with enclosures. Goes out: truth values and indices, one or many.
 
 Guarantee: each outcome has exactly its stated probability, if the bits are uniform.
-Proof: coins and choices are the lemma of cuts.py with one cut or a few. A uniform integer below n is a word of as many bits
-as n - 1 has, drawn again while it is not below n: each value below n is equally likely at every try.
+Proof: coins and choices are the lemma of cuts.py with one cut or a few. A uniform integer below n is a word of as many
+bits as n - 1 has, drawn again while it is not below n: each value below n is equally likely at every try.
 Reference: von Neumann 1951 (rejection); Knuth and Yao 1976.
 Checked by: chance::coins_have_the_exact_mass, chance::choices_have_the_exact_mass, chance::uniform_has_the_exact_mass
 """
@@ -56,7 +56,9 @@ def sample_bernoulli_exp(gamma: Fraction, count: int | None = None, bits: Bits |
 
 
 def sample_uniform(size: int, count: int | None = None, bits: Bits | None = None) -> Any:
-    """Each integer from 0 to size - 1 equally likely: one int, or an array (of Python ints where 63 bits do not hold size)."""
+    """Each integer from 0 to size - 1 equally likely: one int, or an array (of Python ints where 63 bits do not hold
+    size).
+    """
     if size < 1:
         raise ValueError("the size must be at least 1")
     stream = bits or source()

@@ -1,17 +1,18 @@
 """The inverse of a distribution function, read off an endless uniform bit string, as few bits as are needed.
 
-Comes in: a law on consecutive integers, given by its *cuts*: increasing real numbers c_0 <= c_1 <= ... in [0, 1], enclosed
-to any precision. Goes out: i such that c_(i-1) <= U < c_i, for a uniform U whose bits are drawn lazily: 16, then 64, then
-64 more at a time.
+Comes in: a law on consecutive integers, given by its *cuts*: increasing real numbers c_0 <= c_1 <= ... in [0, 1],
+enclosed to any precision. Goes out: i such that c_(i-1) <= U < c_i, for a uniform U whose bits are drawn lazily: 16,
+then 64, then 64 more at a time.
 
 The letters: W bits in a word, u a word, F_i = floor(2^W c_i).
 
 Guarantee: the index has exactly the law given by the cuts, if the bits are uniform.
-Proof: U lies in the cell [u, u+1)/2^W. A cut with F_i < u has 2^W c_i < F_i + 1 <= u, so it lies at or below the cell; one
-with F_i > u has 2^W c_i >= F_i >= u + 1, so it lies at or above its end. If no F_i equals u, the number of cuts below U is the
-number of F_i below u: decided without knowing the rest of U. Otherwise more bits are drawn and the same is asked with a
-longer word. A guide entry for the first 16 bits is a value only if no F_i begins with these bits, when every longer word
-gives the same count; else it is a sentinel and the word is completed. Words that are never decided have probability 0.
+Proof: U lies in the cell [u, u+1)/2^W. A cut with F_i < u has 2^W c_i < F_i + 1 <= u, so it lies at or below the cell;
+one with F_i > u has 2^W c_i >= F_i >= u + 1, so it lies at or above its end. If no F_i equals u, the number of cuts
+below U is the number of F_i below u: decided without knowing the rest of U. Otherwise more bits are drawn and the same
+is asked with a longer word. A guide entry for the first 16 bits is a value only if no F_i begins with these bits, when
+every longer word gives the same count; else it is a sentinel and the word is completed. Words that are never decided
+have probability 0.
 Reference: Knuth and Yao 1976 (lazy comparison); the guide is the method of Chen and Asau 1974, made exact.
 Checked by: chance::tables_give_the_exact_mass, chance::every_cut_is_the_floor, chance::every_guide_entry_is_decided
 """
@@ -108,8 +109,8 @@ def floors(cuts: Cuts, width: int) -> list[int]:
 class Table:
     """Draws from a law given by cuts; region i stands for the integer first + i.
 
-    `open_ends`: the first and the last region are tails whose exact value the caller draws afterwards; they are never in
-    the guide, so that the caller need look for them only among the few words that were completed.
+    `open_ends`: the first and the last region are tails whose exact value the caller draws afterwards; they are never
+    in the guide, so that the caller need look for them only among the few words that were completed.
     """
 
     def __init__(self, cuts: Cuts, first: int, *, open_ends: bool = False, guide: int = 16, width: int = 64) -> None:

@@ -3,10 +3,10 @@
 Comes in: a rational rate > 0 and gaps >= 0. Goes out: a coin each (`sample_flips`), or one index (`sample_lowest`).
 
 Guarantee: each coin and each choice has exactly its stated probability, if the bits are uniform.
-Proof: the powers e^(-rate gap) are products of lower ends, each truncated, so below their value by at most 3 units a step;
-a word decides a coin unless it falls into the cell of its power, and a choice unless it falls into the cell of a cut, as
-in cuts.py; then more bits are drawn. Outcomes of one gap are equally likely. Gaps so large that their power is below one
-unit are one region of weight at most a unit each; where the word may fall there, more bits are drawn.
+Proof: the powers e^(-rate gap) are products of lower ends, each truncated, so below their value by at most 3 units a
+step; a word decides a coin unless it falls into the cell of its power, and a choice unless it falls into the cell of a
+cut, as in cuts.py; then more bits are drawn. Outcomes of one gap are equally likely. Gaps so large that their power is
+below one unit are one region of weight at most a unit each; where the word may fall there, more bits are drawn.
 Reference: McSherry and Talwar, FOCS 2007 (the law); cuts.py (the comparison).
 Checked by: chance::flips_have_the_exact_mass, chance::lowest_has_the_exact_mass, chance::lowest_has_its_frequencies
 """
@@ -51,7 +51,9 @@ def _reach(rate: Fraction, gaps: list[int], precise: int) -> int:
     return low
 
 
-def sample_flips(rate: Fraction, gaps: NDArray[Any], bits: Bits | None = None, width: int = _WIDTH) -> NDArray[np.bool_]:
+def sample_flips(
+    rate: Fraction, gaps: NDArray[Any], bits: Bits | None = None, width: int = _WIDTH
+) -> NDArray[np.bool_]:
     """A coin for each gap, true with probability e^(-rate gap)."""
     stream = bits or source()
     distinct, place = np.unique(gaps, return_inverse=True)
@@ -85,7 +87,9 @@ def sample_lowest(rate: Fraction, gaps: NDArray[Any], bits: Bits | None = None, 
 
 
 def _region(rate: Fraction, gaps: list[int], counts: list[int], word: int, have: int) -> int | None:
-    """The class of gaps whose region holds every number that begins with the word, or None where more bits are needed."""
+    """The class of gaps whose region holds every number that begins with the word, or None where more bits are
+    needed.
+    """
     precise = have + 48
     near = _reach(rate, gaps, precise)
     running, sums = 0, []

@@ -6,13 +6,15 @@ The letters: m = 2^b a step with sigma <= 24 m; B a coin, H >= 0 a row; a = mH +
 
 Guarantee: the law is the stated one, if the bits are uniform.
 Proof: (B, H) is drawn with weight e^(-a²/(2 sigma²)) by the lemma of cuts.py, L is uniform, and the triple is kept with
-probability e^(-g/(2 sigma²)), g = L(2a + L); a kept triple has weight e^(-(a+L)²/(2 sigma²)), and (B, H, L) -> a + L (B = 0) or
--(a + L) (B = 1) meets every integer once. For m = 1 nothing is rejected.
-(tail) beyond the table H = K+1+E has weight proportional to e^(-m a0 E/sigma²) e^(-m² E²/(2 sigma²)), a0 = m(K+1) + B: a geometric
-proposal and a coin. (coin) e^-γ is enclosed by integers from one table of e^(-i/1024) and 1 - d <= e^-d <= 1 - d + d²/2; what
-falls between the two ends, one draw in a million, is decided by certified enclosures and further bits. No float takes part.
+probability e^(-g/(2 sigma²)), g = L(2a + L); a kept triple has weight e^(-(a+L)²/(2 sigma²)), and (B, H, L) -> a + L (B
+= 0) or -(a + L) (B = 1) meets every integer once. For m = 1 nothing is rejected.
+(tail) beyond the table H = K+1+E has weight proportional to e^(-m a0 E/sigma²) e^(-m² E²/(2 sigma²)), a0 = m(K+1) + B:
+a geometric proposal and a coin. (coin) e^-γ is enclosed by integers from one table of e^(-i/1024) and 1 - d <= e^-d <=
+1 - d + d²/2; what falls between the two ends, one draw in a million, is decided by certified enclosures and further
+bits. No float takes part.
 Reference: Canonne, Kamath, Steinke, NeurIPS 2020 (the law); Karney, ACM TOMS 2016 (row and remainder).
-Checked by: chance::tables_give_the_exact_mass, chance::gaussian_rows_give_the_exact_mass, chance::gaussian_coin_is_enclosed, chance::scale_is_the_stated_one
+Checked by: chance::tables_give_the_exact_mass, chance::gaussian_rows_give_the_exact_mass,
+chance::gaussian_coin_is_enclosed, chance::scale_is_the_stated_one
 """
 
 from __future__ import annotations
@@ -51,8 +53,8 @@ class RowCuts:
     def _weights(self, coin: int, precise: int, rows: int) -> tuple[list[int], int]:
         """Lower ends of e^(-(mh + B)²/(2 sigma²)) for h < rows, and a slack that covers each, and the rest in all.
 
-        w_(h+1) = w_h g_h and g_(h+1) = g_h q: products of lower ends, so e_g grows by 3 and e_w by e_g + 1 at a step. The rest
-        is at most w_rows / (1 - g_rows), as the g_h decrease.
+        w_(h+1) = w_h g_h and g_(h+1) = g_h q: products of lower ends, so e_g grows by 3 and e_w by e_g + 1 at a step.
+        The rest is at most w_rows / (1 - g_rows), as the g_h decrease.
         """
         m, two = self.step, 2 * self.variance
         weight = bound_exp_neg(Fraction(coin) / two, precise)[0]
@@ -82,7 +84,9 @@ class RowCuts:
 
 @lru_cache(maxsize=1)
 def _exp_steps() -> NDArray[np.int64]:
-    """floor(2^32 e^(-i/1024)) for γ below 1: powers of one lower end, each below its power by at most 3 units a step."""
+    """floor(2^32 e^(-i/1024)) for γ below 1: powers of one lower end, each below its power by at most 3 units a
+    step.
+    """
     precise = 128
     ratio = bound_exp_neg(Fraction(1, 1024), precise)[0]
     power, steps = 1 << precise, []
@@ -97,9 +101,10 @@ def _exp_steps() -> NDArray[np.int64]:
 class _Coin:
     """Bernoulli(e^(-L(2a + L)/(2 sigma²))), by integers.
 
-    γ 2^30 is approximated from below by Γ, within `error` units: L and 2a + L are cut to 30 and 31 bits, their product to 31
-    bits, and that is multiplied by a 31-bit number. Then in units of 2^-32, with base = T_i - floor(T_i d/2^30),
-    e^-γ >= T_i (1 - (d + error)/2^30) > base - 1 - 4 error and e^-γ <= (T_i + 1)(1 - d/2^30 + d²/2^61) < base + 2 + 2^11.
+    γ 2^30 is approximated from below by Γ, within `error` units: L and 2a + L are cut to 30 and 31 bits, their product
+    to 31 bits, and that is multiplied by a 31-bit number. Then in units of 2^-32, with base = T_i - floor(T_i d/2^30),
+    e^-γ >= T_i (1 - (d + error)/2^30) > base - 1 - 4 error and e^-γ <= (T_i + 1)(1 - d/2^30 + d²/2^61) < base + 2 +
+    2^11.
     """
 
     def __init__(self, variance: Fraction, step: int, reach: int) -> None:
@@ -213,7 +218,7 @@ class _Plan:
         self, start: NDArray[np.int64], sign: NDArray[np.int64], tails: set[int], bits: Bits
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         remainder = bits.take(start.size, self.shift).astype(np.int64)
-        words = bits.take(start.size, 32)
+        words = bits.take(start.size, 32).astype(np.int64)
         gap = words - self.coin.base(remainder, start)
         keep = gap < -_BELOW
         gap += _BELOW

@@ -1,7 +1,7 @@
 """The geometric law and the discrete Laplace law, exactly, for any rational scale.
 
-Comes in: a scale s > 0. Goes out: integers X with P(X = x) = (1-r)/(1+r) r^|x|, r = e^(-1/s), as Python ints or as arrays
-(int64, or Python ints in an object array where 62 bits are not certain to do).
+Comes in: a scale s > 0. Goes out: integers X with P(X = x) = (1-r)/(1+r) r^|x|, r = e^(-1/s), as Python ints or as
+arrays (int64, or Python ints in an object array where 62 bits are not certain to do).
 
 The letters: G geometric, P(G >= k) = r^k; B a coin with P(B = 1) = r/(1+r), independent; X = G, or -1-G where B = 1.
 
@@ -12,7 +12,8 @@ proportional to r^(256^j d), and H = floor(g / M), M = 256^n, is geometric with 
 (tail) given H >= K, H - K has the law of H again, and the coin is independent of it: a draw beyond the table adds K and
 draws H once more. Each lookup has its exact law by the lemma of cuts.py.
 Reference: Ghosh, Roughgarden, Sundararajan, STOC 2009 (the law); Canonne, Kamath, Steinke, NeurIPS 2020.
-Checked by: chance::tables_give_the_exact_mass, chance::laplace_digits_give_the_exact_mass, chance::every_cut_is_the_floor, chance::scale_is_the_stated_one
+Checked by: chance::tables_give_the_exact_mass, chance::laplace_digits_give_the_exact_mass,
+chance::every_cut_is_the_floor, chance::scale_is_the_stated_one
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ _ROOM = 62
 
 
 class TopCuts:
-    """Coin and top digit together, in the order of their signed value V = H or -1-H: two tails and 2K values between."""
+    """Coin and top digit together, in the order of their signed value V = H or -1-H: two tails and 2K values
+    between.
+    """
 
     def __init__(self, rate: Fraction, step: int, tail_bits: int) -> None:
         self.rate, self.step = rate, step

@@ -3,8 +3,8 @@
 Comes in: a sampler of arrays. Goes out: one Python int at a time, each handed out once.
 
 Guarantee: a number is handed out once, in one process; how long that takes does not depend on the number.
-Proof: taking the last item off a list is one step that no other thread can divide; a pool carries the epoch in which it was drawn
-and is dropped in any other, so after a fork parent and child share nothing. The list holds finished integers.
+Proof: taking the last item off a list is one step that no other thread can divide; a pool carries the epoch in which it
+was drawn and is dropped in any other, so after a fork parent and child share nothing. The list holds finished integers.
 Reference: Jin, McMurtry, Rubinstein, Ohrimenko, IEEE S&P 2022 (what the duration of a draw tells).
 Checked by: chance::fork_does_not_repeat, chance::pools_hand_out_once
 """

@@ -1,7 +1,7 @@
 """Mechanisms: one file each, one promise each. `release` spends; `loss` says what; the law is exact.
 
-One idea unites them: `loss(distance)` under a metric. Rows apart gives differential privacy, any two values gives local privacy,
-metres give location privacy.
+One idea unites them: `loss(distance)` under a metric. Rows apart gives differential privacy, any two values gives local
+privacy, metres give location privacy.
 """
 
 from typing import Any
@@ -41,4 +41,21 @@ MECHANISMS: dict[str, type[Any]] = {
 }
 """Every mechanism by name: laws, chance tests and the documentation page go over this table."""
 
-__all__ = ["MECHANISMS", *MECHANISMS]
+__all__ = [
+    "MECHANISMS",
+    "Channel",
+    "Exponential",
+    "Gaussian",
+    "GaussianKeySelection",
+    "Geometric",
+    "KeySelection",
+    "Laplace",
+    "NoisyMax",
+    "PermuteAndFlip",
+    "PrefixSums",
+    "RandomizedResponse",
+    "SparseVector",
+    "Staircase",
+    "TruncatedGeometric",
+    "TruncatedLaplace",
+]

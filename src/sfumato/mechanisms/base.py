@@ -1,7 +1,7 @@
 """What the mechanisms share: opening exact numbers, adding noise, and looking for the end of an interval.
 
-Comes in: an int, a Fraction, an array of whole numbers, or any of these sealed in an `Exact`. Goes out: the same shape with
-noise. Floats are refused: a float has lost the grid that the guarantee speaks of.
+Comes in: an int, a Fraction, an array of whole numbers, or any of these sealed in an `Exact`. Goes out: the same shape
+with noise. Floats are refused: a float has lost the grid that the guarantee speaks of.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def with_noise(value: Any, sample: Callable[[int | None], Any]) -> Any:
     if isinstance(value, int):
         return value + sample(None)
     noise = sample(value.size).reshape(value.shape)
-    if value.dtype != object and noise.dtype != object and largest(value) + largest(noise) < _INT64:
+    if object not in (value.dtype, noise.dtype) and largest(value) + largest(noise) < _INT64:
         return value + noise
     return narrow(value.astype(object) + noise.astype(object))
 

@@ -20,13 +20,14 @@ Metric = Callable[[int, int], Any] | Sequence[Sequence[Any]] | None
 _BITS = 160
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Channel:
     """Answer input x with output y with probability matrix[x][y].
 
-    Guarantee: under the metric d, two inputs cost at most epsilon(d) times their distance; with no metric named, any two
-        inputs are at distance 1.
-    Proof: epsilon(d) is the largest ln(matrix[x][y] / matrix[x'][y]) / d(x, x'), over all pairs and outputs, rounded up.
+    Guarantee: under the metric d, two inputs cost at most epsilon(d) times their distance; with no metric named, any
+        two inputs are at distance 1.
+    Proof: epsilon(d) is the largest ln(matrix[x][y] / matrix[x'][y]) / d(x, x'), over all pairs and outputs, rounded
+        up.
     Reference: Chatzikokolakis, Andres, Bordenabe, Palamidessi, PETS 2013 (metric privacy).
     Checked by: laws::channel_epsilon_is_the_stated_one, laws::loss_is_sup_of_log_ratio, laws::channel_rows_are_sampled
     """
@@ -105,7 +106,9 @@ class Channel:
         return found
 
     def _ratio(self, x: int, other: int) -> tuple[int, Fraction | None] | None:
-        """The output with the largest matrix[x][y]/matrix[other][y] above 1, and that ratio from above; None if none is."""
+        """The output with the largest matrix[x][y]/matrix[other][y] above 1, and that ratio from above; None if none
+        is.
+        """
         best: tuple[int, Fraction | None] | None = None
         for y, (high, low) in enumerate(zip(self._ends[1][x], self._ends[0][other], strict=True)):
             if high == 0:
@@ -113,7 +116,7 @@ class Channel:
             if low == 0:
                 return y, None
             ratio = high / low
-            if self.matrix[x][y] != self.matrix[other][y] and ratio > 1 and (best is None or ratio > (best[1] or 0)):
+            if ratio > 1 and (best is None or ratio > (best[1] or 0)):
                 best = y, ratio
         return best
 

@@ -45,14 +45,16 @@ def _rational(score: Any) -> Any:
 class Exponential:
     """Choose an index with probability proportional to e^(rate score), rate = epsilon / (2 sensitivity).
 
-    Guarantee: if each score moves by at most `distance` between neighbours, one choice costs epsilon = 2 rate distance, and as its
-        log-ratios lie within a range of that width it costs rho = epsilon²/8. With `monotone` (all scores move in the same
-        direction) rate is epsilon / sensitivity and the cost rate distance.
-    Proof: a weight changes by a factor within [e^(-rate d), e^(rate d)], the sum of the weights by a factor within the same
-        bounds, independent of the index: the log-ratios of all indices lie in a range of 2 rate d around the sum's. Where all scores
-        move the same way, all factors lie in [1, e^(rate d)] or all in [e^(-rate d), 1].
-    Reference: McSherry and Talwar, FOCS 2007; Dong, Durfee, Rogers, ICML 2020 (bounded range); Cesar and Rogers, ALT 2021 (rho).
-    Checked by: laws::loss_is_sup_of_log_ratio, laws::exponential_range_is_epsilon, laws::choices_add_up, chance::lowest_has_the_exact_mass
+    Guarantee: if each score moves by at most `distance` between neighbours, one choice costs epsilon = 2 rate distance,
+        and as its log-ratios lie within a range of that width it costs rho = epsilon²/8. With `monotone` (all scores
+        move in the same direction) rate is epsilon / sensitivity and the cost rate distance.
+    Proof: a weight changes by a factor within [e^(-rate d), e^(rate d)], the sum of the weights by a factor within the
+        same bounds, independent of the index: the log-ratios of all indices lie in a range of 2 rate d around the
+        sum's. Where all scores move the same way, all factors lie in [1, e^(rate d)] or all in [e^(-rate d), 1].
+    Reference: McSherry and Talwar, FOCS 2007; Dong, Durfee, Rogers, ICML 2020 (bounded range); Cesar and Rogers, ALT
+        2021 (rho).
+    Checked by: laws::loss_is_sup_of_log_ratio, laws::exponential_range_is_epsilon, laws::choices_add_up,
+        chance::lowest_has_the_exact_mass
     """
 
     sensitivity: Fraction

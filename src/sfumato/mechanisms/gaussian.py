@@ -23,14 +23,16 @@ _FINEST = Fraction(1, 10**12)
 class Gaussian:
     """Add discrete Gaussian noise to whole numbers.
 
-    Guarantee: if neighbours differ by at most `distance` in L2, one release is rho-zCDP with rho = distance²/(2 sigma²), where
-        sigma² = sensitivity_l2²/(2 rho); it is not epsilon-private for any epsilon. For one whole number it is
-        (epsilon, delta(epsilon))-private by the exact discrete curve, which exceeds the continuous one.
-    Proof: the Renyi divergence of order a between discrete Gaussians a whole shift d apart is at most a d²/(2 sigma²), and the
-        coordinates add up. The ratio of masses at y grows without bound. For a shift d the likelihood ratio is increasing, so the best
-        event is an upper tail, from the first y with d(2y - d) > 2 sigma² epsilon on; larger shifts only help each tail.
+    Guarantee: if neighbours differ by at most `distance` in L2, one release is rho-zCDP with rho = distance²/(2
+        sigma²), where sigma² = sensitivity_l2²/(2 rho); it is not epsilon-private for any epsilon. For one whole number
+        it is (epsilon, delta(epsilon))-private by the exact discrete curve, which exceeds the continuous one.
+    Proof: the Renyi divergence of order a between discrete Gaussians a whole shift d apart is at most a d²/(2 sigma²),
+        and the coordinates add up. The ratio of masses at y grows without bound. For a shift d the likelihood ratio is
+        increasing, so the best event is an upper tail, from the first y with d(2y - d) > 2 sigma² epsilon on; larger
+        shifts only help each tail.
     Reference: Canonne, Kamath, Steinke, NeurIPS 2020, theorems 4 and 7.
-    Checked by: laws::gaussian_renyi_is_within_rho, laws::gaussian_curve_is_the_exact_sum, laws::gaussian_is_not_pure, laws::mass_adds_up, laws::interval_is_the_smallest, chance::sigma_is_the_stated_one
+    Checked by: laws::gaussian_renyi_is_within_rho, laws::gaussian_curve_is_the_exact_sum, laws::gaussian_is_not_pure,
+        laws::mass_adds_up, laws::interval_is_the_smallest, chance::sigma_is_the_stated_one
     """
 
     sensitivity_l2: Fraction | None
@@ -40,7 +42,9 @@ class Gaussian:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", positive(self.rho, "rho"))
         if (self.sensitivity_l2 is None) == (self.squared is None):
-            raise InputError("give sensitivity_l2, or its square as `squared` where that is not the square of a fraction")
+            raise InputError(
+                "give sensitivity_l2, or its square as `squared` where that is not the square of a fraction"
+            )
         if self.squared is None:
             number = positive(self.sensitivity_l2, "sensitivity_l2")
             object.__setattr__(self, "sensitivity_l2", number)
@@ -105,7 +109,9 @@ class Gaussian:
         return -t, t
 
     def delta(self, epsilon: Any, distance: Any = None) -> Real:
-        """The least delta for which one whole number, `distance` apart, is (epsilon, delta)-private: the exact curve."""
+        """The least delta for which one whole number, `distance` apart, is (epsilon, delta)-private: the exact
+        curve.
+        """
         wanted = as_written(epsilon, "epsilon")
         if wanted < 0:
             raise InputError(f"epsilon must be at least 0, but is {show(wanted)}")
@@ -114,7 +120,9 @@ class Gaussian:
         return gaussian_tail(self.variance, first - shift) - exp(wanted) * gaussian_tail(self.variance, first)
 
     def epsilon(self, delta: Any, distance: Any = None) -> Fraction:
-        """The least epsilon, to 1e-12 upward, for which one whole number is (epsilon, delta)-private by the exact curve."""
+        """The least epsilon, to 1e-12 upward, for which one whole number is (epsilon, delta)-private by the exact
+        curve.
+        """
         wanted = probability(delta, "delta")
         low, high = Fraction(0), Fraction(1)
         if self.delta(low, distance) <= wanted:

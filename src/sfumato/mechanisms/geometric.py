@@ -22,10 +22,11 @@ class Geometric:
 
     Guarantee: if neighbours differ by at most `distance` in L1, one release costs epsilon = distance / scale, where
         scale = sensitivity_l1 / epsilon; at distance sensitivity_l1 it costs epsilon.
-    Proof: the mass at y given x is proportional to e^(-|y - x|/scale); by the triangle inequality the log-ratio of two such
-        masses is at most |x - x'|/scale in each coordinate, and the coordinates add up.
+    Proof: the mass at y given x is proportional to e^(-|y - x|/scale); by the triangle inequality the log-ratio of two
+        such masses is at most |x - x'|/scale in each coordinate, and the coordinates add up.
     Reference: Ghosh, Roughgarden, Sundararajan, STOC 2009; Dwork, McSherry, Nissim, Smith, TCC 2006.
-    Checked by: laws::loss_is_sup_of_log_ratio, laws::mass_adds_up, laws::interval_is_the_smallest, chance::scale_is_the_stated_one, laws::refined_pair_costs_the_better_epsilon
+    Checked by: laws::loss_is_sup_of_log_ratio, laws::mass_adds_up, laws::interval_is_the_smallest,
+        chance::scale_is_the_stated_one, laws::refined_pair_costs_the_better_epsilon
     """
 
     sensitivity_l1: Fraction
@@ -71,8 +72,9 @@ class Geometric:
     def interval(self, confidence: Any = Fraction(95, 100)) -> tuple[int, int]:
         """The smallest (-t, t) that holds the noise with at least this probability.
 
-        P(|Z| > t) = 2 r^(t+1)/(1+r) <= 1 - confidence if and only if t + 1 >= scale ln(2/((1 - confidence)(1 + r))); the two sides
-        are never equal, as powers of e with different rational exponents are independent (Lindemann, Weierstrass).
+        P(|Z| > t) = 2 r^(t+1)/(1+r) <= 1 - confidence if and only if t + 1 >= scale ln(2/((1 - confidence)(1 + r)));
+        the two sides are never equal, as powers of e with different rational exponents are independent (Lindemann,
+        Weierstrass).
         """
         miss = 1 - as_confidence(confidence)
         t = max(0, ceil(ln(2 / (miss * (1 + self._ratio))) * self.scale) - 1)
@@ -86,9 +88,10 @@ class Geometric:
     def refine(self, value: Any, earlier: int, before: Geometric) -> int:
         """A better answer to the question that `before` answered with `earlier`, for the difference in epsilon.
 
-        Z1 = Z2 + W, where W is 0 with probability w = (1-r1)² r2 / ((1-r2)² r1) and else a discrete Laplace draw of ratio r1:
-        the generating functions are (1-r)²/(1 + r² - r(t + 1/t)), and their quotient is w + (1-w) times that of r1. So drawing Z2
-        given Z1 makes the pair (answer 1, answer 2) a release of answer 2 alone with public noise added: epsilon in all.
+        Z1 = Z2 + W, where W is 0 with probability w = (1-r1)² r2 / ((1-r2)² r1) and else a discrete Laplace draw of
+        ratio r1: the generating functions are (1-r)²/(1 + r² - r(t + 1/t)), and their quotient is w + (1-w) times that
+        of r1. So drawing Z2 given Z1 makes the pair (answer 1, answer 2) a release of answer 2 alone with public noise
+        added: epsilon in all.
         """
         self._check_refines(before)
         exact = as_integers(value)

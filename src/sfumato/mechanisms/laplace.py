@@ -23,13 +23,15 @@ from sfumato.words import Loss, as_written, positive, show
 class Laplace:
     """Add Laplace noise on a grid to a number, exactly.
 
-    Guarantee: if neighbours differ by at most `distance` in L1, one release costs epsilon = ceil(distance / grid) / scale, scale
-        being ceil(sensitivity_l1 / grid) / epsilon in steps of the grid; at distance sensitivity_l1 it costs epsilon.
-    Proof: a single number is moved to the nearest multiple of the grid, halves upward; this commutes with whole shifts and is
-        monotone, so numbers at most D steps apart land at most ceil(D) steps apart. The entries of an array must lie on the
-        grid already: moving k entries by a hair each could move k steps. Then the geometric mechanism.
+    Guarantee: if neighbours differ by at most `distance` in L1, one release costs epsilon = ceil(distance / grid) /
+        scale, scale being ceil(sensitivity_l1 / grid) / epsilon in steps of the grid; at distance sensitivity_l1 it
+        costs epsilon.
+    Proof: a single number is moved to the nearest multiple of the grid, halves upward; this commutes with whole shifts
+        and is monotone, so numbers at most D steps apart land at most ceil(D) steps apart. The entries of an array must
+        lie on the grid already: moving k entries by a hair each could move k steps. Then the geometric mechanism.
     Reference: Dwork, McSherry, Nissim, Smith, TCC 2006; Mironov, CCS 2012 (why on a grid and not in floats).
-    Checked by: laws::loss_is_sup_of_log_ratio, laws::rounding_onto_the_grid_moves_at_most_the_distance, laws::mass_adds_up, laws::interval_is_the_smallest
+    Checked by: laws::loss_is_sup_of_log_ratio, laws::rounding_onto_the_grid_moves_at_most_the_distance,
+        laws::mass_adds_up, laws::interval_is_the_smallest
     """
 
     sensitivity_l1: Fraction

@@ -20,10 +20,12 @@ class NoisyMax:
     """Add geometric noise to every score and name the first of the largest; the gap to the runner-up comes free.
 
     Guarantee: if each whole score moves by at most `distance` between neighbours, index and gap together cost
-        epsilon = 2 distance / scale, scale = 2 sensitivity / epsilon; with `monotone` scores, distance / scale at half the scale.
-    Proof: fix the noise of all others. Let the winner's score move by a and the largest of the others by b, each at most d in
-        size: moving the winner's noise by b - a, a whole number of size at most 2d, keeps winner and gap, whichever way equal scores
-        are decided. If all scores move the same way, |b - a| <= d. The noise pays |b - a|/scale.
+        epsilon = 2 distance / scale, scale = 2 sensitivity / epsilon; with `monotone` scores, distance / scale at half
+        the scale.
+    Proof: fix the noise of all others. Let the winner's score move by a and the largest of the others by b, each at
+        most d in size: moving the winner's noise by b - a, a whole number of size at most 2d, keeps winner and gap,
+        whichever way equal scores are decided. If all scores move the same way, |b - a| <= d. The noise pays |b -
+        a|/scale.
     Reference: Dwork and Roth 2014, claim 3.9; Ding, Wang, Zhang, Kifer, PVLDB 2019 (the free gap).
     Checked by: laws::loss_is_sup_of_log_ratio, laws::choices_add_up, laws::noisy_max_gap_is_free
     """

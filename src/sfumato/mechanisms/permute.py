@@ -19,16 +19,20 @@ from sfumato.words import Loss, positive, whole
 
 @dataclass(frozen=True)
 class PermuteAndFlip:
-    """Go through the candidates in random order, flip a coin of probability e^(rate (score - best)), stop at the first heads.
+    """Go through the candidates in random order, flip a coin of probability e^(rate (score - best)), stop at the first
+    heads.
 
-    Guarantee: if each score moves by at most `distance` between neighbours, one choice costs epsilon = 2 rate distance, where
-        rate = epsilon / (2 sensitivity); with `monotone` scores rate is epsilon / sensitivity and the cost rate distance. Its rho is
-        epsilon²/2: its log-ratios do not lie within a range of epsilon.
-    Proof: the choice has the law of the best score plus one-sided exponential noise of this rate; raising the winner's noise by
-        twice the distance (once, if monotone) keeps it the winner, at that price. As each coin is flipped at most once and the order
-        is independent of them, the choice is uniform among the candidates whose coins show heads, the best always among them.
-    Reference: McKenna and Sheldon, NeurIPS 2020; Ding and others 2021 (noisy max with exponential noise is the same law).
-    Checked by: laws::loss_is_sup_of_log_ratio, laws::choices_add_up, laws::permute_and_flip_is_no_worse, chance::flips_have_the_exact_mass
+    Guarantee: if each score moves by at most `distance` between neighbours, one choice costs epsilon = 2 rate distance,
+        where rate = epsilon / (2 sensitivity); with `monotone` scores rate is epsilon / sensitivity and the cost rate
+        distance. Its rho is epsilon²/2: its log-ratios do not lie within a range of epsilon.
+    Proof: the choice has the law of the best score plus one-sided exponential noise of this rate; raising the winner's
+        noise by twice the distance (once, if monotone) keeps it the winner, at that price. As each coin is flipped at
+        most once and the order is independent of them, the choice is uniform among the candidates whose coins show
+        heads, the best always among them.
+    Reference: McKenna and Sheldon, NeurIPS 2020; Ding and others 2021 (noisy max with exponential noise is the same
+        law).
+    Checked by: laws::loss_is_sup_of_log_ratio, laws::choices_add_up, laws::permute_and_flip_is_no_worse,
+        chance::flips_have_the_exact_mass
     """
 
     sensitivity: Fraction

@@ -27,19 +27,21 @@ _GRID = 20
 class PrefixSums:
     """All sums of the first 1, 2, ..., length entries of a sequence of whole numbers.
 
-    With `epsilon`: a binary tree of partial sums with geometric noise. With `rho`: the square root of the summing matrix, with
-    discrete Gaussian noise; its error grows like the logarithm of the length.
+    With `epsilon`: a binary tree of partial sums with geometric noise. With `rho`: the square root of the summing
+    matrix, with discrete Gaussian noise; its error grows like the logarithm of the length.
 
-    Guarantee: if neighbours' sequences differ by at most `distance` in L1, all sums together cost epsilon distance / sensitivity_l1,
-        or rho (distance / sensitivity_l1)².
-    Proof: (tree) an entry lies in one node of each of the `levels` = floor(log2 length) + 1 levels, so the nodes differ by at most levels
-        times the distance in L1, and every sum adds up nodes. (root) released is y = B x plus discrete Gaussian noise, B being the
-        lower triangular Toeplitz matrix of whole numbers near 2^20 C(2k, k)/4^k; a unit of one entry moves y by a column of B, whose
-        squared norm is computed in whole numbers, and the norm is convex, so a distance D moves y by at most D times the longest
-        column. Everything after y is post-processing, floats included.
-    Reference: Dwork, Naor, Pitassi, Rothblum, STOC 2010; Chan, Shi, Song, ICALP 2010 (tree); Fichtenberger, Henzinger, Upadhyay,
-        ICML 2023; Henzinger, Upadhyay, Upadhyay, SODA 2023 (square root).
-    Checked by: laws::tree_nodes_differ_by_the_levels, laws::root_moves_by_its_longest_column, laws::prefix_sums_are_unbiased, laws::prefix_intervals_cover
+    Guarantee: if neighbours' sequences differ by at most `distance` in L1, all sums together cost epsilon distance /
+        sensitivity_l1, or rho (distance / sensitivity_l1)².
+    Proof: (tree) an entry lies in one node of each of the `levels` = floor(log2 length) + 1 levels, so the nodes differ
+        by at most levels times the distance in L1, and every sum adds up nodes. (root) released is y = B x plus
+        discrete Gaussian noise, B being the lower triangular Toeplitz matrix of whole numbers near 2^20 C(2k, k)/4^k; a
+        unit of one entry moves y by a column of B, whose squared norm is computed in whole numbers, and the norm is
+        convex, so a distance D moves y by at most D times the longest column. Everything after y is post-processing,
+        floats included.
+    Reference: Dwork, Naor, Pitassi, Rothblum, STOC 2010; Chan, Shi, Song, ICALP 2010 (tree); Fichtenberger, Henzinger,
+        Upadhyay, ICML 2023; Henzinger, Upadhyay, Upadhyay, SODA 2023 (square root).
+    Checked by: laws::tree_nodes_differ_by_the_levels, laws::root_moves_by_its_longest_column,
+        laws::prefix_sums_are_unbiased, laws::prefix_intervals_cover
     """
 
     sensitivity_l1: Fraction
@@ -101,7 +103,10 @@ class PrefixSums:
         return tree
 
     def _tree(self, entries: NDArray[Any]) -> NDArray[Any]:
-        noisy = [with_noise(narrow(level), lambda n: sample_laplace(self.scale, n)).astype(object) for level in self.nodes(entries)]
+        noisy = [
+            with_noise(narrow(level), lambda n: sample_laplace(self.scale, n)).astype(object)
+            for level in self.nodes(entries)
+        ]
         sums = np.empty(self.length, object)
         for end in range(1, self.length + 1):
             sums[end - 1] = sum(noisy[j][(end >> j) - 1] for j in range(self.levels) if end >> j & 1)
@@ -150,16 +155,23 @@ class PrefixSums:
         return narrow(rounded)
 
     def interval(self, confidence: Any = Fraction(95, 100), end: int | None = None) -> tuple[int, int]:
-        """(-t, t) that holds the noise of the sum of the first `end` entries (default: of the worst) with this probability.
+        """(-t, t) that holds the noise of the sum of the first `end` entries (default: of the worst) with this
+        probability.
 
-        Tree: from the exact law of a sum of geometric draws. Root: a bound by the subgaussian tail, 2 e^(-t²/(2 s²)), with one
-        unit for rounding.
+        Tree: from the exact law of a sum of geometric draws. Root: a bound by the subgaussian tail, 2 e^(-t²/(2 s²)),
+        with one unit for rounding.
         """
         miss = 1 - as_confidence(confidence)
         if self.epsilon is not None:
-            worst = max(range(1, self.length + 1), key=int.bit_count) if self.length < 1 << 16 else (1 << self.levels - 1) - 1
+            worst = (
+                max(range(1, self.length + 1), key=int.bit_count)
+                if self.length < 1 << 16
+                else (1 << self.levels - 1) - 1
+            )
             count = (worst if end is None else whole(end, "end", 1)).bit_count()
-            t = least(lambda t: 2 * laplace_sum_tail(self.scale, count, t + 1) <= miss, int(2 * self.scale * count**0.5))
+            t = least(
+                lambda t: 2 * laplace_sum_tail(self.scale, count, t + 1) <= miss, int(2 * self.scale * count**0.5)
+            )
         else:
             weights = np.cumsum(self._inverse)[: self.length if end is None else whole(end, "end", 1)]
             # an upper bound of the sum of squares: its floats are off by less than a millionth of it

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -21,24 +21,26 @@ from sfumato.words import Loss, positive, probability, show, whole
 
 @dataclass(frozen=True)
 class RandomizedResponse:
-    """Answer with the true one of `size` values with probability e^epsilon / (e^epsilon + size - 1), else with one of the others.
+    """Answer with the true one of `size` values with probability e^epsilon / (e^epsilon + size - 1), else with one of
+    the others.
 
-    Guarantee: any two true values cost epsilon: it is epsilon-private for each person, before anything leaves her hands.
+    Guarantee: any two true values cost epsilon: it is epsilon-private for each person, before anything leaves her
+        hands.
     Proof: the largest ratio of two entries of a column is (truth)/((1 - truth)/(size - 1)) = e^epsilon.
     Reference: Warner 1965; Kairouz, Oh, Viswanath, JMLR 2016 (k-ary).
-    Checked by: laws::loss_is_sup_of_log_ratio, laws::response_of_three_quarters_is_ln_3, laws::channel_rows_are_sampled, laws::truncated_mass_adds_up
+    Checked by: laws::loss_is_sup_of_log_ratio, laws::response_of_three_quarters_is_ln_3,
+        laws::channel_rows_are_sampled, laws::truncated_mass_adds_up
     """
 
     epsilon: Fraction
     size: int = 2
-    truth: Fraction | Real | None = None
+    truth: Fraction | Real = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
         object.__setattr__(self, "size", whole(self.size, "size", 2))
-        if self.truth is None:
-            odds = exp(self.epsilon)
-            object.__setattr__(self, "truth", odds / (odds + (self.size - 1)))
+        odds = exp(self.epsilon)
+        object.__setattr__(self, "truth", odds / (odds + (self.size - 1)))
 
     @classmethod
     def telling_truth(cls, chance: Any, size: int = 2) -> RandomizedResponse:
@@ -47,10 +49,13 @@ class RandomizedResponse:
         odds = truth * (values - 1) / (1 - truth)
         if odds <= 1:
             raise InputError(
-                f"the truth must be likelier than any other answer, but has probability {show(truth)} of {values} values",
+                "the truth must be likelier than any other answer",
+                detail=f"It has probability {show(truth)} among {values} values.",
                 hint=f"Take more than 1/{values}.",
             )
-        return cls(round_up(ln(odds)), values, truth)
+        made = cls(round_up(ln(odds)), values)
+        object.__setattr__(made, "truth", truth)  # the very fraction; epsilon is its price, rounded up
+        return made
 
     @property
     def event(self) -> Pure:
@@ -63,13 +68,7 @@ class RandomizedResponse:
 
     @cached_property
     def _coin(self) -> Table:
-        truth = self._truth
-        return choice_table([truth, 1 - truth])
-
-    @property
-    def _truth(self) -> Fraction | Real:
-        assert self.truth is not None
-        return self.truth
+        return choice_table([self.truth, 1 - self.truth])
 
     def release(self, value: Any) -> Any:
         """A noisy index below size, or an array of them."""
@@ -86,9 +85,9 @@ class RandomizedResponse:
         """The probability of this answer for this value."""
         if whole(output, "output", 0) >= self.size or whole(value, "value", 0) >= self.size:
             return as_real(0)
-        return as_real(self._truth if output == value else (1 - self._truth) / (self.size - 1))
+        return as_real(self.truth if output == value else (1 - self.truth) / (self.size - 1))
 
     def channel(self) -> Channel:
         """The matrix, the rows being true values and the columns answers."""
-        other = (1 - self._truth) / (self.size - 1)
-        return Channel([[self._truth if x == y else other for y in range(self.size)] for x in range(self.size)])
+        other = (1 - self.truth) / (self.size - 1)
+        return Channel([[self.truth if x == y else other for y in range(self.size)] for x in range(self.size)])

@@ -24,15 +24,16 @@ from sfumato.words import Adjacency, Loss, positive, probability, whole
 class KeySelection:
     """Show a key with the largest probability that its number of people allows.
 
-    Guarantee: if one person is counted under at most keys_per_unit keys, the set of keys shown costs (epsilon, delta); a key of
-        nobody is never shown.
-    Proof: let e and d be epsilon and delta over the number of keys that one person can touch (twice keys_per_unit under replace).
-        The chance p(n) to show a key of n people is the largest with p(0) = 0, p(n) <= e^e p(n-1) + d and
-        1 - p(n-1) <= e^e (1 - p(n)) + d, so each key is (e, d)-private, whichever side the person is on; the keys are chosen
-        independently, and the parts add up. An (e, d)-private choice is with probability 1 - d a choice that is e-private: this
-        is what the accountant charges.
+    Guarantee: if one person is counted under at most keys_per_unit keys, the set of keys shown costs (epsilon, delta);
+        a key of nobody is never shown.
+    Proof: let e and d be epsilon and delta over the number of keys that one person can touch (twice keys_per_unit under
+        replace). The chance p(n) to show a key of n people is the largest with p(0) = 0, p(n) <= e^e p(n-1) + d and
+        1 - p(n-1) <= e^e (1 - p(n)) + d, so each key is (e, d)-private, whichever side the person is on; the keys are
+        chosen independently, and the parts add up. An (e, d)-private choice is with probability 1 - d a choice that is
+        e-private: this is what the accountant charges.
     Reference: Desfontaines, Voss, Gipson, Mandayam, PoPETs 2022; Murtagh and Vadhan, TCC 2016 (the decomposition).
-    Checked by: laws::selection_keeps_each_key_private, laws::selection_is_optimal, laws::selection_has_the_stated_frequencies
+    Checked by: laws::selection_keeps_each_key_private, laws::selection_is_optimal,
+        laws::selection_has_the_stated_frequencies
     """
 
     epsilon: Fraction
@@ -68,7 +69,8 @@ class KeySelection:
     def turn(self) -> int:
         """The n up to which p(n) = e^e p(n-1) + d; from there on the second bound is the smaller one.
 
-        The first bound is the smaller as long as p(n-1) <= (1 - d)/(e^e + 1), and p(n-1) = d (e^((n-1)e) - 1)/(e^e - 1).
+        The first bound is the smaller as long as p(n-1) <= (1 - d)/(e^e + 1), and p(n-1) = d (e^((n-1)e) - 1)/(e^e -
+        1).
         """
         e, d = self.per_key
         grown = exp(e)
@@ -120,14 +122,15 @@ def _counts(people: Any) -> NDArray[Any]:
 class GaussianKeySelection:
     """Show a key where its number of people plus discrete Gaussian noise reaches a threshold.
 
-    Guarantee: if one person is counted under at most keys_per_unit keys, the set of keys shown is rho-zCDP but for an event of
-        probability delta; a key of nobody is never shown.
-    Proof: let K be the number of keys that one person can touch (twice keys_per_unit under replace). Among keys that have somebody on
-        both sides at most K counts differ, by one: K/(2 sigma²) = rho. A key that has somebody on one side only has that person alone,
-        and is shown with probability P(1 + Z >= threshold) <= delta/K by the discrete law, ties included; given that none of the at
-        most K such keys is shown, both sides choose among the same keys.
+    Guarantee: if one person is counted under at most keys_per_unit keys, the set of keys shown is rho-zCDP but for an
+        event of probability delta; a key of nobody is never shown.
+    Proof: let K be the number of keys that one person can touch (twice keys_per_unit under replace). Among keys that
+        have somebody on both sides at most K counts differ, by one: K/(2 sigma²) = rho. A key that has somebody on one
+        side only has that person alone, and is shown with probability P(1 + Z >= threshold) <= delta/K by the discrete
+        law, ties included; given that none of the at most K such keys is shown, both sides choose among the same keys.
     Reference: Wilson and others, PoPETs 2020; Swanberg, Desfontaines, Haney, PoPETs 2023 (the Gaussian form).
-    Checked by: laws::gaussian_selection_hides_one_person, laws::gaussian_selection_is_within_rho, laws::selection_has_the_stated_frequencies
+    Checked by: laws::gaussian_selection_hides_one_person, laws::gaussian_selection_is_within_rho,
+        laws::selection_has_the_stated_frequencies
     """
 
     rho: Fraction

@@ -20,13 +20,15 @@ class SparseVector:
 
     Guarantee: if every number of the stream moves by at most `distance` between neighbours, the whole session costs
         epsilon distance / sensitivity, however many numbers are asked about, chosen one after the other.
-    Proof: let d be the distance, T the noisy threshold, drawn once. Move the threshold's noise up by d: every "no" stays "no", as a number
-        rises by at most d. Move the noise of each of the c numbers that said yes by d plus what the number fell, at most 2d: the
-        gap, hence the yes, stays the same. Price d/scale_t + 2 c d/scale_q, both set so that this is epsilon at d = sensitivity. If
-        all numbers move the same way (`monotone`), either the threshold stays and the noise moves by at most d, or the threshold
-        moves by d and the noise by at most d: d/scale_t + c d/scale_q. All shifts are whole, so the discrete noise has them.
+    Proof: let d be the distance, T the noisy threshold, drawn once. Move the threshold's noise up by d: every "no"
+        stays "no", as a number rises by at most d. Move the noise of each of the c numbers that said yes by d plus what
+        the number fell, at most 2d: the gap, hence the yes, stays the same. Price d/scale_t + 2 c d/scale_q, both set
+        so that this is epsilon at d = sensitivity. If all numbers move the same way (`monotone`), either the threshold
+        stays and the noise moves by at most d, or the threshold moves by d and the noise by at most d: d/scale_t + c
+        d/scale_q. All shifts are whole, so the discrete noise has them.
     Reference: Lyu, Su, Li, PVLDB 2017 (algorithm 7 and the split); Ding, Wang, Zhang, Kifer, PVLDB 2019 (the free gap).
-    Checked by: laws::sparse_vector_transcripts_are_private, laws::sparse_vector_stops, laws::sparse_vector_does_not_survive_a_fork
+    Checked by: laws::sparse_vector_transcripts_are_private, laws::sparse_vector_stops,
+        laws::sparse_vector_does_not_survive_a_fork
     """
 
     sensitivity: Fraction
@@ -41,7 +43,9 @@ class SparseVector:
 
     @cached_property
     def _parts(self) -> tuple[Fraction, Fraction]:
-        """Epsilon for the threshold and for the numbers, as 1 to (2c)^(2/3), or c^(2/3) if monotone, to three digits."""
+        """Epsilon for the threshold and for the numbers, as 1 to (2c)^(2/3), or c^(2/3) if monotone, to three
+        digits.
+        """
         moves = self.positives if self.monotone else 2 * self.positives
         weight = 1
         while (weight + 1) ** 3 <= moves * moves * 10**9:  # 1000 (moves)^(2/3), by halving steps
@@ -105,7 +109,9 @@ class Session:
     def ask(self, value: Any) -> int | None:
         """None if the number seems to be below the threshold, else by how much it seems to be above it."""
         if epoch() is not self._epoch:
-            raise InputError("a session of the sparse vector cannot go on in a forked process", hint="Start a new session.")
+            raise InputError(
+                "a session of the sparse vector cannot go on in a forked process", hint="Start a new session."
+            )
         if self.finished:
             raise BudgetError(
                 "the session has said yes as often as it may",

@@ -18,14 +18,17 @@ from sfumato.words import Loss, positive, whole
 
 @dataclass(frozen=True)
 class Staircase:
-    """Add noise whose mass falls by e^-epsilon once in every `sensitivity` whole steps, after the first `tread` of them.
+    """Add noise whose mass falls by e^-epsilon once in every `sensitivity` whole steps, after the first `tread` of
+    them.
 
     Guarantee: if a single whole number differs by at most `distance` between neighbours, one release costs
         epsilon ceil(distance / sensitivity).
-    Proof: with m = |z|, the mass is a e^(-epsilon k), k = floor(m / D) + (1 if m mod D >= tread); a shift of at most D changes m by at
-        most D, and within D consecutive numbers k grows by exactly one, so the log-ratio is at most epsilon.
+    Proof: with m = |z|, the mass is a e^(-epsilon k), k = floor(m / D) + (1 if m mod D >= tread); a shift of at most D
+        changes m by at most D, and within D consecutive numbers k grows by exactly one, so the log-ratio is at most
+        epsilon.
     Reference: Geng and Viswanath, ISIT 2014 (the discrete form, theorem 6).
-    Checked by: laws::loss_is_sup_of_log_ratio, laws::mass_adds_up, laws::interval_is_the_smallest, laws::staircase_has_the_stated_frequencies, laws::staircase_beats_geometric_at_large_epsilon
+    Checked by: laws::loss_is_sup_of_log_ratio, laws::mass_adds_up, laws::interval_is_the_smallest,
+        laws::staircase_has_the_stated_frequencies, laws::staircase_beats_geometric_at_large_epsilon
     """
 
     sensitivity: int
@@ -73,6 +76,7 @@ class Staircase:
         bits = source()
         while True:
             start: int = self.sensitivity * sample_geometric(1 / self.epsilon)
+            size: int
             if self._part.draw(bits) == 0:
                 size = start + sample_uniform(self._tread)
             else:

@@ -1,7 +1,7 @@
 """Tails of the discrete laws, as real numbers with enclosures: what intervals and curves are computed from.
 
-Comes in: the parameters of a law and a whole number k. Goes out: P(Z >= k), to any precision; no approximation whose error
-is not enclosed.
+Comes in: the parameters of a law and a whole number k. Goes out: P(Z >= k), to any precision; no approximation whose
+error is not enclosed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _DIRECT = 64 * 64
 def gaussian_tail(variance: Fraction, k: int) -> Real:
     """P(Z >= k) for the discrete Gaussian of parameter sigma² = variance.
 
-    Beyond sigma = 64, with f(x) = e^(-x²/(2 sigma²)) and h_n = (-1)^n f^(n)/f, a polynomial in k with rational coefficients:
+    Beyond sigma = 64, with f(x) = e^(-x²/(2 sigma²)) and h_n = (-1)^n f^(n)/f, a polynomial in k with rational
+    coefficients:
         sum over x >= k of f(x) = integral from k of f + f(k) (1/2 + sum over j <= p of B_2j/(2j)! h_(2j-1)(k)) + R,
         |R| <= |B_2p|/(2p)! integral |f^(2p)| <= 4/(2 pi)^2p sqrt(2 pi) sqrt((2p)!) sigma^(1-2p),
     the last by Cauchy and Schwarz, as the Hermite function of degree n has squared norm n! sqrt(2 pi). The sum over all
@@ -96,7 +97,9 @@ def _direct_tail(variance: Fraction, k: int) -> Real:
 
 
 def _weights_from(variance: Fraction, k: int, bits: int) -> Enclosure:
-    """Enclose the sum over x >= k of e^(-x²/(2 sigma²)), k >= 0: products of lower ends, and the rest as a geometric series."""
+    """Enclose the sum over x >= k of e^(-x²/(2 sigma²)), k >= 0: products of lower ends, and the rest as a geometric
+    series.
+    """
     precise = bits + 32
     two = 2 * variance
     weight = bound_exp_neg(Fraction(k * k) / two, precise)[0]
@@ -119,7 +122,8 @@ def gaussian_whole(variance: Fraction) -> Real:
     base = sqrt(2 * PI * variance)
 
     def enclose(bits: int) -> Enclosure:
-        # sigma sqrt(2 pi) (1 + 2 e^(-2 pi² sigma²) + ...), and 4 e^(-2 pi² sigma²) < e^(-19 sigma²) bounds the rest of the bracket
+        # sigma sqrt(2 pi) (1 + 2 e^(-2 pi² sigma²) + ...), and 4 e^(-2 pi² sigma²) < e^(-19 sigma²) bounds the rest of
+        # the bracket
         low, high = base.enclose(bits)
         return low, high + ceil_shift(high * bound_exp_neg(19 * variance, bits)[1], bits)
 
@@ -130,8 +134,10 @@ def laplace_sum_tail(scale: Fraction, count: int, k: int) -> Real:
     """P(S >= k) for the sum S of `count` independent discrete Laplace draws of one scale, k >= 1.
 
     With r = e^(-1/scale) and m = count, for x >= 0
-        P(S = x) = (1-r)^2m (1-r²)^(1-2m) r^x p(x),  p(x) = C(x+m-1, x) sum over j < m of (x+1-m)_j (1-m)_j / ((x+1)_j j!) r^2j,
-    by Euler's transformation of the hypergeometric series of the convolution. p is a polynomial of degree m-1 in x, so that
+        P(S = x) = (1-r)^2m (1-r²)^(1-2m) r^x p(x),  p(x) = C(x+m-1, x) sum over j < m of (x+1-m)_j (1-m)_j / ((x+1)_j
+        j!) r^2j,
+    by Euler's transformation of the hypergeometric series of the convolution. p is a polynomial of degree m-1 in x, so
+    that
         sum over x >= k of r^x p(x) = r^k sum over i < m of D^i p(k) r^i / (1-r)^(i+1),  D the forward difference.
     """
     r = exp(-1 / scale)

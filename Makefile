@@ -1,0 +1,56 @@
+# Few words: demo, test, check, slow, bench, golden, docs, clean. Each one makes .venv and installs what it needs.
+# A bare machine with python3, its venv module and make is enough; a second run installs nothing.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --editable
+PIN := $(shell command -v taskset >/dev/null 2>&1 && echo taskset --cpu-list 0)
+BENCHES := $(wildcard bench/bench_*.py)
+
+.PHONY: demo test check slow bench golden docs clean
+
+demo: .venv/stamp-base  ## a sample clinic in the terminal; CHECK=1 for machines
+ifdef CHECK
+	$(BIN)/sfumato demo --json --check
+else
+	$(BIN)/sfumato demo
+endif
+
+test: check  ## everything but the slow tests; skips are listed with their reasons
+	$(BIN)/python -m pytest -q -rs --numprocesses=auto --dist=worksteal
+
+check: .venv/stamp-dev  ## style, types and floors
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy --no-error-summary
+	$(BIN)/lint-imports --no-logo
+
+slow: .venv/stamp-dev  ## the tests that take minutes
+	$(BIN)/python -m pytest -q -rs -m slow || { test $$? -eq 5 && echo 'there is no slow test yet'; }
+
+bench: .venv/stamp-bench  ## every measurement, on one core
+	@test -n "$(BENCHES)" || { echo "nothing to measure: bench/ has no bench_*.py"; exit 1; }
+	@set -e; for file in $(BENCHES); do echo "== $$file"; $(PIN) $(BIN)/python $$file; done
+
+golden: .venv/stamp-dev  ## rewrite the files under tests/golden; read the diff
+	$(BIN)/python -m pytest -q -rs --rewrite-golden
+
+docs: .venv/stamp-base  ## docs/mechanisms.md from the docstrings
+	$(BIN)/python tools/make_docs.py
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/stamp-base: pyproject.toml | .venv/bin/python
+	$(PIP) .
+	touch $@
+
+.venv/stamp-dev: pyproject.toml | .venv/bin/python
+	$(PIP) '.[test,check]'
+	touch $@ .venv/stamp-base
+
+.venv/stamp-bench: pyproject.toml | .venv/bin/python
+	$(PIP) '.[bench]'
+	touch $@ .venv/stamp-base

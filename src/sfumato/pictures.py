@@ -1,0 +1,198 @@
+"""Every chart of the house, as SVG text. This room knows nothing of mechanisms: plain numbers come in.
+
+Comes in: outputs and their probabilities, as floats that an exact law was rounded to. Goes out: one self-contained SVG
+document, light or dark as the reader's screen is, with a title and a description for those who do not see it.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import textwrap
+from collections.abc import Sequence
+from fractions import Fraction
+
+from sfumato.errors import InputError
+from sfumato.words import show
+
+_WIDTH, _HEIGHT = 420, 322
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 412, 66, 236
+"""The frame of the bars, in a drawing as wide as a telephone: text of 12 units is 11 pixels at 390."""
+
+_STYLE = """
+.sfumato-neighbours { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5; --out: #b9c4d2;
+  --out-edge: #66768a; --in: #0f62a8;
+  background: var(--paper); max-width: 760px; font: 12px system-ui, -apple-system, "Segoe UI", sans-serif;
+  font-variant-numeric: tabular-nums; }
+@media (prefers-color-scheme: dark) {
+  .sfumato-neighbours { --paper: #14181d; --ink: #e8ecf1; --quiet: #a3afbd; --line: #323a44; --out: #3d4856;
+    --out-edge: #9aa8b8; --in: #6cb4f5; } }
+.sfumato-neighbours text { fill: var(--ink); }
+.sfumato-neighbours .heading { font-size: 14px; font-weight: 600; }
+.sfumato-neighbours .quiet { fill: var(--quiet); }
+.sfumato-neighbours .line { stroke: var(--line); stroke-width: 1; }
+.sfumato-neighbours .out { fill: var(--out); stroke: var(--out-edge); stroke-width: 0.6; }
+.sfumato-neighbours .in { fill: var(--in); }
+"""
+
+
+def neighbours(
+    outputs: Sequence[int | str],
+    bob_out: Sequence[float],
+    bob_in: Sequence[float],
+    *,
+    epsilon: Fraction | None,
+    title: str,
+    axis: str,
+    labels: tuple[str, str] = ("Bob out", "Bob in"),
+) -> str:
+    """The laws of two neighbouring databases side by side: what an onlooker can see of one person.
+
+    `outputs` are the values shown, `bob_out` and `bob_in` their probabilities without and with one person's rows, and
+    `epsilon` is the claim, or None where no pure claim is made. The caption gives the largest ratio among the outputs
+    shown and says whether the claim allows it.
+
+    >>> neighbours(["no", "yes"], [0.75, 0.25], [0.25, 0.75], epsilon=None, title="One coin", axis="answer")[:4]
+    '<svg'
+    """
+    _check_laws(outputs, bob_out, bob_in)
+    ratio = largest_ratio(bob_out, bob_in)
+    caption = _caption(ratio, epsilon)
+    top = _nice_top(max(*bob_out, *bob_in))
+    description = (
+        f"Bars show the probability of each {axis}, from {outputs[0]} to {outputs[-1]}, "
+        f"for two databases: {labels[0]} and {labels[1]}. {' '.join(caption)}"
+    )
+    heading = textwrap.wrap(title, 46) or [""]
+    below = 18 * (len(heading) - 1)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT + below}"',
+        'class="sfumato-neighbours" role="img">',
+        f"<title>{_escape(title)}</title>",
+        f"<desc>{_escape(description)}</desc>",
+        f"<style>{_STYLE}</style>",
+        f'<rect width="{_WIDTH}" height="{_HEIGHT + below}" style="fill: var(--paper)"/>',
+        *(_text(12, 24 + 18 * i, line, "heading") for i, line in enumerate(heading)),
+        f'<g transform="translate(0 {below})">',
+        *_legend(labels),
+        *_scale(top),
+        *_bars(bob_out, bob_in, top),
+        *_axis(outputs, axis),
+        *(_text(12, _BOTTOM + 58 + 18 * i, line) for i, line in enumerate(caption)),
+        "</g>",
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def largest_ratio(first: Sequence[float], second: Sequence[float]) -> float:
+    """The largest of p/q and q/p at one output; infinity where only one of the two is possible.
+
+    >>> largest_ratio([0.75, 0.25], [0.25, 0.75])
+    3.0
+    """
+    worst = 1.0
+    for p, q in zip(first, second, strict=True):
+        low, high = min(p, q), max(p, q)
+        if high > 0:
+            worst = max(worst, high / low if low > 0 else math.inf)
+    return worst
+
+
+def _check_laws(outputs: Sequence[int | str], bob_out: Sequence[float], bob_in: Sequence[float]) -> None:
+    if not outputs or not len(outputs) == len(bob_out) == len(bob_in):
+        raise InputError("a picture of two laws needs one probability of each for every output")
+    for law in (bob_out, bob_in):
+        if not all(math.isfinite(p) and 0 <= p <= 1 for p in law) or not any(law):
+            raise InputError("a picture of two laws needs probabilities between 0 and 1, not all of them 0")
+
+
+def _caption(ratio: float, epsilon: Fraction | None) -> list[str]:
+    """Two short lines: what the picture shows, and what was promised."""
+    shown = "without bound" if math.isinf(ratio) else f"{ratio:.4f}"
+    first = f"Largest ratio of two bars at one output: {shown}."
+    if epsilon is None:
+        return [first, "No epsilon is claimed for this law."]
+    try:
+        allowed = math.exp(epsilon)
+    except OverflowError:
+        allowed = math.inf
+    claim = f"e^{show(epsilon)}" + ("" if math.isinf(allowed) else f" = {allowed:.4f}")
+    if ratio <= allowed * (1 + 1e-9):  # the ratio of two rounded floats may be off in its last digits
+        return [first, f"Epsilon {show(epsilon)} allows up to {claim}."]
+    return [first, f"Epsilon {show(epsilon)} allows only {claim}: the claim is false."]
+
+
+def _escape(text: str) -> str:
+    """Text as XML: markup escaped, and characters left out that no XML document may hold."""
+    allowed = (c for c in text if c in "\t\n" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff")
+    return html.escape("".join(allowed))
+
+
+def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:
+    kind = f' class="{kind}"' if kind else ""
+    anchor = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    return f'<text x="{x:g}" y="{y:g}"{kind}{anchor}>{_escape(text)}</text>'
+
+
+def _fit(text: str, width: float) -> str:
+    """As much of a text as fits: a character of 12 units is about 7 wide. The description keeps all of it."""
+    room = max(1, int(width / 7))
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def _legend(labels: tuple[str, str]) -> list[str]:
+    parts, x = [], 12.0
+    for label, kind in zip((_fit(label, 150) for label in labels), ("out", "in"), strict=True):
+        parts.append(f'<rect x="{x:g}" y="37" width="10" height="10" class="{kind}"/>')
+        parts.append(_text(x + 15, 46, label))
+        x += 15 + 7 * len(label) + 20
+    return parts
+
+
+def _scale(top: float) -> list[str]:
+    """Three quiet lines: nothing, half, and the top of the frame."""
+    parts = []
+    for part in (0.0, 0.5, 1.0):
+        y = _BOTTOM - part * (_BOTTOM - _TOP)
+        parts.append(f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{y:g}" y2="{y:g}" class="line"/>')
+        parts.append(_text(_LEFT - 6, y + 4, f"{part * top:.3g}", "quiet", "end"))
+    return parts
+
+
+def _bars(bob_out: Sequence[float], bob_in: Sequence[float], top: float) -> list[str]:
+    slot = (_RIGHT - _LEFT) / len(bob_out)
+    width = min(36.0, slot * 0.42)
+    parts = []
+    for i, pair in enumerate(zip(bob_out, bob_in, strict=True)):
+        middle = _LEFT + (i + 0.5) * slot
+        for x, p, kind in ((middle - width, pair[0], "out"), (middle, pair[1], "in")):
+            height = p / top * (_BOTTOM - _TOP)
+            if height > 0:
+                parts.append(
+                    f'<rect x="{x:.2f}" y="{_BOTTOM - height:.2f}" width="{width:.2f}" height="{height:.2f}" '
+                    f'class="{kind}"/>'
+                )
+    return parts
+
+
+def _axis(outputs: Sequence[int | str], axis: str) -> list[str]:
+    """Names below the bars: every word, cut to its place, or as many numbers as fit with the middle one among them."""
+    slot = (_RIGHT - _LEFT) / len(outputs)
+    if all(isinstance(output, int) for output in outputs):
+        names = [str(output).replace("-", "\u2212") for output in outputs]
+        every = math.ceil((max(map(len, names)) * 7 + 10) / slot)
+        every = next((step for step in (1, 2, 5, 10, 20, 50, 100) if step >= every), every)
+    else:
+        names, every = [_fit(str(output), slot - 4) for output in outputs], 1
+    parts = [
+        _text(round(_LEFT + (i + 0.5) * slot, 2), _BOTTOM + 16, names[i], "quiet", "middle")
+        for i in range((len(names) // 2) % every, len(names), every)
+    ]
+    return [*parts, _text((_LEFT + _RIGHT) / 2, _BOTTOM + 34, _fit(axis, _RIGHT - _LEFT), "quiet", "middle")]
+
+
+def _nice_top(highest: float) -> float:
+    """The next round number: 1, 2, 4, 5, 6, 8 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(highest))
+    return next(step * power for step in (1, 2, 4, 5, 6, 8, 10) if step * power >= highest * (1 - 1e-12))

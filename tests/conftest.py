@@ -1,0 +1,33 @@
+"""What every test may use: golden files, and hypothesis without a stopwatch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+GOLDEN = Path(__file__).parent / "golden"
+
+# A shared machine may stop a test for a second: a deadline would only measure the neighbours.
+settings.register_profile("house", deadline=None, print_blob=True)
+settings.load_profile("house")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--rewrite-golden", action="store_true", help="write the golden files instead of comparing")
+
+
+@pytest.fixture
+def golden(request):
+    """golden("demo/answer.txt", text): compare with that file below tests/golden, or write it (--rewrite-golden)."""
+
+    def compare(name, text):
+        path = GOLDEN / name
+        if request.config.getoption("--rewrite-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"{name} is not there yet: `make golden` writes it"
+        assert text == path.read_text(encoding="utf-8"), f"differs from tests/golden/{name}; `make golden` rewrites it"
+
+    return compare

@@ -1,0 +1,161 @@
+"""pictures.py: the bars are the numbers, the caption is true, and no text can leave its place."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.errors import InputError
+from sfumato.pictures import largest_ratio, neighbours
+
+SVG = "{http://www.w3.org/2000/svg}"
+THREE = (["a", "b", "c"], [0.5, 0.3, 0.2], [0.25, 0.35, 0.4])
+
+
+def draw(outputs=THREE[0], bob_out=THREE[1], bob_in=THREE[2], **options):
+    options = {"epsilon": Fraction(1), "title": "Two laws", "axis": "answer"} | options
+    return ET.fromstring(neighbours(outputs, bob_out, bob_in, **options))
+
+
+def heights(root, kind):
+    """The heights of one law's bars, without the legend's square."""
+    return [float(bar.get("height")) for bar in root.iter(f"{SVG}rect") if bar.get("class") == kind][1:]
+
+
+def words(root):
+    return " ".join(text.text or "" for text in root.iter(f"{SVG}text"))
+
+
+def test_bars_are_as_high_as_the_probabilities():
+    root = draw()
+    out, inside = heights(root, "out"), heights(root, "in")
+    for bars, law in ((out, THREE[1]), (inside, THREE[2])):
+        assert [bar / out[0] for bar in bars] == pytest.approx([p / 0.5 for p in law], abs=1e-3)
+
+
+@pytest.mark.parametrize("highest", [0.0499, 0.05, 0.11, 0.5, 0.61, 1.0, 3e-7])
+def test_the_scale_says_how_high_the_bars_are(highest):
+    root = draw(bob_out=[highest, highest / 2, 0.0], bob_in=[highest / 4] * 3)
+    labels = [float(text.text) for text in root.iter(f"{SVG}text") if text.get("text-anchor") == "end"]
+    assert labels[0] == 0
+    assert labels[1] == pytest.approx(labels[2] / 2)
+    assert highest <= labels[2] <= 2 * highest
+    assert heights(root, "out")[0] / (236 - 66) == pytest.approx(highest / labels[2], abs=1e-3)
+
+
+def test_bars_stand_on_one_line_inside_the_frame():
+    root = draw()
+    bars = [bar for bar in root.iter(f"{SVG}rect") if bar.get("class") in {"out", "in"}][2:]
+    floors = {round(float(bar.get("y")) + float(bar.get("height")), 1) for bar in bars}
+    assert floors == {236.0}
+    assert all(float(bar.get("y")) >= 66 for bar in bars)
+    lefts = sorted((float(bar.get("x")), float(bar.get("width"))) for bar in bars)
+    assert all(x + width <= after + 0.02 for (x, width), (after, _) in pairwise(lefts))
+    assert lefts[0][0] >= 46
+    assert lefts[-1][0] + lefts[-1][1] <= 412
+
+
+def test_an_impossible_output_has_no_bar_and_the_ratio_no_bound():
+    root = draw(bob_in=[0.0, 0.6, 0.4])
+    assert len(heights(root, "in")) == 2
+    assert "without bound" in words(root)
+    assert "the claim is false" in words(root)
+
+
+def test_the_caption_gives_the_largest_ratio_and_what_epsilon_allows():
+    assert "Largest ratio of two bars at one output: 2.0000." in words(draw())
+    assert "Epsilon 1 allows up to e^1 = 2.7183." in words(draw())
+    assert "Epsilon 0.5 allows only e^0.5 = 1.6487: the claim is false." in words(draw(epsilon=Fraction(1, 2)))
+    assert "No epsilon is claimed" in words(draw(epsilon=None))
+    assert "Epsilon 1000 allows up to e^1000." in words(draw(epsilon=Fraction(1000)))
+
+
+def test_a_law_that_uses_its_epsilon_fully_is_within_the_claim():
+    """The ratio of two correctly rounded floats may pass e^epsilon in the last digit; that is no false claim."""
+    for k in range(1, 200):
+        epsilon = Fraction(k, 50)
+        low = 1 / (1 + math.exp(epsilon))
+        text = words(draw(["no", "yes"], [low, 1 - low], [1 - low, low], epsilon=epsilon))
+        assert "allows up to" in text
+        assert "false" in words(
+            draw(["no", "yes"], [low, 1 - low], [1 - low, low], epsilon=epsilon * Fraction(999, 1000))
+        )
+
+
+@given(st.lists(st.tuples(st.floats(1e-9, 1), st.floats(1e-9, 1)), min_size=1))
+def test_the_largest_ratio_does_not_depend_on_who_is_first(pairs):
+    first, second = [p for p, _ in pairs], [q for _, q in pairs]
+    assert largest_ratio(first, second) == largest_ratio(second, first)
+    assert largest_ratio(first, second) == max(max(p / q, q / p) for p, q in pairs)
+
+
+def test_it_can_be_read_without_being_seen():
+    root = draw()
+    assert root.get("role") == "img"
+    assert root[0].tag == f"{SVG}title"
+    assert root[0].text == "Two laws"
+    assert root[1].tag == f"{SVG}desc"
+    for part in ("Bob out", "Bob in", "answer", "from a to c", "2.0000"):
+        assert part in root[1].text
+
+
+def test_it_follows_the_screen_and_keeps_its_styles_to_itself():
+    style = next(draw().iter(f"{SVG}style")).text
+    assert "prefers-color-scheme: dark" in style
+    assert "tabular-nums" in style
+    selectors = [line.split("{")[0].strip() for line in style.splitlines() if "{" in line and "@media" not in line]
+    assert selectors
+    assert all(selector.startswith(".sfumato-neighbours") for selector in selectors)
+
+
+nasty = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.sampled_from(
+    ['<script>alert("1")</script>', "a & b", "]]>", "\x00\x08\ufffe\uffff", "'\"", "&amp;", "-->"]
+)
+
+
+@given(nasty, nasty, st.lists(nasty, min_size=3, max_size=3), st.tuples(nasty, nasty))
+def test_any_text_gives_a_document_with_the_same_elements(title, axis, outputs, labels):
+    root = draw(outputs, title=title, axis=axis, labels=labels)
+    plain = {element.tag for element in draw().iter()}
+    assert {element.tag for element in root.iter()} == plain
+    assert {key for element in root.iter() for key in element.attrib} == {k for e in draw().iter() for k in e.attrib}
+
+
+def test_long_text_is_wrapped_or_cut_and_kept_in_the_description():
+    root = draw(["x" * 90, "b", "c"], title="word " * 30, axis="y" * 200)
+    assert max(len(text.text or "") for text in root.iter(f"{SVG}text")) <= 60
+    assert "y" * 200 in root[1].text
+    assert float(root.get("viewBox").split()[3]) > float(draw().get("viewBox").split()[3])
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 41, 400])
+def test_numbers_below_the_bars_do_not_touch(count):
+    outputs = list(range(-(count // 2), count - count // 2))
+    root = draw(outputs, [1 / count] * count, [1 / count] * count)
+    below = [text for text in root.iter(f"{SVG}text") if text.get("y") == "252"]
+    assert "0" in {text.text for text in below}
+    ends = [
+        (float(text.get("x")) - 3.5 * len(text.text), float(text.get("x")) + 3.5 * len(text.text)) for text in below
+    ]
+    assert all(right < left for (_, right), (left, _) in pairwise(ends))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "out", "inside"),
+    [
+        ([], [], []),
+        (["a"], [0.5, 0.5], [1.0]),
+        (["a"], [1.0], [0.5, 0.5]),
+        (["a"], [1.5], [1.0]),
+        (["a"], [-0.1], [1.0]),
+        (["a"], [float("nan")], [1.0]),
+        (["a"], [0.0], [1.0]),
+    ],
+)
+def test_what_are_no_two_laws_is_refused(outputs, out, inside):
+    with pytest.raises(InputError, match="picture of two laws"):
+        neighbours(outputs, out, inside, epsilon=None, title="t", axis="x")

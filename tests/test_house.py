@@ -1,0 +1,223 @@
+"""The house keeps its order: promises name tests that exist, rooms keep to their floor, everything has its place.
+
+The floors themselves are checked by import-linter, in `make check`, which `make test` runs first.
+"""
+
+import ast
+import importlib
+import inspect
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer
+from tools.make_docs import LABELS, PAGE, make_page, promise_of, read_promise
+
+from sfumato import errors
+from sfumato.doors.cli import app
+from sfumato.mechanisms import MECHANISMS
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "sfumato"
+MODULES = sorted(SOURCE.rglob("*.py"))
+PAPERS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CELLAR = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in {"chance", "accounting", "mechanisms"}]
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def promises():
+    """Every docstring with a guarantee: where it stands, and its text."""
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                text = ast.get_docstring(node) or ""
+                if "Guarantee:" in text:
+                    yield pytest.param(text, id=f"{name_of(path)}:{getattr(node, 'name', 'module')}")
+
+
+def test_names_of(room):
+    """The names of all tests in files below tests/room."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / room).rglob("*.py"))
+    return set(re.findall(r"^\s*def test_(\w+)\(", text, re.MULTILINE))
+
+
+test_names_of.__test__ = False
+
+
+@pytest.mark.parametrize("text", list(promises()))
+def test_a_promise_has_its_four_parts_and_names_tests_that_exist(text):
+    _, parts = read_promise(text)
+    assert [label for label, _ in parts] == list(LABELS)
+    assert all(content for _, content in parts)
+    named = re.findall(r"(\w+)::(\w+)", dict(parts)["Checked by"])
+    assert named, "a promise that nothing checks"
+    missing = [f"{room}::{name}" for room, name in named if room != "verify" and name not in test_names_of(room)]
+    assert not missing
+
+
+def test_there_are_promises():
+    assert len(list(promises())) >= len(MECHANISMS) > 0
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_has_a_promise_and_a_section(name):
+    assert "Guarantee:" in promise_of(MECHANISMS[name])
+    assert f"\n## {name}\n" in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_of_mechanisms_is_up_to_date():
+    assert PAGE.read_text(encoding="utf-8") == make_page(), "`make docs` writes it anew"
+
+
+def test_every_error_is_drawn_in_the_tree():
+    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
+    assert len(kinds) > 5
+    for kind in kinds:
+        assert re.search(rf"^ *[│├└─ ]*{kind.__name__}\b", errors.__doc__, re.MULTILINE), kind.__name__
+
+
+def test_every_command_is_named_in_the_papers():
+    commands = typer.main.get_command(app).commands
+    papers = "\n".join(path.read_text(encoding="utf-8") for path in PAPERS)
+    assert commands
+    for command in commands:
+        assert f"`sfumato {command}" in papers or f"\nsfumato {command}" in papers, command
+
+
+def test_every_rule_that_the_code_cites_is_in_the_promise():
+    """`semantics 3.1` in a docstring is a rule of docs/promise.md."""
+    rules = set(
+        re.findall(r"^\*\*(\d+\.\d+)\*\*", (ROOT / "docs" / "promise.md").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    cited = {
+        (rule, name_of(path))
+        for path in MODULES
+        for group in re.findall(r"semantics ((?:\d+\.\d+[a-z]?(?:, | and )?)+)", path.read_text(encoding="utf-8"))
+        for rule in re.findall(r"\d+\.\d+", group)
+    }
+    assert cited
+    assert not {(rule, path) for rule, path in cited if rule not in rules}
+
+
+def test_every_idea_of_the_course_says_where_it_stands_and_names_tests_that_exist():
+    lines = (ROOT / "docs" / "lectures.md").read_text(encoding="utf-8").splitlines()
+    rows = [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines if re.match(r"\| \d+ \|", line)
+    ]
+    assert [int(row[0]) for row in rows] == list(range(1, 45))
+    for number, _, state, module, _, checked in rows:
+        if state == "not yet":
+            assert module + checked == "", number
+            continue
+        rooms = re.findall(r"`([\w.]+)`", module)
+        assert rooms, number
+        for room in rooms:
+            importlib.import_module(f"sfumato.{room.rpartition('.')[0] if room.split('.')[-1][0].isupper() else room}")
+        named = re.findall(r"(\w+)::(\w+)", checked)
+        assert named, number
+        assert not [name for room, name in named if name not in test_names_of(room)], number
+
+
+def test_exact_is_opened_by_mechanisms_only():
+    may = {path for path in MODULES if path == SOURCE / "words.py" or "mechanisms" in path.relative_to(SOURCE).parts}
+    assert len(may) > 1
+    assert not [name_of(path) for path in MODULES if path not in may and "_sealed" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", CELLAR, ids=name_of)
+def test_the_cellar_stands_on_numpy_cryptography_and_the_standard_library(path):
+    allowed = set(sys.stdlib_module_names) | {"numpy", "cryptography", "sfumato"}
+    assert {name.partition(".")[0] for name in imports(path)} <= allowed
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_room_uses_a_generator_that_can_be_predicted(path):
+    names = set(imports(path))
+    assert not {name for name in names if name == "random" or name.startswith(("random.", "numpy.random"))}
+    assert not re.search(r"\b(np|numpy)\.random\b", path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_number_that_carries_a_guarantee_is_guessed(path):
+    """`limit_denominator` turns a float into a fraction nearby: neither what was written nor what was computed."""
+    assert "limit_denominator" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_nothing_inside_imports_from_the_front_page(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    from_front = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "sfumato"]
+    rooms = {child.stem for child in SOURCE.iterdir()}
+    assert all(alias.name in rooms for node in from_front for alias in node.names)
+    assert "import sfumato\n" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("module", ["sfumato", "sfumato.doors.cli"])
+def test_the_front_page_and_the_command_line_are_light(module):
+    code = f"import {module}, sys, json; print(json.dumps(sorted(sys.modules)))"
+    loaded = json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
+    assert module in loaded
+    assert not {"numpy", "cryptography", "sfumato.mechanisms", "sfumato.chance", "scipy"} & set(loaded)
+
+
+def test_the_front_page_knows_its_version_and_nothing_else():
+    import sfumato
+
+    assert sfumato.__version__ == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = sfumato.nothing
+
+
+def test_every_exception_to_a_rule_of_style_has_its_reason():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    lint = text.partition("\nignore = [")[2].partition("[tool.ruff.lint.pydocstyle]")[0]
+    codes = [line for line in lint.splitlines() if re.match(r'^\s+"[A-Z]+\d*"|^".*= \["', line)]
+    assert len(codes) > 20
+    assert not [line for line in codes if not re.search(r"# \w+", line)]
+    files = [*MODULES, *(ROOT / "tests").rglob("*.py"), *(ROOT / "tools").rglob("*.py")]
+    bare = re.compile(r"# noqa(?!: [A-Z]+\d+(?:, ?[A-Z]+\d+)*[ :-]+[a-z])(?!\()")
+    assert not [name_of(path) for path in files if bare.search(path.read_text(encoding="utf-8"))]
+
+
+def repository():
+    """Every text file that belongs to the project, found without git, which a newcomer may not have."""
+    apart = {".git", ".venv", "__pycache__", "build", "dist", "sfumato-demo", ".hypothesis"}
+    for path in ROOT.rglob("*"):
+        parts = path.relative_to(ROOT).parts
+        if path.is_file() and not any(p in apart or p.endswith(("_cache", ".egg-info")) for p in parts):
+            yield path
+
+
+def test_the_project_speaks_of_itself_only():
+    """No path of a developer's machine, no address of a package index, no number of a ticket."""
+    unspoken = [
+        "/" + "work/",
+        "../" + "shared",
+        ".." + "/.library",
+        "before" + "-stop",
+        "/opt/" + "pypi",
+        "/opt/" + "wheels",
+    ]
+    ticket = re.compile(r"\bissue" + r"s? #?\d+", re.IGNORECASE)
+    files = list(repository())
+    assert len(files) > 30
+    for path in files:
+        text = path.read_bytes().decode("utf-8", errors="ignore")
+        assert not [word for word in unspoken if word in text], name_of(path)
+        assert not ticket.search(text), name_of(path)
