@@ -165,6 +165,10 @@ class Exact:
     def __init__(self, value: Any) -> None:
         object.__setattr__(self, "_sealed", value._sealed if isinstance(value, Exact) else value)
 
+    def part(self, index: int) -> Exact:
+        """One number of a sealed row, sealed."""
+        return Exact(self._sealed[index])
+
     def __repr__(self) -> str:
         return "<exact>"
 
@@ -181,3 +185,13 @@ class Exact:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = __abs__ = _refuse
     __hash__ = __len__ = __iter__ = __getitem__ = __contains__ = __array__ = __bytes__ = _refuse
     __reduce__ = __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = __setattr__ = __delattr__ = _refuse
+
+
+def identifier(name: str) -> str:
+    """A name in SQL, always quoted."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def string(value: str) -> str:
+    """A string in SQL."""
+    return "'" + value.replace("'", "''") + "'"

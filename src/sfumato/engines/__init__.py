@@ -1,0 +1,28 @@
+"""Engines: one file each, one line in the table."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sfumato.engines.base import Engine
+from sfumato.errors import PolicyError
+from sfumato.policy import Policy
+
+
+def _duckdb(policy: Policy, frames: dict[str, Any] | None) -> Engine:
+    from sfumato.engines.duckdb import DuckDB
+
+    return DuckDB(policy, frames)
+
+
+ENGINES: dict[str, Callable[[Policy, dict[str, Any] | None], Engine]] = {"duckdb": _duckdb}
+"""Every engine by name."""
+
+
+def connect(policy: Policy, frames: dict[str, Any] | None = None) -> Engine:
+    """The engine that the policy names."""
+    if policy.source.engine not in ENGINES:
+        raise PolicyError(f'engine "{policy.source.engine}" is not supported yet', hint='Use engine = "duckdb".')
+    return ENGINES[policy.source.engine](policy, frames)
+
+
+__all__ = ["ENGINES", "Engine", "connect"]

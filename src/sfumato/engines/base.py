@@ -1,0 +1,35 @@
+"""What an engine is: something that holds the owner's tables and runs the SQL that `sql` wrote, nothing else.
+
+Comes in: engine SQL. Goes out: group keys in the clear, sums sealed as Exact. Whatever an engine says when it fails
+goes to the operator's log; the analyst sees one fixed sentence (semantics 6.2).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Protocol
+
+from sfumato.errors import EngineError
+from sfumato.words import Exact
+
+OPERATOR = logging.getLogger("sfumato.operator")
+
+
+class Engine(Protocol):
+    """One connection to the owner's data."""
+
+    def run(self, sql: str, keys: int) -> list[tuple[tuple[Any, ...], Exact]]:
+        """Rows as (group, sealed sums); the first `keys` columns are the group."""
+
+    def close(self) -> None:
+        """Let go of the data."""
+
+
+def failure(error: Exception) -> EngineError:
+    """The one sentence for every cause; the cause goes to the operator."""
+    OPERATOR.error("engine failure: %s", error)
+    return EngineError(
+        "the engine could not run this question",
+        detail="The debit stands.",
+        hint="Ask the owner: the operator's log has the cause.",
+    )

@@ -1,0 +1,114 @@
+"""The embedded engine: Parquet, CSV, JSON lines, globs of them, a DuckDB database, or frames of pandas, Polars and
+Arrow.
+
+Comes in: the policy's source. Goes out: an Engine. Text files are read as text, and `emit` casts them totally, so no
+value of a row decides a type. After loading, access to anything outside is switched off for good.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sfumato.engines.base import OPERATOR, failure
+from sfumato.errors import PolicyError
+from sfumato.policy import Policy, Table
+from sfumato.words import Exact, identifier, string
+
+_TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+_LINES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
+
+
+class DuckDB:
+    """The owner's tables in one DuckDB process, read only."""
+
+    def __init__(self, policy: Policy, frames: dict[str, Any] | None = None, threads: int | None = None) -> None:
+        self._connection = duckdb.connect(":memory:", config={"threads": threads} if threads else {})
+        try:
+            self._load(policy, frames or {})
+        except duckdb.Error as error:
+            OPERATOR.error("loading failed: %s", error)
+            raise PolicyError(
+                "the source cannot be read",
+                detail=str(error).split("\n")[0],
+                hint="Check files and columns of the policy.",
+            ) from None
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def _load(self, policy: Policy, frames: dict[str, Any]) -> None:
+        files = policy.source.files
+        if isinstance(files, str):
+            self._connection.execute(f"ATTACH {string(files)} AS source (READ_ONLY)")
+        for table in policy.tables.values():
+            if table.name in frames:
+                self._connection.register("_frame", frames[table.name])
+                self._create(table, "_frame")
+                self._connection.unregister("_frame")
+            elif isinstance(files, str):
+                self._check_base_table(table)
+                self._create(table, f"source.{identifier(table.name)}")
+            elif isinstance(files, dict) and table.name in files:
+                self._create(table, _reader(files[table.name], table))
+            else:
+                raise PolicyError(f'no file holds the table "{table.name}"', hint="Name it in [source] files.")
+
+    def _create(self, table: Table, source: str) -> None:
+        if isinstance(table.unit, str | None):
+            self._check_columns(table, source)
+        columns = ", ".join(identifier(name) for name in table.columns) or "*"
+        self._connection.execute(f"CREATE TABLE {identifier(table.name)} AS SELECT {columns} FROM {source}")
+
+    def _check_columns(self, table: Table, source: str) -> None:
+        there = {str(row[0]) for row in self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+        missing = [name for name in table.columns if name not in there]
+        if missing:
+            raise PolicyError(
+                f'table "{table.name}" has no column "{missing[0]}"',
+                detail=f"The source has: {', '.join(sorted(there))}.",
+                hint="Names must match to the letter.",
+            )
+
+    def _check_base_table(self, table: Table) -> None:
+        """A view could let one person change the rows of others: only stored tables are taken."""
+        found = self._connection.execute(
+            "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'source' AND table_name = ?", [table.name]
+        ).fetchone()
+        if not found or not found[0]:
+            raise PolicyError(
+                f'"{table.name}" is not a stored table of the database', hint="Views are not supported yet."
+            )
+
+    def run(self, sql: str, keys: int) -> list[tuple[tuple[Any, ...], Exact]]:
+        """Rows as (group, sealed sums)."""
+        try:
+            rows = self._connection.cursor().execute(sql).fetchall()
+        except (duckdb.Error, MemoryError, RuntimeError) as error:
+            raise failure(error) from None
+        return [(tuple(row[:keys]), Exact(tuple(row[keys:]))) for row in rows]
+
+    def close(self) -> None:
+        """Let go of the data."""
+        self._connection.close()
+
+
+def _reader(paths: str | tuple[str, ...], table: Table) -> str:
+    """The table function that reads a file, several, or a glob; text stays text."""
+    listed = [paths] if isinstance(paths, str) else list(paths)
+    names = f"[{', '.join(string(path) for path in listed)}]"
+    ending = Path(listed[0]).name.lower()
+    if ending.endswith((".parquet", ".pq")):
+        return f"read_parquet({names}, union_by_name = true)"
+    if ending.endswith(_TEXT):
+        return (
+            f"read_csv({names}, all_varchar = true, header = true, union_by_name = true, quote = '\"', escape = '\"')"
+        )
+    if ending.endswith(_LINES):
+        columns = ", ".join(f"{string(name)}: 'VARCHAR'" for name in table.columns)
+        return f"read_json({names}, format = 'newline_delimited', columns = {{{columns}}})"
+    raise PolicyError(
+        f'files of kind "{Path(listed[0]).suffix}" cannot be read',
+        hint="Use .parquet, .csv, .jsonl, or one .duckdb database.",
+    )

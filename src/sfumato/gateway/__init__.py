@@ -1,0 +1,11 @@
+"""The corridor: a question walks from the analyst's words to a noisy answer, in the order that the promise needs.
+
+Comes in: SQL and who asks. Goes out: an Answer, or a preview. Order, always (semantics 5.2): plan, price, debit
+durable, run, draw, store the answer durable, reply. A crash may waste budget, never privacy.
+"""
+
+from sfumato.gateway.answer import Answer, Spent
+from sfumato.gateway.corridor import Gateway, open_policy, protect
+from sfumato.gateway.preview import Preview
+
+__all__ = ["Answer", "Gateway", "Preview", "Spent", "open_policy", "protect"]

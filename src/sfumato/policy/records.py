@@ -1,0 +1,169 @@
+"""What the owner decided, as frozen records: the vocabulary that the planner, the ledger and the engines read.
+
+Comes in: what `reading` has checked. Goes out: plain data. Every number that carries a guarantee is an int or a
+Fraction; moments are naive datetimes in UTC, so that no comparison depends on a machine's time zone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import UTC, date, datetime
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from sfumato.words import Adjacency
+
+AUTO: Literal["auto"] = "auto"
+"""`rows_per_unit = "auto"`: the bound is to be paid for and found, once for each data version."""
+
+CALENDAR = {"daily": "%Y-%m-%d", "monthly": "%Y-%m"}
+"""Versions that the calendar names; any other word is the owner's own name."""
+
+Bound = int | Fraction | date | datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the rows are. `files` maps a table to a path or several, or is the path of one .duckdb database."""
+
+    engine: str
+    files: dict[str, str | tuple[str, ...]] | str | None
+    dsn: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Which data set this is: the budget belongs to `id`. A ledger may be a postgresql:// address."""
+
+    id: str
+    version: str
+    ledger: str
+    anchor: str | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """The promise and its prices (semantics 5.1, 5.3). `partition` is (table, column) or None."""
+
+    epsilon: Fraction
+    delta: Fraction
+    delta_selection: Fraction
+    adjacency: Adjacency
+    composition: str
+    query_epsilon: Fraction
+    query_delta: Fraction
+    min_epsilon: Fraction
+    timing: str
+    failures: int
+    partition: tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How much of the total one analyst may spend."""
+
+    name: str
+    epsilon: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The declared domain of a column, enforced in the scan (semantics 1.4).
+
+    `type` is None where the owner left it to the schema of a database or a Parquet file; `with_types` fills it in.
+    `grid` is in the column's own unit: 1 for integers, days for dates, seconds for timestamps.
+    """
+
+    name: str
+    type: str | None
+    low: Bound | None = None
+    high: Bound | None = None
+    grid: Fraction | None = None
+    values: tuple[str, ...] | tuple[int, ...] | tuple[bool, ...] | None = None
+    max_length: int | None = None
+    nulls: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class UnitJoin:
+    """The unit stands in another table: `column` of this one equals `key` of `table`, which is unique there."""
+
+    table: str
+    column: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that may be asked about. A public one has no unit, and None for `rows_per_unit`: nobody owns its rows."""
+
+    name: str
+    public: bool
+    unit: str | UnitJoin | None
+    rows_per_unit: int | Literal["auto"] | None
+    groups_per_unit: int
+    l2_per_unit: Fraction
+    sum_per_unit: dict[str, Fraction]
+    columns: dict[str, Column]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Everything that the owner decided. `digest` names what it means: see `digest_of`."""
+
+    path: Path | None
+    source: Source
+    data: Data
+    privacy: Privacy
+    analysts: dict[str, Share]
+    tables: dict[str, Table]
+    digest: str
+
+    def version_at(self, now: datetime) -> str:
+        """The data version at a moment: the owner's name for it, or the day or month in UTC.
+
+        A moment without a zone is taken as UTC, as everywhere in a policy.
+        """
+        form = CALENDAR.get(self.data.version)
+        return self.data.version if form is None else utc(now).strftime(form)
+
+
+def utc(moment: datetime) -> datetime:
+    """A moment as a naive datetime in UTC."""
+    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def digest_of(data: Data, privacy: Privacy, tables: dict[str, Table]) -> str:
+    """SHA-256, in hex, of a canonical JSON of everything that changes what an answer means or costs.
+
+    Left out, because an answer stays the same answer: paths, engine, ledger, version (it stands beside the digest in
+    the key of a stored answer), budgets and shares (the ledger records them by itself; a raised budget must not make
+    people pay again for what they have), timing, failures. Defaults are filled in before, so that writing a default
+    down changes nothing. The order of keys means nothing; that of `values` is the order of the groups in an answer.
+    """
+    meant = {"adjacency": privacy.adjacency, "partition": privacy.partition}
+    document = {"format": 1, "id": data.id, "privacy": meant, "tables": tables}
+    text = json.dumps(document, default=_plain, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def _plain(value: object) -> object:
+    """What JSON cannot say by itself."""
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return _fields(value)
+    raise TypeError(f"{type(value).__name__} has no place in a digest")

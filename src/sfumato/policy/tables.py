@@ -1,0 +1,200 @@
+"""Tables, and whose rows they hold: the unit of each, how much one person may count, and the declared columns.
+
+Comes in: the section [tables] and the source, which decides where types may be left to a schema. Goes out: Tables whose
+units lead to one kind of identifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from fractions import Fraction
+from typing import Literal
+
+from sfumato.policy.columns import NUMBERS, TYPES, read_column, settle
+from sfumato.policy.positions import Marks
+from sfumato.policy.records import AUTO, Column, Source, Table, UnitJoin
+from sfumato.policy.sections import Section, quote
+
+_OF_PEOPLE = ("unit", "rows_per_unit", "groups_per_unit", "l2_per_unit", "sum_per_unit")
+_TYPED = (".parquet", ".pq", ":memory:")
+"""Files whose schema gives types. Of a frame in memory (":memory:") the types are known as well."""
+
+
+def read_tables(section: Section, source: Source) -> dict[str, Table]:
+    """Every table; at least one."""
+    tables = {name: _read_table(inner, source) for name, inner in section.sections()}
+    if not tables:
+        section.refuse(None, "the policy names no table", 'Add, for example, [tables.patient] with unit = "ssn".')
+    check_units(tables, section.marks)
+    return tables
+
+
+def with_types(tables: dict[str, Table], types: Mapping[str, Mapping[str, str]]) -> dict[str, Table]:
+    """The tables with the types of a schema where the owner left them open; what the owner wrote stays.
+
+    The rules of a column that depend on its type are checked now, as they would have been with the type written down.
+    """
+    typed = {
+        name: replace(table, columns={key: _typed(table, column, types) for key, column in table.columns.items()})
+        for name, table in tables.items()
+    }
+    check_units(typed, Marks())
+    for table in typed.values():
+        for key in table.sum_per_unit:
+            _check_summed(Section({}, ("tables", table.name, "sum_per_unit"), Marks()), key, table.columns)
+    return typed
+
+
+def _typed(table: Table, column: Column, types: Mapping[str, Mapping[str, str]]) -> Column:
+    kind = types.get(table.name, {}).get(column.name)
+    if column.type is not None or kind is None:
+        return column
+    section = Section({}, ("tables", table.name, "columns", column.name), Marks())
+    if kind not in TYPES:
+        section.refuse(None, f"type of {section.label} must be one of {', '.join(TYPES)}, but is {quote(kind)}")
+    return settle(replace(column, type=kind), section, public=table.public)
+
+
+def _read_table(section: Section, source: Source) -> Table:
+    section.only("public", *_OF_PEOPLE, "columns")
+    name, public = str(section.path[-1]), section.flag("public", False)
+    if isinstance(source.files, dict) and name not in source.files:
+        hint = f"Add it to files in [source], for example {name} = {quote(name + '.parquet')}."
+        section.refuse(None, f"table {quote(name)} has no file in [source]", hint)
+    columns = {
+        key: read_column(inner, type_required=not public and not _has_types(source, name), public=public)
+        for key, inner in section.section("columns").sections()
+    }
+    if public:
+        for key in _OF_PEOPLE:
+            if key in section:
+                hint = f"Leave out {key}, or public = true: a public table holds nobody's rows."
+                section.refuse(key, f"{section.label} is public and has {key}", hint)
+        return Table(name, True, None, None, 1, Fraction(1), {}, columns)
+    unit = _read_unit(section)
+    rows, groups, norm = _read_counts(section)
+    return Table(name, False, unit, rows, groups, norm, _read_sums(section, columns), columns)
+
+
+def _has_types(source: Source, table: str) -> bool:
+    """Whether a schema may give the types of this table's columns."""
+    if not isinstance(source.files, dict):
+        return True
+    files = source.files[table]
+    return all(file.lower().endswith(_TYPED) for file in ([files] if isinstance(files, str) else files))
+
+
+def _read_unit(section: Section) -> str | UnitJoin:
+    """Whose row it is: a column, or a way to the table that knows."""
+    section.needs("unit", "Name the column that says whose row it is, or public = true for a table about nobody.")
+    if isinstance(section.content["unit"], str):
+        return section.text("unit", "")
+    if not isinstance(section.content["unit"], Mapping):
+        section.refuse_kind("unit", "the name of a column, or { join = …, on = … }")
+    inner = section.section("unit")
+    inner.only("join", "on")
+    for key in ("join", "on"):
+        inner.needs(key, 'Write unit = { join = "patient", on = "patient_id = id" }.')
+    names = [name.strip() for name in inner.text("on", "").split("=")]
+    if len(names) != 2 or not all(names):
+        inner.refuse_value("on", "must be two names around =", 'Write, for example, on = "patient_id = id".')
+    return UnitJoin(inner.text("join", ""), names[0], names[1])
+
+
+def _read_counts(section: Section) -> tuple[int | Literal["auto"], int, Fraction]:
+    """How much one person may count: rows, groups, and the norm for Gaussian noise."""
+    hint = "Write the most rows that one person counts for; a person with more counts each of them for less."
+    section.needs("rows_per_unit", hint)
+    if section.content["rows_per_unit"] == AUTO:
+        # Until the bound is found there is nothing that the other two could be taken from.
+        for key in ("groups_per_unit", "l2_per_unit"):
+            section.needs(key, 'With rows_per_unit = "auto" it has no default.')
+        return AUTO, section.whole("groups_per_unit", 1), section.positive("l2_per_unit", Fraction(1))
+    if isinstance(section.content["rows_per_unit"], str):
+        section.refuse_kind("rows_per_unit", 'a whole number or "auto"', hint)
+    rows = section.whole("rows_per_unit", 1, hint)
+    groups = section.whole("groups_per_unit", rows)
+    if groups > rows:  # a row lies in one group, so more groups than rows would only cost
+        hint = f"{rows} rows lie in at most {rows} groups: more would only add noise."
+        section.refuse_value("groups_per_unit", f"must be at most rows_per_unit {rows}, but is {groups}", hint)
+    return rows, groups, section.positive("l2_per_unit", Fraction(rows))
+
+
+def _read_sums(section: Section, columns: dict[str, Column]) -> dict[str, Fraction]:
+    """The clip of a lone SUM, for columns that can be summed."""
+    inner = section.section("sum_per_unit")
+    sums = {}
+    for key in inner.content:
+        _check_summed(inner, key, columns)
+        sums[key] = inner.positive(key, Fraction(1))
+    return sums
+
+
+def _check_summed(section: Section, key: str, columns: dict[str, Column]) -> None:
+    if key not in columns:
+        section.refuse(key, f"{section.label} names {quote(key)}, which is not a listed column", _near(key, columns))
+    column = columns[key]
+    if column.type is not None and column.type not in NUMBERS:
+        section.refuse(key, f"column {quote(key)} in {section.label} is {column.type} and cannot be summed")
+    if column.low is None and column.values is None:
+        hint = "Add min and max to the column: a sum needs bounds."
+        section.refuse(key, f"column {quote(key)} in {section.label} has no bounds", hint)
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    near = get_close_matches(name, list(names), 1)
+    return f"Did you mean {quote(near[0])}?" if near else "List it in the policy: what is not listed cannot be used."
+
+
+def check_units(tables: dict[str, Table], marks: Marks) -> None:
+    """Every unit leads to a listed column, and all of them hold identifiers of one kind."""
+    kinds: dict[str, str] = {}  # type of a unit: the section that had it first
+    for name, table in tables.items():
+        section = Section({}, ("tables", name), marks)
+        if isinstance(table.unit, UnitJoin):
+            _check_join(Section({}, (*section.path, "unit"), marks), table, table.unit, tables)
+        elif table.unit is not None:
+            if table.unit not in table.columns:
+                rule = f"names {quote(table.unit)}, which is not a listed column"
+                section.refuse_value("unit", rule, _near(table.unit, table.columns))
+            _check_kind(section, table.columns[table.unit].type, kinds)
+
+
+def _check_kind(section: Section, kind: str | None, kinds: dict[str, str]) -> None:
+    if kind in {"double", "boolean"}:
+        section.refuse_value("unit", f"is {kind}, which cannot tell people apart", "Name a column of identifiers.")
+    if kind is not None:
+        kinds.setdefault(kind, section.label)
+    first, where = next(iter(kinds.items()), (kind, ""))
+    if kind is not None and kind != first:
+        hint = "All units are identifiers of one type: they are compared without a cast."
+        section.refuse_value("unit", f"is {kind}, but the unit of {where} is {first}", hint)
+
+
+def _check_join(section: Section, table: Table, unit: UnitJoin, tables: dict[str, Table]) -> None:
+    """The way from a table to the one that knows whose row it is."""
+    target = tables.get(unit.table)
+    if target is None:
+        rule = f"names {quote(unit.table)}, which is not a table of the policy"
+        section.refuse_value("join", rule, _near(unit.table, [name for name in tables if name != table.name]))
+    if target.public:
+        rule = f"names {quote(unit.table)}, which is public and knows no person"
+        section.refuse_value("join", rule, "Name a table with a unit.")
+    for column, owner in ((unit.column, table), (unit.key, target)):
+        if column not in owner.columns:
+            turned = unit.column in target.columns and unit.key in table.columns
+            hint = f"Write {quote(f'{unit.key} = {unit.column}')}." if turned else _near(column, owner.columns)
+            rule = f"names {quote(column)}, which is not a listed column of table {quote(owner.name)}"
+            section.refuse_value("on", rule, hint)
+    mine, theirs = table.columns[unit.column].type, target.columns[unit.key].type
+    if mine and theirs and mine != theirs:
+        rule = f"joins {mine} {quote(unit.column)} to {theirs} {quote(unit.key)}"
+        section.refuse_value("on", rule, "Both must have one type: they are compared without a cast.")
+    seen: set[str] = set()
+    while target is not None and isinstance(target.unit, UnitJoin) and target.name not in seen:
+        seen.add(target.name)
+        target = tables.get(target.unit.table)
+    if table.name in seen:  # a table that only leads to the circle is not the one to mend
+        section.refuse_value("join", "leads in a circle, never to a unit", "Give one of the tables a unit column.")

@@ -1,0 +1,43 @@
+"""COUNT(*), COUNT(x) and COUNT(DISTINCT person)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sfumato.sql.aggregates.base import ONE, ZERO, Bundle, Interval, Kind, Noisy, filtered, half_width, known
+from sfumato.sql.functions import call
+from sfumato.sql.tree import INTEGER, Aggregate, Facts, Node
+
+_RESULT = Facts(INTEGER, None, None, Fraction(1), nullable=False)
+
+
+def _bind(arg: Node | None, where: Node | None, position: int) -> Aggregate:
+    return Aggregate("count", arg, where, _RESULT, position)
+
+
+def _bundle(aggregate: Aggregate) -> Bundle:
+    part: Node = ONE
+    if aggregate.arg is not None and aggregate.arg.facts.nullable:
+        part = call("case", (known(aggregate.arg), ONE, ZERO))
+    return Bundle((filtered(part, aggregate.where),), Fraction(1))
+
+
+def _finish(_: Aggregate, noisy: Noisy) -> Fraction:
+    return noisy.values[0]
+
+
+def _spread(_: Aggregate, noisy: Noisy, confidence: Fraction) -> Interval:
+    t = half_width((Fraction(1),), noisy.scale, noisy.step, confidence)
+    return noisy.values[0] - t, noisy.values[0] + t
+
+
+def _bind_persons(arg: Node | None, where: Node | None, position: int) -> Aggregate:
+    return Aggregate("count_persons", arg, where, _RESULT, position)
+
+
+def _bundle_persons(aggregate: Aggregate) -> Bundle:
+    return Bundle((filtered(ONE, aggregate.where),), Fraction(1), person=True)
+
+
+COUNT = Kind("count", _bind, _bundle, _finish, _spread)
+COUNT_PERSONS = Kind("count_persons", _bind_persons, _bundle_persons, _finish, _spread)

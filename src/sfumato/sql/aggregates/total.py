@@ -1,0 +1,34 @@
+"""SUM(x): needs bounds and a grid."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sfumato.sql.aggregates.base import ZERO, Bundle, Interval, Kind, Noisy, bounded_number, filtered, half_width
+from sfumato.sql.functions import call
+from sfumato.sql.tree import Aggregate, Facts, Node
+
+
+def _bind(arg: Node | None, where: Node | None, position: int) -> Aggregate:
+    number = bounded_number(arg, "SUM", position)
+    return Aggregate(
+        "sum", number, where, Facts(number.facts.kind, None, None, number.facts.grid, nullable=True), position
+    )
+
+
+def _bundle(aggregate: Aggregate) -> Bundle:
+    assert aggregate.arg is not None
+    part = call("coalesce", (aggregate.arg, ZERO)) if aggregate.arg.facts.nullable else aggregate.arg
+    return Bundle((filtered(part, aggregate.where),), aggregate.arg.facts.largest)
+
+
+def _finish(_: Aggregate, noisy: Noisy) -> Fraction:
+    return noisy.values[0]
+
+
+def _spread(_: Aggregate, noisy: Noisy, confidence: Fraction) -> Interval:
+    t = half_width((Fraction(1),), noisy.scale, noisy.step, confidence)
+    return noisy.values[0] - t, noisy.values[0] + t
+
+
+SUM = Kind("sum", _bind, _bundle, _finish, _spread)
