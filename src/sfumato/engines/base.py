@@ -10,6 +10,7 @@ import logging
 from typing import Any, Protocol
 
 from sfumato.errors import EngineError
+from sfumato.policy import Table
 from sfumato.words import Exact
 
 OPERATOR = logging.getLogger("sfumato.operator")
@@ -21,15 +22,21 @@ class Engine(Protocol):
     def run(self, sql: str, keys: int) -> list[tuple[tuple[Any, ...], Exact]]:
         """Rows as (group, sealed sums); the first `keys` columns are the group."""
 
+    def run_public(self, sql: str) -> list[tuple[Any, ...]]:
+        """Rows of public tables, in the clear."""
+
+    def schema(self, table: Table) -> dict[str, str]:
+        """The columns of a table with their types, in the policy's words, as its source declares them."""
+
     def close(self) -> None:
         """Let go of the data."""
 
 
-def failure(error: Exception) -> EngineError:
+def failure(error: Exception, *, paid: bool = True) -> EngineError:
     """The one sentence for every cause; the cause goes to the operator."""
     OPERATOR.error("engine failure: %s", error)
     return EngineError(
         "the engine could not run this question",
-        detail="The debit stands.",
+        detail="The debit stands." if paid else None,
         hint="Ask the owner: the operator's log has the cause.",
     )

@@ -22,12 +22,15 @@ _LINES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
 
 
 class DuckDB:
-    """The owner's tables in one DuckDB process, read only."""
+    """The owner's tables in one DuckDB process, read only; public ones in an engine of their own, beside it."""
 
     def __init__(self, policy: Policy, frames: dict[str, Any] | None = None, threads: int | None = None) -> None:
-        self._connection = duckdb.connect(":memory:", config={"threads": threads} if threads else {})
+        config: dict[str, Any] = {"threads": threads} if threads else {}
+        self._private = duckdb.connect(":memory:", config=config)
+        self._public = duckdb.connect(":memory:", config=config)
         try:
-            self._load(policy, frames or {})
+            for table in policy.tables.values():
+                self._load(policy, table, frames or {})
         except duckdb.Error as error:
             OPERATOR.error("loading failed: %s", error)
             raise PolicyError(
@@ -35,34 +38,41 @@ class DuckDB:
                 detail=str(error).split("\n")[0],
                 hint="Check files and columns of the policy.",
             ) from None
-        self._connection.execute("SET enable_external_access = false")
-        self._connection.execute("SET lock_configuration = true")
+        for connection in (self._private, self._public):
+            connection.execute("DETACH DATABASE IF EXISTS source")
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET lock_configuration = true")
 
-    def _load(self, policy: Policy, frames: dict[str, Any]) -> None:
-        files = policy.source.files
-        if isinstance(files, str):
-            self._connection.execute(f"ATTACH {string(files)} AS source (READ_ONLY)")
-        for table in policy.tables.values():
-            if table.name in frames:
-                self._connection.register("_frame", frames[table.name])
-                self._create(table, "_frame")
-                self._connection.unregister("_frame")
-            elif isinstance(files, str):
-                self._check_base_table(table)
-                self._create(table, f"source.{identifier(table.name)}")
-            elif isinstance(files, dict) and table.name in files:
-                self._create(table, _reader(files[table.name], table))
-            else:
-                raise PolicyError(f'no file holds the table "{table.name}"', hint="Name it in [source] files.")
+    def _load(self, policy: Policy, table: Table, frames: dict[str, Any]) -> None:
+        connection, files = self._of(table), policy.source.files
+        if table.name in frames:
+            connection.register("_frame", frames[table.name])
+            self._create(table, "_frame")
+            connection.unregister("_frame")
+        elif isinstance(files, str):
+            connection.execute(f"ATTACH IF NOT EXISTS {string(files)} AS source (READ_ONLY)")
+            self._check_base_table(table)
+            self._create(table, f"source.{identifier(table.name)}")
+        elif isinstance(files, dict) and table.name in files:
+            self._create(table, _reader(files[table.name], table))
+        else:
+            raise PolicyError(f'no file holds the table "{table.name}"', hint="Name it in [source] files.")
+
+    def _of(self, table: Table) -> duckdb.DuckDBPyConnection:
+        return self._public if table.public else self._private
 
     def _create(self, table: Table, source: str) -> None:
-        if isinstance(table.unit, str | None):
-            self._check_columns(table, source)
+        self._check_columns(table, source)
         columns = ", ".join(identifier(name) for name in table.columns) or "*"
-        self._connection.execute(f"CREATE TABLE {identifier(table.name)} AS SELECT {columns} FROM {source}")
+        self._of(table).execute(f"CREATE TABLE {identifier(table.name)} AS SELECT {columns} FROM {source}")
+
+    def schema(self, table: Table) -> dict[str, str]:
+        """The columns of a table with their types, in the policy's words, as its source declares them."""
+        rows = self._of(table).execute(f"DESCRIBE {identifier(table.name)}").fetchall()
+        return {str(row[0]): _kind(str(row[1])) for row in rows}
 
     def _check_columns(self, table: Table, source: str) -> None:
-        there = {str(row[0]) for row in self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+        there = {str(row[0]) for row in self._of(table).execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
         missing = [name for name in table.columns if name not in there]
         if missing:
             raise PolicyError(
@@ -73,9 +83,13 @@ class DuckDB:
 
     def _check_base_table(self, table: Table) -> None:
         """A view could let one person change the rows of others: only stored tables are taken."""
-        found = self._connection.execute(
-            "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'source' AND table_name = ?", [table.name]
-        ).fetchone()
+        found = (
+            self._of(table)
+            .execute(
+                "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'source' AND table_name = ?", [table.name]
+            )
+            .fetchone()
+        )
         if not found or not found[0]:
             raise PolicyError(
                 f'"{table.name}" is not a stored table of the database', hint="Views are not supported yet."
@@ -84,14 +98,31 @@ class DuckDB:
     def run(self, sql: str, keys: int) -> list[tuple[tuple[Any, ...], Exact]]:
         """Rows as (group, sealed sums)."""
         try:
-            rows = self._connection.cursor().execute(sql).fetchall()
+            rows = self._private.cursor().execute(sql).fetchall()
         except (duckdb.Error, MemoryError, RuntimeError) as error:
             raise failure(error) from None
         return [(tuple(row[:keys]), Exact(tuple(row[keys:]))) for row in rows]
 
+    def run_public(self, sql: str) -> list[tuple[Any, ...]]:
+        """Rows of public tables, in the clear: this connection never held a private one."""
+        try:
+            return [tuple(row) for row in self._public.cursor().execute(sql).fetchall()]
+        except (duckdb.Error, MemoryError, RuntimeError) as error:
+            raise failure(error, paid=False) from None
+
     def close(self) -> None:
         """Let go of the data."""
-        self._connection.close()
+        self._private.close()
+        self._public.close()
+
+
+def _kind(declared: str) -> str:
+    """A type of DuckDB in the policy's words."""
+    name = declared.split("(", maxsplit=1)[0].upper()
+    if name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT"):
+        return "integer"
+    kinds = {"DECIMAL": "decimal", "FLOAT": "double", "DOUBLE": "double", "DATE": "date", "BOOLEAN": "boolean"}
+    return "timestamp" if name.startswith("TIMESTAMP") else kinds.get(name, "text")
 
 
 def _reader(paths: str | tuple[str, ...], table: Table) -> str:
@@ -101,6 +132,8 @@ def _reader(paths: str | tuple[str, ...], table: Table) -> str:
     ending = Path(listed[0]).name.lower()
     if ending.endswith((".parquet", ".pq")):
         return f"read_parquet({names}, union_by_name = true)"
+    if table.public:  # nobody's data: its values may say its types
+        return f"read_csv_auto({names}, union_by_name = true)" if ending.endswith(_TEXT) else f"read_json_auto({names})"
     if ending.endswith(_TEXT):
         return (
             f"read_csv({names}, all_varchar = true, header = true, union_by_name = true, quote = '\"', escape = '\"')"

@@ -6,9 +6,13 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from html import escape
+from importlib import import_module
 from typing import Any
 
+from sfumato.errors import InputError
 from sfumato.sql.aggregates.base import Noisy
+from sfumato.sql.plain import Plain
 from sfumato.sql.plan import Plan, Source, above, noisy_of, spread_of, value_of
 from sfumato.sql.public import finish
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Aggregate, Column, Facts, Node
@@ -104,6 +108,65 @@ class Answer:
             "receipt": self.receipt,
         }
 
+    def to_arrow(self) -> Any:
+        """A pyarrow Table."""
+        pyarrow = _extra("pyarrow")
+        arrays = [list(column) for column in zip(*self.rows, strict=True)] or [[] for _ in self.columns]
+        kinds = {
+            "bigint": pyarrow.int64(),
+            "date": pyarrow.date32(),
+            "boolean": pyarrow.bool_(),
+            "text": pyarrow.string(),
+        }
+        columns = []
+        for values, kind in zip(arrays, self.types, strict=True):
+            wide = kind == "bigint" and any(v is not None and not -(2**63) <= v < 2**63 for v in values)
+            columns.append(pyarrow.array(values, None if wide else kinds.get(kind)))
+        return pyarrow.table(columns, names=_unique(self.columns))
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame; numbers with decimals are Decimal."""
+        pandas = _extra("pandas")
+        rows = [dict(zip(_unique(self.columns), row, strict=True)) for row in self.rows]
+        return pandas.DataFrame(rows, columns=_unique(self.columns))
+
+    def to_polars(self) -> Any:
+        """A Polars DataFrame."""
+        return _extra("polars").from_arrow(self.to_arrow())
+
+    def _repr_html_(self) -> str:
+        """A table with intervals, for notebooks."""
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        body = []
+        for row, intervals in zip(self.rows, self.intervals(), strict=True):
+            cells = [
+                f"<td>{escape('NULL' if value is None else str(value))}"
+                + ("" if ends is None else f" <small>({escape(str(ends[0]))} to {escape(str(ends[1]))})</small>")
+                + "</td>"
+                for value, ends in zip(row, intervals, strict=True)
+            ]
+            body.append(f"<tr>{''.join(cells)}</tr>")
+        spent = "free" if not self.cost.epsilon else f"epsilon {show(self.cost.epsilon)}"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table><p>cost: {spent}</p>"
+
+
+def _extra(name: str) -> Any:
+    """A library of the extra `arrow`, or the line that installs it."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise InputError(f"{name} is not installed", hint="pip install 'sfumato[arrow]'") from None
+
+
+def _unique(names: tuple[str, ...]) -> list[str]:
+    """Column names as frames need them: a name met before gets a number."""
+    met: dict[str, int] = {}
+    result = []
+    for name in names:
+        met[name] = met.get(name, 0) + 1
+        result.append(name if met[name] == 1 else f"{name}_{met[name]}")
+    return result
+
 
 def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal | date) else value
@@ -172,6 +235,27 @@ def build(
     notes = list(plan.notes) if plan.bundles else []
     places = tuple(int(row[-1]) for row in rows)
     return Answer(columns, types, shown, cost, remaining, notes, receipt, confidence, plan, cells, places)
+
+
+def build_plain(asked: Plain, rows: list[tuple[Any, ...]], remaining: Spent) -> Answer:
+    """The answer to a question about public rows: exact and free."""
+    question = asked.question
+    released = {name: (facts, [row[i] for row in rows]) for i, (name, facts) in enumerate(asked.columns)}
+    finished = finish(
+        released,
+        [above(node, asked.names) for _, node in question.items],
+        having=None if question.having is None else above(question.having, asked.names),
+        order=tuple(type(s)(above(s.node, asked.names), s.descending, s.nulls_first) for s in question.order),
+        limit=question.limit,
+        offset=question.offset,
+        distinct=question.distinct,
+    )
+    columns = tuple(name for name, _ in question.items)
+    types = tuple(TYPES.get(node.facts.kind, "text") for _, node in question.items)
+    nodes = [above(node, asked.names) for _, node in question.items]  # not aggregates: nothing is clamped
+    shown = [tuple(_shown(value, node) for value, node in zip(row, nodes, strict=False)) for row in finished]
+    free = Spent(Fraction(0), Fraction(0), Fraction(0))
+    return Answer(columns, types, shown, free, remaining, [(None, "exact: this table is public")], None)
 
 
 def _noisy(plan: Plan, source: Source, cells: Cells) -> list[Noisy]:

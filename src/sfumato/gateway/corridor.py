@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -15,18 +16,21 @@ from sfumato.accounting import price
 from sfumato.engines import Engine, connect
 from sfumato.engines.base import failure
 from sfumato.errors import BudgetError, EngineError, InputError, QueryError, SfumatoError
-from sfumato.gateway.answer import Answer, Cells, Spent, build
-from sfumato.gateway.preview import Preview, columns_of
+from sfumato.gateway.answer import Answer, Cells, Spent, build, build_plain
+from sfumato.gateway.preview import Preview, columns_of, exact_columns
 from sfumato.ledger import Ledger, Receipt, Standing, Stored
 from sfumato.mechanisms import Geometric
-from sfumato.policy import Policy, from_dict, load
+from sfumato.policy import Column, Policy, from_dict, load, with_types
 from sfumato.sql.aggregates.base import half_width
 from sfumato.sql.bind import Question, bind
 from sfumato.sql.parse import parse
+from sfumato.sql.plain import Plain, plain
 from sfumato.sql.plan import Plan, plan
 from sfumato.words import Exact, positive, probability, show
 
 OWNER = "owner"
+_LONGEST = 10_000
+"""Texts of public tables are read to this length."""
 _FREE = Spent(Fraction(0), Fraction(0), Fraction(0))
 
 
@@ -65,6 +69,8 @@ class Gateway:
         """Answer a question: this spends."""
         sure = probability(confidence, "confidence")
         asked = self._plan(sql, epsilon, rows_per_unit=rows_per_unit, noise=noise, within=within, confidence=sure)
+        if isinstance(asked, Plain):
+            return build_plain(asked, self._engine.run_public(asked.sql), self._left(analyst, None))
         if asked.event is None:
             left = self._left(analyst, None)
             return build(asked, (), cost=_FREE, remaining=left, receipt=None, confidence=sure)
@@ -102,6 +108,9 @@ class Gateway:
             asked = self._plan(sql, epsilon, rows_per_unit=rows_per_unit, noise=noise, within=within, confidence=sure)
         except SfumatoError as refusal:
             return Preview(refusal)
+        if isinstance(asked, Plain):
+            left = self._left(analyst, None)
+            return Preview(None, _FREE, left, left, exact_columns(asked))
         before = self._left(analyst, asked)
         if asked.event is None or self._ledger.stored(asked.digest, self._version(), asked.epsilon) is not None:
             return Preview(None, _FREE, before, before, columns_of(asked), asked.notes)
@@ -122,7 +131,7 @@ class Gateway:
     # the steps
     def _plan(
         self, sql: str, epsilon: Any, *, rows_per_unit: int | None, noise: str, within: Any, confidence: Fraction
-    ) -> Plan:
+    ) -> Plan | Plain:
         if noise != "geometric":
             raise QueryError(f'noise "{noise}" is not supported yet', hint='Use noise = "geometric".')
         if epsilon is not None and within is not None:
@@ -131,6 +140,8 @@ class Gateway:
             question = bind(parse(sql), self.policy, self._clock().date())
         except RecursionError:
             raise QueryError("the question is nested too deeply", sqlstate="54001") from None
+        if question.table.public:
+            return plain(question)
         if within is not None:
             asked = self._within(question, rows_per_unit, positive(within, "within"), confidence)
         else:
@@ -255,6 +266,7 @@ def open_policy(path: str | Path) -> Gateway:
 
 def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: str | None) -> Gateway:
     engine = connect(policy, frames)
+    policy = _with_schema(policy, engine)
     privacy = policy.privacy
     book = Ledger.open(
         ledger,
@@ -269,6 +281,17 @@ def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: st
         anchor=anchor,
     )
     return Gateway(policy, book, engine)
+
+
+def _with_schema(policy: Policy, engine: Engine) -> Policy:
+    """Types that the owner left to a schema, and the columns of public tables that she did not list."""
+    typed = with_types(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
+    tables = dict(typed.tables)
+    for name, table in typed.tables.items():
+        if table.public:
+            columns = {c: Column(c, kind, max_length=_LONGEST) for c, kind in engine.schema(table).items()}
+            tables[name] = replace(table, columns={**columns, **table.columns})
+    return replace(typed, tables=tables)
 
 
 def protect(
@@ -305,7 +328,8 @@ def protect(
     }
     policy = from_dict(document)
     if ledger is None:
-        print("sfumato: no ledger named; this budget lives as long as this process")  # noqa: T201  the contract says so
+        notice = "sfumato: no ledger is named, so this budget lives as long as this process"
+        print(notice, file=sys.stderr)  # noqa: T201  a budget that is forgotten must be said aloud
     return _open(policy, {name: frame}, ":memory:" if ledger is None else str(ledger), None)
 
 

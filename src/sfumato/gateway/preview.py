@@ -10,6 +10,7 @@ from typing import Any
 
 from sfumato.errors import SfumatoError
 from sfumato.gateway.answer import Spent, law_of, width_of
+from sfumato.sql.plain import Plain
 from sfumato.sql.plan import Plan
 from sfumato.words import as_written, show
 
@@ -59,6 +60,12 @@ class Preview:
             ],
             "notes": [list(note) for note in self.notes],
         }
+
+
+def exact_columns(asked: Plain) -> tuple[PreviewColumn, ...]:
+    """The columns of a question about public rows."""
+    names = [name for name, _ in asked.question.items]
+    return tuple(PreviewColumn(name, "exact", None, "this table is public", lambda _: None) for name in names)
 
 
 def columns_of(plan: Plan) -> tuple[PreviewColumn, ...]:

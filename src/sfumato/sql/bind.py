@@ -113,6 +113,7 @@ class _Binder:
     def __init__(self, tree: exp.Select, policy: Policy, today: date) -> None:
         self.tree, self.policy, self.today = tree, policy, today
         self.table, self.alias = self._table()
+        self.aggregated = True
 
     # names
     def _table(self) -> tuple[Table, str]:
@@ -154,9 +155,10 @@ class _Binder:
         if tree.args.get("distinct") is not None and tree.args["distinct"].args.get("on") is not None:
             raise QueryError("DISTINCT ON is not supported", position=place(tree.args["distinct"]))
         where = self._condition(tree.args.get("where"))
-        items = [self._item(item) for item in tree.expressions]
+        items = [shown for item in tree.expressions for shown in self._items(item)]
         keys = self._keys(items)
         self._check_released(keys, items)
+        self.aggregated = any(_has(node, Aggregate) for _, node in items)
         shown = tuple((name, self._above(node, keys)) for name, node in items)
         having = tree.args.get("having")
         return Question(
@@ -182,6 +184,12 @@ class _Binder:
         if node.facts.kind not in (BOOLEAN, NULL):
             raise QueryError("WHERE needs a condition", position=place(clause), sqlstate="42804")
         return node
+
+    def _items(self, item: exp.Expression) -> list[tuple[str, Node]]:
+        """What an item of the list shows: all columns for *, of a public table only."""
+        if isinstance(item, exp.Star) and self.table.public:
+            return [(name, Column(name, facts_of(column))) for name, column in self.table.columns.items()]
+        return [self._item(item)]
 
     def _item(self, item: exp.Expression) -> tuple[str, Node]:
         if isinstance(item, exp.Star):
@@ -249,7 +257,7 @@ class _Binder:
         return min(int(literal.this), 10**15)
 
     def _check_released(self, keys: list[tuple[str, Node]], items: list[tuple[str, Node]]) -> None:
-        if not keys and not any(_has(node, Aggregate) for _, node in items):
+        if not self.table.public and not keys and not any(_has(node, Aggregate) for _, node in items):
             raise QueryError(
                 "this question would show the rows of persons",
                 sqlstate="42501",
@@ -262,6 +270,8 @@ class _Binder:
             if node == key:
                 return Column(name, node.facts, node.position)
         if isinstance(node, Aggregate | Constant):
+            return node
+        if isinstance(node, Column) and self.table.public and not keys and not self.aggregated:
             return node
         if isinstance(node, Column):
             unit = " of a person" if node.name == self.table.unit else ""
@@ -372,6 +382,8 @@ class _Binder:
         arg = None if this is None or isinstance(this, exp.Star) else self.node(this)
         if arg is not None and _has(arg, Aggregate | Over):
             raise QueryError("aggregates cannot be nested", position=place(node), sqlstate="42803")
+        if self.table.public:
+            return _public_aggregate(name, arg, place(node))
         if name not in AGGREGATES:
             raise QueryError(
                 f"{name.upper()} is not supported yet",
@@ -426,6 +438,19 @@ class _Binder:
             facts,
             place(node),
         )
+
+
+def _public_aggregate(name: str, arg: Node | None, position: int) -> Aggregate:
+    """An aggregate over public rows needs no bounds."""
+    if name == "count":
+        return Aggregate(name, arg, None, Facts(INTEGER, grid=Fraction(1), nullable=False), position)
+    if arg is None:
+        raise QueryError(f"{name.upper()} needs a column", position=position, sqlstate="42601")
+    kind = arg.facts.kind
+    if name in ("sum", "avg") and kind not in NUMBERS:
+        raise QueryError(f"{name.upper()} needs numbers, but was given {kind}", position=position, sqlstate="42883")
+    plain = Facts(kind, None, None, arg.facts.grid, True, arg.facts.length)
+    return Aggregate(name, arg, None, Facts(DOUBLE) if name == "avg" else plain, position)
 
 
 def _coerced(name: str, args: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -203,7 +203,7 @@ def _rounded(node: Call) -> str:
     grid = node.facts.grid or Fraction(1)
     if not inner.facts.exact:
         scaled = f"({double(inner)} * {(1 / grid).numerator} / {(1 / grid).denominator})"
-        return _within_bounds(f"CAST({node.name}({scaled}) AS HUGEINT)", node.facts)
+        return _within_bounds(f"TRY_CAST({node.name}({scaled}) AS HUGEINT)", node.facts)
     ratio = grid / Fraction(inner.facts.grid or 1)
     if ratio <= 1:
         return f"({expression(inner)} * {int(1 / ratio)})" if (1 / ratio).denominator == 1 else expression(inner)

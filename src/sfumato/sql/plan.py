@@ -109,7 +109,7 @@ def plan(question: Question, policy: Policy, epsilon: Fraction, rows_per_unit: i
 
 def _contribution(table: Table, asked: int | None) -> int:
     if table.public or table.unit is None:
-        raise QueryError(f'"{table.name}" is public; questions about public tables alone are not supported yet')
+        raise AssertionError("public tables are asked by plain.py")
     if isinstance(table.unit, UnitJoin):
         raise QueryError("a person behind a foreign key is not supported yet")
     if not isinstance(table.rows_per_unit, int):

@@ -18,7 +18,7 @@ import duckdb
 from sfumato.errors import QueryError
 from sfumato.policy import Table
 from sfumato.sql.emit import expression, literal, sort_key
-from sfumato.sql.tree import BOOLEAN, DATE, INTEGER, TEXT, Column, Facts, Node, Sorted, columns_of, conjuncts
+from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, Column, Facts, Node, Sorted, columns_of, conjuncts
 from sfumato.words import identifier
 
 MOST_GROUPS = 1_000_000
@@ -149,7 +149,7 @@ def finish(
     """The rows of the answer: each item's value, and last the released row that it came from (-1 under DISTINCT)."""
     connection = _engine()
     count = len(next(iter(released.values()))[1]) if released else 1
-    connection.execute("CREATE OR REPLACE TEMP TABLE released AS " + _typed(released, count))
+    _fill(connection, released, count)
     try:
         shown = ", ".join(f"{expression(item)} AS {identifier(f'i{n}')}" for n, item in enumerate(items))
         sorting = ", ".join(sort_key(s.node, s.descending, s.nulls_first) for s in order)
@@ -176,32 +176,15 @@ def finish(
         connection.execute("DROP TABLE IF EXISTS released")
 
 
-def _typed(released: dict[str, tuple[Facts, list[Any]]], count: int) -> str:
-    """The released columns as a VALUES list, small enough for a statement."""
-    names = list(released)
-    types = {
-        INTEGER: "HUGEINT",
-        "decimal": "HUGEINT",
-        "double": "DOUBLE",
-        DATE: "DATE",
-        BOOLEAN: "BOOLEAN",
-        TEXT: "VARCHAR",
-    }
-    rows = []
-    for row in range(count):
-        cells = [_cell(released[name][1][row]) for name in names]
-        rows.append(f"({', '.join([*cells, str(row)])})")
-    columns = ", ".join(
-        f"CAST(c{i} AS {types.get(released[name][0].kind, 'VARCHAR')}) AS {identifier(name)}"
-        for i, name in enumerate(names)
-    )
-    heads = ", ".join([*(f"c{i}" for i in range(len(names))), "p"])
-    return f'SELECT {columns}{", " if columns else ""}p AS "#" FROM (VALUES {", ".join(rows)}) AS r({heads})'
+_COLUMN_TYPES = {INTEGER: "HUGEINT", DECIMAL: "HUGEINT", DOUBLE: "DOUBLE", DATE: "DATE", BOOLEAN: "BOOLEAN"}
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value!r}::DOUBLE"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value}::HUGEINT"
-    return literal(value, Facts(TEXT))
+def _fill(connection: duckdb.DuckDBPyConnection, released: dict[str, tuple[Facts, list[Any]]], count: int) -> None:
+    """The released columns as a table; the place of each row is its last column."""
+    shown = [
+        f"unnest(${i}::{_COLUMN_TYPES.get(facts.kind, 'VARCHAR')}[]) AS {identifier(name)}"
+        for i, (name, (facts, _)) in enumerate(released.items(), start=1)
+    ]
+    places = f'unnest(range({count})) AS "#"'
+    lists = [values for _, values in released.values()]
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE released AS SELECT {', '.join([*shown, places])}", lists)

@@ -1,0 +1,167 @@
+"""The embedded engine: every kind of file gives the same answer; public tables live apart; failures say one sentence."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from sfumato.engines import connect
+from sfumato.errors import EngineError, PolicyError
+from sfumato.gateway import open_policy, protect
+from sfumato.policy import from_dict
+
+ROWS = [("a", 30, 1.25, "x"), ("a", 40, 2.5, "y"), ("b", None, 0.5, "z"), (None, 50, 1.0, "x"), ("c", 150, 99.0, None)]
+
+
+def write(folder: Path, ending: str) -> str:
+    """The same five rows in a file of this kind."""
+    database = duckdb.connect()
+    database.execute("CREATE TABLE t (u VARCHAR, age INTEGER, cost DOUBLE, k VARCHAR)")
+    database.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", ROWS)
+    if ending == "duckdb":
+        database.execute(f"ATTACH '{folder / 'd.duckdb'}' AS d")
+        database.execute("CREATE TABLE d.t AS SELECT * FROM t")
+        database.execute("CREATE VIEW d.v AS SELECT * FROM d.t LIMIT 1")
+        database.execute("DETACH d")
+        return f"files = '{folder / 'd.duckdb'}'"
+    if ending == "glob":
+        for i in range(2):
+            database.execute(
+                f"COPY (SELECT * FROM t WHERE (age IS NULL OR age < 45) = ({i} = 0)) TO '{folder}/part{i}.csv' (HEADER)"
+            )
+        return "files = { t = 'part*.csv' }"
+    form = {"parquet": "FORMAT parquet", "csv": "HEADER", "jsonl": "FORMAT json"}[ending]
+    database.execute(f"COPY t TO '{folder}/t.{ending}' ({form})")
+    return f"files = {{ t = 't.{ending}' }}"
+
+
+def policy(source: str, table: str = "t") -> str:
+    return f"""
+[source]
+engine = "duckdb"
+{source}
+[data]
+id = "d"
+[privacy]
+epsilon = 1e12
+query_epsilon = 1e9
+[tables.{table}]
+unit = "u"
+rows_per_unit = 2
+[tables.{table}.columns]
+u = {{ type = "text", max_length = 9 }}
+age = {{ type = "integer", min = 0, max = 120 }}
+cost = {{ type = "decimal", min = 0, max = 10, grid = 0.01 }}
+k = {{ values = ["x", "y"] }}
+"""
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "glob", "duckdb"])
+def test_every_kind_of_file_gives_the_same_answer(ending: str, tmp_path: Path) -> None:
+    """Domains are enforced in the scan: 150 counts as 120, 99 as 10, z and NULL are one group, nobody's row is gone."""
+    (tmp_path / "sfumato.toml").write_text(policy(write(tmp_path, ending)), encoding="utf-8")
+    with open_policy(tmp_path / "sfumato.toml") as gate:
+        answer = gate.sql("SELECT k, COUNT(*), COUNT(age), SUM(age), SUM(cost) FROM t GROUP BY k")
+        assert [tuple(str(v) for v in row) for row in answer.rows] == [
+            ("x", "1", "1", "30", "1.25"),
+            ("y", "1", "1", "40", "2.5"),
+            ("None", "2", "1", "120", "10.5"),
+        ]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_frames(make: Any) -> None:
+    columns = {name: [row[i] for row in ROWS] for i, name in enumerate(("u", "age", "cost", "k"))}
+    with protect(
+        make(columns), "u", 2, 10**12, bounds={"age": (0, 120), "cost": (0, 10, 0.01)}, values={"k": ["x", "y"]}
+    ) as gate:
+        assert gate.sql("SELECT SUM(age), SUM(cost) FROM data", epsilon=10**9).rows[0][0] == 190
+        assert gate.sql("SELECT COUNT(DISTINCT u) FROM data", epsilon=10**9).rows == [(3,)]
+
+
+def test_a_view_is_no_protected_table(tmp_path: Path) -> None:
+    (tmp_path / "sfumato.toml").write_text(policy(write(tmp_path, "duckdb"), "v"), encoding="utf-8")
+    with pytest.raises(PolicyError, match="not a stored table"):
+        open_policy(tmp_path / "sfumato.toml")
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("u,age,cost\na,1,2\n", encoding="utf-8")
+    (tmp_path / "sfumato.toml").write_text(policy("files = { t = 't.csv' }"), encoding="utf-8")
+    with pytest.raises(PolicyError, match='has no column "k"'):
+        open_policy(tmp_path / "sfumato.toml")
+
+
+def both(tmp_path: Path) -> Any:
+    (tmp_path / "r.csv").write_text("area,people\nnorth,10\nsouth,20\n", encoding="utf-8")
+    write(tmp_path, "csv")
+    text = policy("files = { t = 't.csv', r = 'r.csv' }") + "[tables.r]\npublic = true\n"
+    (tmp_path / "sfumato.toml").write_text(text, encoding="utf-8")
+    return open_policy(tmp_path / "sfumato.toml")
+
+
+def test_public_tables_are_exact_and_free(tmp_path: Path) -> None:
+    with both(tmp_path) as gate:
+        answer = gate.sql("SELECT area, SUM(people) AS p FROM r GROUP BY area ORDER BY p DESC")
+        assert answer.rows == [("south", 20), ("north", 10)]
+        assert answer.cost.epsilon == 0
+        assert gate.sql("SELECT * FROM r WHERE people > 10").rows == [("south", 20)]
+        assert gate.budget().spent.epsilon == 0
+        assert gate.explain("SELECT COUNT(*) FROM r").columns[0].law == "exact"
+
+
+def test_the_engine_of_public_tables_never_held_a_private_row(tmp_path: Path) -> None:
+    with both(tmp_path) as gate:
+        engine = gate._engine
+        assert engine.run_public("SELECT table_name FROM duckdb_tables()") == [("r",)]
+        with pytest.raises(EngineError):
+            engine.run_public("SELECT * FROM t")
+
+
+def test_nothing_outside_can_be_reached(tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("a\n1\n", encoding="utf-8")
+    with both(tmp_path) as gate:
+        for run in (gate._engine.run_public, lambda sql: gate._engine.run(sql, 0)):
+            for sql in (
+                f"SELECT * FROM '{tmp_path}/secret.csv'",
+                "SET enable_external_access = true",
+                "ATTACH 'x.db' AS x",
+            ):
+                with pytest.raises(EngineError):
+                    run(sql)
+
+
+def test_a_failure_says_one_sentence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The engine's words go to the operator's log and nowhere else; the debit stands; three close the data version."""
+    with both(tmp_path) as gate, caplog.at_level(logging.ERROR, "sfumato.operator"):
+        gate._engine._private.execute("DROP TABLE t")
+        texts = set()
+        for i in range(3):
+            with pytest.raises(EngineError) as caught:
+                gate.sql(f"SELECT COUNT(*) FROM t WHERE age <> {i}", epsilon=1)
+            texts.add(str(caught.value))
+        assert len(texts) == 1
+        assert "Catalog" not in texts.pop()
+        assert "Catalog" in caplog.text
+        assert gate.budget().spent.epsilon == 3
+        with pytest.raises(Exception, match="closed"):
+            gate.sql("SELECT COUNT(*) FROM t", epsilon=1)
+        assert gate.budget().spent.epsilon == 3
+
+
+def test_engines_that_are_not_built_say_so() -> None:
+    document = {
+        "source": {"engine": "postgres", "dsn": "postgresql://reader@host/clinic"},
+        "data": {"id": "d"},
+        "privacy": {"epsilon": 1},
+        "tables": {"t": {"unit": "u", "rows_per_unit": 1, "columns": {"u": {"type": "text", "max_length": 3}}}},
+    }
+    with pytest.raises(PolicyError, match="not supported yet"):
+        connect(from_dict(document))
