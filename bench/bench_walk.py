@@ -2,8 +2,8 @@
 
     python bench/bench_walk.py [--rows 1000000]
 
-The ledger is in memory here: what a durable debit costs is printed by bench_ledger.py. Data: made here, nobody real; visits per person
-follow a power law, as such data do.
+The ledger is in memory here: what a durable debit costs is printed by bench_ledger.py. Data: made here, nobody real;
+visits per person follow a power law, as such data do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kill the gateway between any two steps: what was answered was paid for before, and is stored; nothing is drawn twice."""
+"""Kill the gateway between any two steps: what was answered was paid for and is stored; nothing is drawn twice."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def kill_and_collect(children: list[subprocess.Popen[str]], seconds: float) -> l
 
 
 def check(policy: Path, printed: list[list[object]]) -> None:
-    """Every answer that was seen is debited and stored, the chain is whole, and asking again gives the very same rows, free."""
+    """Every answer that was seen is debited and stored, the chain is whole, asking again gives the same rows, free."""
     with Ledger.visit(policy.with_name("clinic.ledger")) as ledger:
         report = ledger.verify()
         debits = {entry.body["receipt"] for entry in ledger.entries() if entry.kind == "debit"}

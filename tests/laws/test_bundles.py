@@ -61,7 +61,7 @@ QUESTIONS = [
 
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_no_row_is_longer_than_its_bundle(text: str) -> None:
-    """Over every combination of declared values and NULL: sizes add up to at most `length`, and reach it for a plain column;
+    """Over all declared values and NULL: sizes add up to at most `length`, and reach it for a plain column;
     each part stays within the bounds that interval arithmetic gave it."""
     asked = plan(bind(parse(f"SELECT {text} FROM t"), POLICY, date(2024, 1, 1)), POLICY, F(1))
     table = POLICY.tables["t"]

@@ -1,4 +1,4 @@
-"""The embedded engine: every kind of file gives the same answer; public tables live apart; failures say one sentence."""
+"""The embedded engine: every kind of file gives one answer; public tables live apart; failures say one sentence."""
 
 from __future__ import annotations
 

@@ -1,0 +1,60 @@
+"""The anchor: the head of the chain, kept in another place, so that an older ledger cannot stand in for a newer one.
+
+A small file holding `seq hash`. It is replaced after each commit, whole or not at all; a crash between the two leaves a
+ledger that is newer than its anchor, which is fine. It protects as far as those who can write the ledger cannot write
+the anchor. Two processes may set it back by the commit of a moment, never to an entry that the chain does not hold.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from pathlib import Path
+
+from sfumato.errors import LedgerError
+from sfumato.ledger.chain import head
+from sfumato.ledger.store import sync_directory
+
+_LINE = re.compile(r"([0-9]{1,18}) ([0-9a-f]{64})\n")
+
+
+def read_anchor(path: Path) -> tuple[int, str] | None:
+    """Number and hash that the anchor holds; None where there is none yet."""
+    try:
+        text = path.read_text(encoding="ascii")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise LedgerError("the anchor of the ledger cannot be read") from error
+    line = _LINE.fullmatch(text)
+    if line is None:
+        raise LedgerError("the anchor of the ledger is damaged", detail="It must hold one number and one hash.")
+    return int(line[1]), line[2]
+
+
+def check_anchor(connection: sqlite3.Connection, anchor: tuple[int, str] | None) -> None:
+    """The chain holds the entry that the anchor names. The anchor is read first: the ledger may be newer, not older."""
+    if anchor is None:
+        return
+    row = connection.execute("SELECT hash FROM entry WHERE seq = ?", (anchor[0],)).fetchone()
+    if row is None or row[0] != anchor[1]:
+        raise LedgerError(
+            "the ledger is older than its anchor",
+            detail=f"The anchor names entry {anchor[0]}, which this chain of {head(connection)[0]} does not hold.",
+            hint="Bring back the newest ledger: an older one would give budget back.",
+        )
+
+
+def write_anchor(path: Path, seq: int, sealed: str) -> None:
+    """Replace the anchor, durable on return; it never goes back."""
+    known = read_anchor(path)
+    if known is not None and known[0] >= seq:
+        return
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    with fresh.open("w", encoding="ascii") as file:
+        file.write(f"{seq} {sealed}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync_directory(path.parent)

@@ -1,0 +1,183 @@
+"""Recompute everything: is this ledger what happened, and was every debit within the budget of its day?
+
+Comes in: a connection with one snapshot of the file. Goes out: a report, or the first entry that is wrong. The chain is
+the truth; sums, answers and keys beside it must be what follows from it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from fractions import Fraction
+
+from sfumato.accounting import Filter, from_dict, price
+from sfumato.errors import BudgetError, LedgerError
+from sfumato.ledger.chain import FIRST, digest, walk
+from sfumato.ledger.records import EVERYBODY, Entry, Report, Terms, loss_from_dict
+from sfumato.ledger.schema import FORMAT, check_schema
+from sfumato.ledger.sums import ZERO, add, columns, limits_of
+from sfumato.words import UNIT, Loss
+
+
+class Replay:
+    """The state of a ledger as the entries make it, one after the other."""
+
+    def __init__(self) -> None:
+        self.terms: Terms | None = None
+        self.filters: dict[str, Filter] = {}
+        self.sums: dict[str, dict[str, int]] = {EVERYBODY: dict(ZERO)}
+        self.debits: dict[str, Entry] = {}
+        self.answers: dict[str, Entry] = {}
+        self.failed: set[str] = set()
+        self.failures: Counter[str] = Counter()
+        self.frozen = False
+        self.seq, self.hash = 0, FIRST
+
+    def take(self, entry: Entry) -> None:
+        """One more entry, or why it cannot be."""
+        if (entry.kind == "opened") != (entry.seq == 1):
+            raise _wrong(entry, "a ledger is opened once, by its first entry")
+        try:
+            getattr(self, f"_{entry.kind}")(entry)  # one method a kind, and the kind is one of chain.KINDS
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            raise _wrong(entry, f"its fields are damaged ({type(error).__name__})") from error
+        self.seq, self.hash = entry.seq, entry.hash
+
+    def _opened(self, entry: Entry) -> None:
+        if not 1 <= entry.body["format"] <= FORMAT or not isinstance(entry.body["data"], str):
+            raise _wrong(entry, "it names no data set, or a format that is not known")
+
+    def _policy(self, entry: Entry) -> None:
+        before = None if self.terms is None else self.terms.to_dict()
+        if entry.body["before"] != before:
+            raise _wrong(entry, "the policy that it replaces was not the one in force")
+        self.terms = Terms.from_dict(entry.body["now"])
+        self.filters = self.terms.filters()
+        for who, budget in self.filters.items():
+            budget.restore(self.sums.get(who, ZERO))
+
+    def _debit(self, entry: Entry) -> None:
+        body, analyst = entry.body, entry.analyst
+        if not analyst or self.terms is None or body["receipt"] in self.debits:
+            raise _wrong(entry, "it has no analyst, no policy, or a receipt that was given before")
+        if self.frozen or self.failures[body["version"]] >= self.terms.failures:
+            raise _wrong(entry, "nothing could be debited then: frozen, or closed by failures")
+        cost = price(from_dict(body["event"]))
+        if loss_from_dict(body["price"]) != cost:
+            raise _wrong(entry, "its price is not that of its event")
+        for who in (EVERYBODY, analyst):
+            self._spend(entry, who, cost)
+        self.debits[body["receipt"]] = entry
+
+    def _spend(self, entry: Entry, who: str, cost: Loss) -> None:
+        if who in self.filters:
+            try:
+                self.filters[who].spend(cost)
+            except BudgetError as error:
+                raise _wrong(entry, "it is beyond the budget of its day") from error
+        self.sums[who] = add(self.sums.get(who, ZERO), cost)
+
+    def _answer(self, entry: Entry) -> None:
+        self._settle(entry)
+        self.answers[entry.body["receipt"]] = entry
+
+    def _failed(self, entry: Entry) -> None:
+        debit = self._settle(entry)
+        self.failed.add(entry.body["receipt"])
+        self.failures[debit.body["version"]] += 1
+
+    def _settle(self, entry: Entry) -> Entry:
+        receipt = entry.body["receipt"]
+        debit = self.debits.get(receipt)
+        if debit is None or debit.seq != entry.body["debit"] or debit.analyst != entry.analyst:
+            raise _wrong(entry, "it has no debit")
+        if receipt in self.answers or receipt in self.failed:
+            raise _wrong(entry, "its debit was answered or failed before")
+        return debit
+
+    def _frozen(self, _: Entry) -> None:
+        self.frozen = True
+
+    def _thawed(self, _: Entry) -> None:
+        self.frozen = False
+
+    def _reopened(self, _: Entry) -> None:
+        self.failures.clear()
+
+
+def _wrong(entry: Entry, why: str) -> LedgerError:
+    return LedgerError(f"entry {entry.seq} of the ledger cannot be", detail=f"{entry.kind}: {why}.")
+
+
+def audit(connection: sqlite3.Connection) -> Report:
+    """Walk the chain and replay it; then hold what lies beside it against it."""
+    replay = Replay()
+    for entry in walk(connection):
+        replay.take(entry)
+    if replay.terms is None:
+        raise LedgerError("the chain of the ledger is empty or has no policy")
+    _check_sums(connection, replay, replay.terms)
+    _check_answers(connection, replay)
+    _check_keys(connection, replay)
+    check_schema(connection)
+    (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if state != "ok":
+        raise LedgerError("the file of the ledger is damaged", detail=f"{state}.")
+    total = replay.sums[EVERYBODY]
+    return Report(
+        entries=replay.seq,
+        debits=len(replay.debits),
+        answers=len(replay.answers),
+        failures=len(replay.failed),
+        seq=replay.seq,
+        hash=replay.hash,
+        spent=Loss(
+            None if total["epsilon_shut"] else total["epsilon"] * UNIT,
+            None if total["rho_shut"] else total["rho"] * UNIT,
+            total["delta"] * UNIT,
+        ),
+    )
+
+
+def _check_sums(connection: sqlite3.Connection, replay: Replay, terms: Terms) -> None:
+    """Each row is what the debits add up to, beside the limits of the policy in force."""
+    limits = limits_of(terms)
+    wanted = {
+        who: (*columns(state), *limits.get(who, (None, None, None)))
+        for who, state in (dict.fromkeys(limits, ZERO) | replay.sums).items()
+    }
+    found = {row[0]: tuple(row[1:]) for row in connection.execute("SELECT * FROM sums")}
+    for who in sorted(wanted.keys() | found.keys()):
+        if wanted.get(who) != found.get(who):
+            owner = "everybody" if who == EVERYBODY else f'"{who}"'
+            raise LedgerError(
+                f"the sums of {owner} are not those of the debits",
+                detail=f"The chain was replayed up to entry {replay.seq}.",
+            )
+
+
+def _check_answers(connection: sqlite3.Connection, replay: Replay) -> None:
+    """Each stored answer is the one that the chain has recorded for its debit, and none is missing."""
+    left = dict(replay.answers)
+    query = "SELECT receipt, question, version, epsilon, body, debit, seq FROM answer ORDER BY seq"
+    for receipt, question, version, epsilon, body, debit, seq in connection.execute(query):
+        entry, paid = left.pop(receipt, None), replay.debits.get(receipt)
+        if paid is None:
+            raise LedgerError(f"the stored answer of receipt {receipt} has no debit")
+        if entry is None:
+            raise LedgerError(f"the stored answer of receipt {receipt} has no entry in the chain")
+        asked = tuple(paid.body[field] for field in ("question", "version", "epsilon"))
+        same = (question, version, epsilon, debit, seq) == (*asked, paid.seq, entry.seq)
+        if not same or not isinstance(body, bytes) or digest(body) != entry.body["digest"]:
+            raise LedgerError(f"the answer of entry {entry.seq} of the ledger was changed")
+    if left:
+        raise LedgerError(f"the answer of entry {min(entry.seq for entry in left.values())} of the ledger is missing")
+
+
+def _check_keys(connection: sqlite3.Connection, replay: Replay) -> None:
+    """A key stands for a debit of the same question; a higher epsilon may have answered it."""
+    debits = {entry.seq: entry for entry in replay.debits.values()}
+    for analyst, question, epsilon, seq in connection.execute("SELECT analyst, question, epsilon, debit FROM key"):
+        paid = debits.get(seq)
+        if paid is None or paid.body["question"] != question or Fraction(paid.body["epsilon"]) < Fraction(epsilon):
+            raise LedgerError(f'an idempotency key of "{analyst}" stands for another question')

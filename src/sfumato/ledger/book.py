@@ -1,0 +1,341 @@
+"""The book itself: open it, debit, store, fail, look, verify.
+
+Comes in: a question with its event, from many threads and several processes. Goes out: a receipt that is on the disk, a
+stored answer, or a refusal. Nothing here sees data or draws noise.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO, TypeVar
+
+from sfumato.accounting import Event
+from sfumato.errors import InputError, LedgerError
+from sfumato.ledger import audit, chain, settle, store, sums
+from sfumato.ledger.anchor import check_anchor, read_anchor
+from sfumato.ledger.decide import decide, make_request, name
+from sfumato.ledger.groupcommit import Work, Writer
+from sfumato.ledger.opening import Clock, Opening, now, open_ledger, place_of, stamp
+from sfumato.ledger.records import EVERYBODY, Entry, Receipt, Report, Standing, Stored, Terms
+from sfumato.words import Loss, positive
+
+T = TypeVar("T")
+
+LARGEST = 100_000_000
+"""Bytes of one answer; SQLite itself ends at a thousand million."""
+
+
+class Ledger:
+    """The debits, answers and failures of one data set. Make one with `open` or `visit`; it is a context manager.
+
+    Any number of threads may use it. After a failed write it is dead: every call raises a LedgerError, serving stops.
+    """
+
+    def __init__(self, opening: Opening) -> None:
+        self._rules, self._writer = open_ledger(opening)
+        self._opening = opening
+        self.data_id, self.terms = self._rules.data_id, self._rules.terms
+        self._process = os.getpid()
+        self._reading = threading.Lock()
+        self._reader = None if opening.path == store.MEMORY else _open_reader(opening)
+        self._finish = weakref.finalize(self, _finish, self._writer, self._reader)
+
+    # opening
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | str,
+        *,
+        data_id: str,
+        composition: str,
+        epsilon: object,
+        delta: object = 0,
+        delta_selection: object | None = None,
+        shares: Mapping[str, Any] | None = None,
+        policy_digest: str = "",
+        failures: int = 3,
+        anchor: Path | str | None = None,
+        who: str = "owner",
+        busy: float = 10.0,
+        clock: Clock = now,
+    ) -> Ledger:
+        """Open or make the ledger of a data set, under this policy; a policy that differs from the last is an entry.
+
+        `:memory:` lives only in this process. `anchor` names a file, best on another disk. `busy` is how many seconds
+        to wait for another process.
+        """
+        terms = Terms.of(
+            digest=policy_digest,
+            composition=composition,
+            epsilon=epsilon,
+            delta=delta,
+            delta_selection=delta_selection,
+            shares=shares or {},
+            failures=failures,
+        )
+        held = None if anchor is None else Path(anchor)
+        return cls(Opening(place_of(path), name(data_id, "data id"), terms, held, who, busy, clock))
+
+    @classmethod
+    def visit(
+        cls, path: Path | str, *, anchor: Path | str | None = None, busy: float = 10.0, clock: Clock = now
+    ) -> Ledger:
+        """Open a ledger that exists, under the policy that it recorded last, and write nothing by doing so.
+
+        For those who look, verify, back up, freeze: an edited policy file takes effect when the gateway reloads it.
+        """
+        if not Path(path).is_file() or Path(path).stat().st_size == 0:
+            raise LedgerError(f'there is no ledger at "{Path(path).name}"')
+        return cls(Opening(Path(path), None, None, None if anchor is None else Path(anchor), "", busy, clock))
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Finish what was asked for, and close the file."""
+        if self._process == os.getpid():  # a forked child must not touch what its parent has open
+            self._finish()
+
+    # spending
+
+    def debit(
+        self,
+        analyst: str,
+        event: Event,
+        *,
+        question: str,
+        epsilon: object,
+        version: str,
+        text: str,
+        key: str | None = None,
+    ) -> Receipt | Stored:
+        """Pay for a question before any row is read for it; or find that it was paid for already.
+
+        `question` is the digest of the canonical question without its epsilon, `version` that of the data, `text` what
+        the analyst wrote. A `key` makes a retry safe: it brings back the stored answer, or pays again.
+
+        Guarantee: a receipt is on the disk when it is returned. All receipts that were ever returned, by any thread and
+            any process, fit together in the filter of the total, and those of an analyst with a share in hers. A
+            refusal writes nothing. A stored answer to the same question on the same data version, drawn at this
+            epsilon or a higher one, costs nothing.
+        Proof: BEGIN IMMEDIATE admits one writer at a time, sums are read inside its transaction, and what the filter
+            admits is written with them in one commit; a result is handed out after that commit returned, which under
+            WAL with synchronous=FULL is after fsync. A price is that of the event, rounded up once. An answer given
+            again is the same answer: it says nothing new.
+        Reference: semantics 5.1 to 5.4; Haerder, Reuter, ACM Computing Surveys 15, 1983 (one force serves a group).
+        Checked by: rooms::forty_tenths_are_four, rooms::fifty_nine_tenths_under_best_in_a_ledger,
+            rooms::shares_ration_one_total, rooms::a_refusal_writes_nothing, rooms::a_higher_epsilon_is_free,
+            rooms::eight_threads_spend_one_budget, doors::two_processes_spend_one_budget,
+            doors::what_was_printed_is_in_the_ledger_after_kill, doors::a_full_disk_stops_serving
+        """
+        request = make_request(
+            analyst, event, question=question, epsilon=epsilon, version=version, text=_text(text), key=key
+        )
+        return self._write(lambda connection: decide(connection, self._rules, request, self._now()))
+
+    def store(self, receipt: Receipt, answer: bytes) -> Stored:
+        """Keep the answer that a debit paid for, before its first byte leaves.
+
+        Guarantee: the answer that is returned is on the disk, and is the one that everybody gets who asks the same
+            question on the same data version at the same epsilon, before and after any crash. One debit pays for at
+            most one answer.
+        Proof: the first answer to a question is inserted in the transaction that looked for one, so a second draw finds
+            it and is dropped; answers and their digests in the chain are never changed. A reply that was lost is given
+            again, not drawn again, so draws of one question cannot be averaged.
+        Reference: semantics 5.2 and 5.4.
+        Checked by: rooms::the_first_answer_wins, rooms::one_debit_pays_for_one_answer, rooms::a_retry_gets_the_answer,
+            doors::what_was_printed_is_in_the_ledger_after_kill
+        """
+        kept = bytes(answer)
+        if len(kept) > LARGEST:
+            raise InputError(f"an answer must have at most {LARGEST} bytes, but has {len(kept)}")
+        return self._write(lambda connection: settle.store(connection, receipt, kept, self._now()))
+
+    def fail(self, receipt: Receipt) -> None:
+        """Record that a question failed after it was paid for. The debit stands; too many close the data version."""
+        self._write(lambda connection: settle.fail(connection, receipt, self._now()))
+
+    def freeze(self, who: str) -> None:
+        """Refuse every question from now on, in every process."""
+        self._note("frozen", who)
+
+    def thaw(self, who: str) -> None:
+        """Answer again."""
+        self._note("thawed", who)
+
+    def reopen(self, who: str) -> None:
+        """The owner has looked at the failures: data versions that they closed are open again."""
+        self._note("reopened", who)
+
+    def _note(self, kind: str, who: str) -> None:
+        document = {"who": name(who, "who")}
+        self._write(lambda connection: chain.append(connection, self._now(), kind, None, document))
+
+    # looking
+
+    def stored(self, question: str, version: str, epsilon: object) -> Stored | None:
+        """The answer that this question would get for nothing."""
+        wanted = positive(epsilon, "epsilon")
+        return self._read(lambda connection: settle.find_best_answer(connection, question, version, wanted))
+
+    def budget(self, analyst: str | None = None) -> Standing:
+        """Where an analyst stands, or everybody together."""
+        return self._read(lambda connection: self._standing(connection, analyst))
+
+    def _standing(self, connection: sqlite3.Connection, analyst: str | None) -> Standing:
+        filters = self.terms.filters()
+        total = filters[EVERYBODY]
+        total.restore(sums.read_sums(connection, EVERYBODY))
+        if analyst is None:
+            return Standing(total.limit, total.spent, total.remaining())
+        own = filters.get(analyst, self.terms.filters()[EVERYBODY])
+        own.restore(sums.read_sums(connection, analyst))
+        left = _least(total.remaining(), own.remaining()) if analyst in filters else total.remaining()
+        return Standing(own.limit, own.spent, left)
+
+    def remaining_count(self, analyst: str | None, loss: Loss) -> int:
+        """How many more releases of this price fit, for an analyst or for everybody together."""
+
+        def count(connection: sqlite3.Connection) -> int:
+            filters = self.terms.filters()
+            names = {EVERYBODY, EVERYBODY if analyst not in filters else analyst}
+            for who in names:
+                filters[who].restore(sums.read_sums(connection, who))
+            return min(filters[who].remaining_count(loss) for who in names)
+
+        return self._read(count)
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """The chain, from the entry after a number."""
+        while page := self._read(partial(chain.read_page, after=after)):
+            yield from page
+            after = page[-1].seq
+
+    def export(self, target: Path | str | TextIO) -> None:
+        """The chain as JSON lines, durable where a path is given."""
+        if not isinstance(target, (str, Path)):
+            for entry in self.entries():
+                target.write(chain.canonical(_line(entry)) + "\n")
+            return
+        handle = os.open(target, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            self.export(file)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def backup(self, target: Path | str) -> None:
+        """A copy in one file, whole and durable, while serving goes on. Never copy the file itself without its WAL."""
+        self._check()
+        if not isinstance(self._opening.path, Path):
+            raise LedgerError("a ledger in memory has no backup")
+        try:
+            store.copy(self._opening.path, Path(target))
+        except (sqlite3.Error, OSError) as error:
+            raise store.unreachable(error) from error
+
+    def verify(self) -> Report:
+        """Recompute the ledger from its chain.
+
+        Guarantee: if it returns, then no entry was edited, removed or moved since it was written, short of cutting the
+            end or writing every later entry anew; with an anchor, not even that up to the entry that the anchor names.
+            Every debit has the price of its event and was within the budget of its day; the sums, the stored answers
+            and their debits are those of the chain. Otherwise a LedgerError names the first entry that is wrong.
+        Proof: each hash is over all fields of its entry and the hash before it, so a change shows in the first entry
+            that differs unless SHA-256 collides, and the hash of the last entry binds all before it. The rest is
+            recomputed by the code that decides.
+        Reference: semantics 5.6; Haber, Stornetta, Journal of Cryptology 3, 1991.
+        Checked by: rooms::verify_finds_an_edited_body, rooms::verify_finds_edited_sums,
+            rooms::verify_finds_a_deleted_entry, rooms::verify_finds_swapped_entries, rooms::verify_finds_a_cut_tail,
+            rooms::verify_finds_an_edited_answer, rooms::verify_finds_an_answer_without_its_debit,
+            rooms::verify_finds_an_older_backup, rooms::verify_finds_what_was_hashed_anew
+        """
+        self._check()
+        mark = None if self._opening.anchor is None else read_anchor(self._opening.anchor)
+        if self._opening.anchor is not None and mark is None:
+            raise LedgerError("the anchor of the ledger is missing")
+
+        def work(connection: sqlite3.Connection) -> Report:
+            check_anchor(connection, mark)
+            return audit.audit(connection)
+
+        if not isinstance(self._opening.path, Path):
+            return self._writer.submit(work)
+        with closing(_open_reader(self._opening)) as reader:  # one of its own: a long chain blocks nobody
+            return _snapshot(reader, work)
+
+    # inside
+
+    def _now(self) -> str:
+        return stamp(self._opening.clock)
+
+    def _check(self) -> None:
+        if self._process != os.getpid():
+            raise LedgerError("the ledger was opened before a fork", hint="Open it in the process that uses it.")
+        self._writer.check_alive()
+
+    def _write(self, work: Work[T]) -> T:
+        self._check()
+        return self._writer.submit(work)
+
+    def _read(self, work: Work[T]) -> T:
+        self._check()
+        if self._reader is None:
+            return self._writer.submit(work)
+        with self._reading:
+            self._check()
+            return _snapshot(self._reader, work)
+
+
+def _finish(writer: Writer, reader: sqlite3.Connection | None) -> None:
+    if reader is not None:
+        reader.close()
+    writer.close()
+
+
+def _open_reader(opening: Opening) -> sqlite3.Connection:
+    reader = sqlite3.connect(opening.path, timeout=opening.busy, isolation_level=None, check_same_thread=False)
+    reader.execute("PRAGMA query_only = ON")
+    return reader
+
+
+def _snapshot(reader: sqlite3.Connection, work: Work[T]) -> T:
+    """Read from one moment of the file, whatever is written meanwhile."""
+    try:
+        reader.execute("BEGIN")
+        try:
+            return work(reader)
+        finally:
+            reader.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        raise store.unreachable(error) from error
+
+
+def _text(text: object) -> str:
+    if not isinstance(text, str) or len(text) > LARGEST:
+        raise InputError("the text of a question must be text")
+    return text
+
+
+def _line(entry: Entry) -> dict[str, Any]:
+    return {field: getattr(entry, field) for field in chain.COLUMNS.split(", ")}
+
+
+def _least(one: Loss, other: Loss) -> Loss:
+    """The smaller of two rooms at each door; both have the same doors."""
+    return Loss(
+        None if one.epsilon is None or other.epsilon is None else min(one.epsilon, other.epsilon),
+        None if one.rho is None or other.rho is None else min(one.rho, other.rho),
+        min(one.delta, other.delta),
+    )

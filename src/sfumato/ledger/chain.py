@@ -1,0 +1,124 @@
+"""The chain: entries in one order, each holding the hash of the one before it.
+
+Comes in: what happened, as a document. Goes out: an entry that cannot be changed, moved or removed without changing
+every hash after it. The chain alone does not stop one who writes all of it anew; an anchor kept elsewhere does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from sfumato.errors import LedgerError
+from sfumato.ledger.records import Entry
+
+FIRST = "0" * 64
+"""What the first entry holds in place of the hash before it."""
+
+KINDS = ("opened", "policy", "debit", "answer", "failed", "frozen", "thawed", "reopened")
+"""Append-only, like the kinds of events: a chain written today is read in ten years."""
+
+COLUMNS = "seq, time, kind, analyst, body, previous, hash"
+
+PAGE = 1000
+"""How many entries are read at once."""
+
+
+def canonical(document: Any) -> str:
+    """One text for one document: keys in order, no spaces, ASCII."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def digest(data: bytes) -> str:
+    """SHA-256, as text."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def seal(*fields: int | str | None) -> str:
+    """The hash of seq, time, kind, analyst, body and previous: over a JSON list, which reads in one way only."""
+    return digest(canonical(fields).encode())
+
+
+def head(connection: sqlite3.Connection) -> tuple[int, str]:
+    """Number and hash of the last entry; (0, FIRST) before there is one."""
+    row = connection.execute("SELECT seq, hash FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
+    return (row[0], row[1]) if row else (0, FIRST)
+
+
+def append(
+    connection: sqlite3.Connection, time: str, kind: str, analyst: str | None, document: dict[str, Any]
+) -> Entry:
+    """Write the next entry, inside the transaction that is open."""
+    last, previous = head(connection)
+    seq, body = last + 1, canonical(document)
+    sealed = seal(seq, time, kind, analyst, body, previous)
+    connection.execute(
+        "INSERT INTO entry(seq, time, kind, analyst, body, previous, hash) VALUES(?, ?, ?, ?, ?, ?, ?)",
+        (seq, time, kind, analyst, body, previous, sealed),
+    )
+    return Entry(seq, time, kind, analyst, document, previous, sealed)
+
+
+def read_entry(connection: sqlite3.Connection, seq: int) -> Entry:
+    """One entry by its number; its hash is checked, for it is about to be relied on."""
+    row = connection.execute(f"SELECT {COLUMNS} FROM entry WHERE seq = ?", (seq,)).fetchone()  # noqa: S608 - a constant
+    if row is None:
+        raise LedgerError(f"entry {seq} of the ledger is missing")
+    return check_row(row)
+
+
+def read_last(connection: sqlite3.Connection, *kinds: str) -> Entry | None:
+    """The last entry of these kinds, which are not those that every question writes."""
+    marks = ", ".join("?" * len(kinds))
+    row = connection.execute(
+        f"SELECT {COLUMNS} FROM entry WHERE kind NOT IN ('debit', 'answer') AND kind IN ({marks})"  # noqa: S608 - marks
+        " ORDER BY seq DESC LIMIT 1",
+        kinds,
+    ).fetchone()
+    return check_row(row) if row else None
+
+
+def read_page(connection: sqlite3.Connection, after: int) -> list[Entry]:
+    """The next entries after a number, each checked by itself."""
+    return [check_row(row) for row in _rows(connection, after)]
+
+
+def _rows(connection: sqlite3.Connection, after: int) -> list[tuple[Any, ...]]:
+    query = f"SELECT {COLUMNS} FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - a constant
+    return connection.execute(query, (after, PAGE)).fetchall()
+
+
+def walk(connection: sqlite3.Connection) -> Iterator[Entry]:
+    """Every entry from the first, each checked by itself and against the one before it."""
+    last, previous = 0, FIRST
+    while rows := _rows(connection, last):
+        for row in rows:
+            if row[0] != last + 1:
+                raise LedgerError(f"entry {last + 1} of the ledger is missing", detail=f"The next one is {row[0]}.")
+            entry = check_row(row)
+            if entry.previous != previous:
+                raise LedgerError(f"entry {entry.seq} of the ledger does not follow entry {last}")
+            last, previous = entry.seq, entry.hash
+            yield entry
+
+
+def check_row(row: tuple[Any, ...]) -> Entry:
+    """An entry whose hash is that of its fields, or an error that names it."""
+    seq, time, kind, analyst, body, previous, sealed = row
+    texts = (time, kind, body, previous, sealed) if analyst is None else (time, kind, analyst, body, previous, sealed)
+    if not all(isinstance(text, str) for text in texts) or seal(seq, time, kind, analyst, body, previous) != sealed:
+        raise LedgerError(f"entry {seq} of the ledger was changed", detail="Its hash is not that of its fields.")
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    if kind not in KINDS or not isinstance(document, dict) or canonical(document) != body:
+        raise LedgerError(
+            f"entry {seq} of the ledger is not understood",
+            detail=f"Its kind is {kind!r}.",
+            hint="The ledger was written by newer code, or by hand.",
+        )
+    return Entry(seq, time, kind, analyst, document, previous, sealed)

@@ -1,0 +1,201 @@
+"""One debit: may this question be paid for, and if so, it is.
+
+Comes in: a request whose price is fixed, and an open transaction. Goes out: a receipt, a stored answer, or a refusal.
+All that is looked at is read inside the transaction: another process may have written a moment ago.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sfumato.accounting import KINDS, Event, Filter, price
+from sfumato.errors import BudgetError, InputError, LedgerError
+from sfumato.ledger.chain import append, read_entry, read_last
+from sfumato.ledger.records import EVERYBODY, Receipt, Stored, Terms, loss_to_dict
+from sfumato.ledger.schema import check_format
+from sfumato.ledger.settle import find_answer, find_best_answer
+from sfumato.ledger.sums import add, read_sums, write_sums
+from sfumato.words import Loss, positive
+
+LONGEST_NAME = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What this process believes about the ledger: the data set and the policy, and filters to decide with."""
+
+    data_id: str
+    terms: Terms
+    filters: dict[str, Filter]
+    policy: str
+    """The hash of the entry that recorded these terms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A question with its price."""
+
+    analyst: str
+    question: str
+    version: str
+    epsilon: Fraction
+    text: str
+    key: str | None
+    event: dict[str, Any]
+    price: Loss
+
+
+def name(value: object, what: str) -> str:
+    """A name that reads back as it was written, or one clear error."""
+    if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= LONGEST_NAME:
+        raise InputError(f"{what} must be 1 to {LONGEST_NAME} printable characters, but is {value!r:.80}")
+    return value
+
+
+def make_request(
+    analyst: str, event: Event, *, question: str, epsilon: object, version: str, text: str, key: str | None
+) -> Request:
+    """Check and price a question, before anybody waits for the disk."""
+    if type(event) not in KINDS.values():
+        raise InputError(f"an event must be of a known kind, but is {type(event).__name__}")
+    return Request(
+        name(analyst, "analyst"),
+        name(question, "question"),
+        name(version, "version"),
+        positive(epsilon, "epsilon"),
+        text,
+        None if key is None else name(key, "key"),
+        event.to_dict(),
+        price(event),
+    )
+
+
+def decide(connection: sqlite3.Connection, rules: Rules, request: Request, now: str) -> Receipt | Stored:
+    """The whole of a debit, in the order in which it may end."""
+    check_current(connection, rules)
+    check_serving(connection, rules, request.version)
+    stored = _find_by_key(connection, request) or find_best_answer(
+        connection, request.question, request.version, request.epsilon
+    )
+    if stored is not None:
+        _remember_key(connection, request, stored.receipt.seq)
+        return stored
+    states = _admit(connection, rules, request)
+    receipt = os.urandom(16).hex()  # a name, not noise
+    entry = append(connection, now, "debit", request.analyst, _body(receipt, request))
+    for who, state in states.items():
+        write_sums(connection, who, state)
+    _remember_key(connection, request, entry.seq)
+    return Receipt(receipt, request.analyst, request.price, entry.seq)
+
+
+def _body(receipt: str, request: Request) -> dict[str, Any]:
+    return {
+        "receipt": receipt,
+        "question": request.question,
+        "version": request.version,
+        "epsilon": str(request.epsilon),
+        "text": request.text,
+        "event": request.event,
+        "price": loss_to_dict(request.price),
+    }
+
+
+def check_current(connection: sqlite3.Connection, rules: Rules) -> None:
+    """The file is still of the known format, and the policy in force is the one that this process opened it with."""
+    check_format(connection.execute("PRAGMA user_version").fetchone()[0])
+    row = connection.execute(
+        "SELECT hash FROM entry WHERE kind NOT IN ('debit', 'answer') AND kind = 'policy' ORDER BY seq DESC LIMIT 1"
+    ).fetchone()
+    if row != (rules.policy,):
+        raise LedgerError(
+            "the policy was changed by another process",
+            detail="Budgets are decided under the last policy that the ledger has recorded.",
+            hint="Reload the policy.",
+        )
+
+
+def check_serving(connection: sqlite3.Connection, rules: Rules, version: str) -> None:
+    """The owner has not frozen the budget, and this data version has not failed too often."""
+    last = read_last(connection, "frozen", "thawed")
+    if last is not None and last.kind == "frozen":
+        raise BudgetError(f'the budget of "{rules.data_id}" is frozen', hint="The owner can thaw it.")
+    if count_failures(connection, version) >= rules.terms.failures:
+        raise LedgerError(
+            f'version "{version}" of "{rules.data_id}" is closed',
+            detail=f"{rules.terms.failures} questions failed after they were paid for.",
+            hint="The owner looks at the failures, then reopens it.",
+            sqlstate="58000",  # as EngineError: a failure of the engine closed it, and the ledger itself is sound
+        )
+
+
+def count_failures(connection: sqlite3.Connection, version: str) -> int:
+    """How many questions on this data version failed since the owner last looked."""
+    reopened = read_last(connection, "reopened")
+    rows = connection.execute(
+        "SELECT seq FROM entry WHERE kind NOT IN ('debit', 'answer') AND kind = 'failed' AND seq > ?",
+        (reopened.seq if reopened else 0,),
+    ).fetchall()
+    return sum(read_entry(connection, seq).body.get("version") == version for (seq,) in rows)
+
+
+def _find_by_key(connection: sqlite3.Connection, request: Request) -> Stored | None:
+    """What the same request was answered before; a key that stood for another question is an error."""
+    if request.key is None:
+        return None
+    row = connection.execute(
+        "SELECT question, epsilon, debit FROM key WHERE analyst = ? AND key = ?", (request.analyst, request.key)
+    ).fetchone()
+    if row is None:
+        return None
+    if (row[0], row[1]) != (request.question, str(request.epsilon)):
+        raise InputError(
+            "the idempotency key was used for another question",
+            hint="A retry repeats the question and its epsilon; a new question takes a new key.",
+        )
+    paid = read_entry(connection, row[2]).body
+    return find_answer(connection, paid["question"], paid["version"], paid["epsilon"])
+
+
+def _remember_key(connection: sqlite3.Connection, request: Request, debit: int) -> None:
+    """The key now stands for this debit; a retry that had to pay again moves it."""
+    if request.key is not None:
+        connection.execute(
+            "INSERT INTO key(analyst, key, question, epsilon, debit) VALUES(?, ?, ?, ?, ?)"
+            " ON CONFLICT(analyst, key) DO UPDATE SET debit = excluded.debit WHERE debit IS NOT excluded.debit",
+            (request.analyst, request.key, request.question, str(request.epsilon), debit),
+        )
+
+
+def _admit(connection: sqlite3.Connection, rules: Rules, request: Request) -> dict[str, dict[str, int]]:
+    """The sums after this debit, of everybody and of the analyst; or the refusal of the narrower budget."""
+    after: dict[str, dict[str, int]] = {}
+    refusals: list[tuple[Fraction, BudgetError]] = []
+    for who in (EVERYBODY, request.analyst):
+        before = read_sums(connection, who)
+        after[who] = add(before, request.price)
+        if who in rules.filters:
+            budget = rules.filters[who]
+            budget.restore(before)
+            try:
+                budget.spend(request.price)
+            except BudgetError as error:
+                refusals.append((_room(budget.remaining()), _refusal(rules.data_id, who, error)))
+    if refusals:  # where both refuse, the hint of the wider one would be refused again
+        raise min(refusals, key=lambda refusal: refusal[0])[1]
+    return after
+
+
+def _room(left: Loss) -> Fraction:
+    return next(amount for amount in (left.epsilon, left.rho, left.delta) if amount is not None)
+
+
+def _refusal(data_id: str, who: str, error: BudgetError) -> BudgetError:
+    """The refusal of a filter, with the names that only the ledger knows."""
+    owner = f'"{data_id}"' if who == EVERYBODY else f'"{who}" on "{data_id}"'
+    message = f"budget of {owner} is spent" if error.message == "budget is spent" else error.message
+    return BudgetError(message, detail=error.detail, hint=error.hint, sqlstate=error.sqlstate)

@@ -1,0 +1,166 @@
+"""The records of the ledger: what goes in as a policy, and what comes out.
+
+Numbers are fractions; as documents they are text like "1/10", which reads back exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sfumato.accounting import Filter
+from sfumato.errors import LedgerError, PolicyError
+from sfumato.words import Loss, as_written, positive, show, whole
+
+EVERYBODY = ""
+"""Whose sums the total is, in the table of sums; no analyst has this name."""
+
+HIGHEST = 10**18
+"""No budget has a larger epsilon: sums are kept in a fixed number of digits, and e^(10^18) promises nothing anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One debit: `id` names it to people, `seq` is its place in the chain."""
+
+    id: str
+    analyst: str
+    price: Loss
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An answer that was paid for once: its bytes, the debit that paid, and the epsilon that it was drawn at."""
+
+    answer: bytes
+    receipt: Receipt
+    epsilon: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A budget: allowed in all, spent, and left to this analyst (never more than is left to everybody)."""
+
+    total: Loss
+    spent: Loss
+    remaining: Loss
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One link of the chain."""
+
+    seq: int
+    time: str
+    kind: str
+    analyst: str | None
+    body: dict[str, Any]
+    previous: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `verify` found to be true of a chain, up to its head."""
+
+    entries: int
+    debits: int
+    answers: int
+    failures: int
+    seq: int
+    hash: str
+    spent: Loss
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the owner decided about spending: the part of a policy that the ledger enforces and records."""
+
+    digest: str
+    composition: str
+    epsilon: Fraction
+    delta: Fraction
+    delta_selection: Fraction
+    shares: Mapping[str, Fraction]
+    failures: int
+
+    def __post_init__(self) -> None:
+        if EVERYBODY in self.shares:
+            raise PolicyError("an analyst with a share must have a name")
+        largest = max(self.epsilon, *self.shares.values(), Fraction(0))
+        if largest > HIGHEST:
+            raise PolicyError(f"epsilon must be at most {HIGHEST}, but is {show(largest)}")
+        self.filters()  # whatever is wrong with the numbers is said now
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        digest: str,
+        composition: str,
+        epsilon: object,
+        delta: object,
+        delta_selection: object | None,
+        shares: Mapping[str, Any],
+        failures: int,
+    ) -> Terms:
+        """Terms as people write them: 0.1 is 1/10, and half of delta is for selection unless said otherwise."""
+        whole_delta = as_written(delta, "delta")
+        return cls(
+            digest,
+            composition,
+            positive(epsilon, "epsilon"),
+            whole_delta,
+            whole_delta / 2 if delta_selection is None else as_written(delta_selection, "delta_selection"),
+            {name: positive(share, f'the share of "{name}"') for name, share in sorted(shares.items())},
+            whole(failures, "failures", low=1),
+        )
+
+    def filters(self) -> dict[str, Filter]:
+        """A fresh filter for everybody together, and one for each analyst with a share: her epsilon, same deltas."""
+        amounts = {EVERYBODY: self.epsilon, **self.shares}
+        return {
+            who: Filter(self.composition, epsilon, self.delta, self.delta_selection) for who, epsilon in amounts.items()
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document for the chain."""
+        return {
+            "digest": self.digest,
+            "composition": self.composition,
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "delta_selection": str(self.delta_selection),
+            "shares": {name: str(share) for name, share in self.shares.items()},
+            "failures": self.failures,
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Terms:
+        """Read terms back from the chain."""
+        names = ("digest", "composition", "epsilon", "delta", "delta_selection", "shares", "failures")
+        if set(document) != set(names):
+            raise LedgerError("the policy in the ledger is damaged", detail=f"It must have {', '.join(names)}.")
+        return cls.of(**document)
+
+
+def loss_to_dict(loss: Loss) -> dict[str, str | None]:
+    """A price as a document."""
+    return {
+        "epsilon": None if loss.epsilon is None else str(loss.epsilon),
+        "rho": None if loss.rho is None else str(loss.rho),
+        "delta": str(loss.delta),
+    }
+
+
+def loss_from_dict(document: Mapping[str, Any]) -> Loss:
+    """Read a price back from the chain."""
+    epsilon, rho = document["epsilon"], document["rho"]
+    return Loss(
+        None if epsilon is None else Fraction(epsilon),
+        None if rho is None else Fraction(rho),
+        Fraction(document["delta"]),
+    )
