@@ -205,12 +205,11 @@ class Gateway:
 
     def _release(self, asked: Plan, rows: dict[tuple[Any, ...], Exact]) -> Cells:
         """Noise on every sum of every group, in list order."""
-        share = asked.epsilon / len(asked.bundles)
         cells, at = [], 0
         for released in asked.bundles:
             width = len(released.bundle.parts)
             exact = [_sums(rows.get(group), at, width) for group in asked.groups]
-            law = Geometric(released.sensitivity / released.unit, share)
+            law = Geometric(released.sensitivity / released.unit, asked.share)
             noisy = law.release(Exact([cell for group in exact for cell in group]))
             flat = [int(value) for value in noisy]
             cells.append(tuple(tuple(flat[i : i + width]) for i in range(0, len(flat), width)))

@@ -301,6 +301,8 @@ class _Binder:
 
     def function(self, name: str, *args: exp.Expression, extra: str = "", at: exp.Expression) -> Node:
         nodes = _coerced(name, tuple(self.node(arg) for arg in args))
+        if name == "negate" and isinstance(nodes[0], Constant) and isinstance(nodes[0].value, int | Fraction):
+            return constant(-nodes[0].value, place(at))
         return call(name, nodes, extra, place(at))
 
     def literal(self, node: exp.Expression) -> Node:

@@ -12,7 +12,8 @@ Proof: rows_per_unit = 1: a person has one row that counts or is left out, so sh
     floor(2^20 min(1, C/g)) / 2^20, which adds up to at most min(C, groups). A lone SUM is clipped at `sum_per_unit` in
     L1. Nothing looks at other people's rows, and a person is her raw identifier, never cut or cast: merging two would
     let one change the other's weight. Under replace all this is doubled (semantics 1.2), but for a single sum that
-    cannot be negative. A scale is (that amount) (number of bundles) / epsilon.
+    cannot be negative. A scale is (that amount) (number of bundles that one person can feed at once) / epsilon: rows.py
+    bounds what one row feeds, and a person's weights add up to at most C.
 Reference: Wilson and others, PoPETs 2020 (bounding by weights instead of sampling); Dwork, McSherry, Nissim, Smith, TCC
 2006.
 Checked by: laws::neighbours_differ_by_at_most_the_claim, laws::mutations_of_the_plan_are_caught
@@ -35,6 +36,7 @@ from sfumato.sql.aggregates.base import Bundle, Interval, Noisy
 from sfumato.sql.bind import Question, facts_of
 from sfumato.sql.emit import enforced, expression, steps
 from sfumato.sql.functions import common_grid
+from sfumato.sql.rows import longest_row
 from sfumato.sql.tree import Aggregate, Call, Column, Node, Over, children, columns_of
 from sfumato.words import Adjacency, identifier, show
 
@@ -67,6 +69,7 @@ class Plan:
 
     question: Question
     epsilon: Fraction
+    share: Fraction
     contribution: int
     groups: list[tuple[Any, ...]]
     bundles: tuple[Released, ...]
@@ -74,7 +77,6 @@ class Plan:
     sql: str | None
     event: Event | None
     digest: str
-    clip: Fraction | None
     notes: tuple[tuple[str | None, str], ...]
 
 
@@ -87,24 +89,21 @@ def plan(question: Question, policy: Policy, epsilon: Fraction, rows_per_unit: i
     bundles, sources = _bundles(aggregates)
     adjacency = policy.privacy.adjacency
     clip = _clip(table, bundles, aggregates, contribution)
-    alone = table.rows_per_unit == 1
+    together = max(1, _together(bundles, question))
+    every = together == len(bundles)
     released = tuple(
-        _scaled(
-            bundle,
-            contribution,
-            len(groups),
-            adjacency=adjacency,
-            epsilon=epsilon / len(bundles),
-            clip=clip,
-            alone=alone,
-        )
+        Released(bundle, sensitivity, sensitivity * together / epsilon, _unit(bundle, table, clip))
         for bundle in bundles
+        for sensitivity in [
+            _sensitivity(bundle, contribution, len(groups), adjacency=adjacency, clip=clip, every=every)
+        ]
     )
     sql = _sql(question, released, contribution, clip) if released else None
     digest = _digest(policy, sql, groups, released)
     notes = _notes(contribution, table, clip)
     event = Pure(epsilon) if released else None
-    return Plan(question, epsilon, contribution, groups, released, tuple(sources), sql, event, digest, clip, notes)
+    share = epsilon / together
+    return Plan(question, epsilon, share, contribution, groups, released, tuple(sources), sql, event, digest, notes)
 
 
 def _contribution(table: Table, asked: int | None) -> int:
@@ -178,32 +177,43 @@ def _clip(table: Table, bundles: list[Bundle], aggregates: list[Aggregate], cont
     return None if table.rows_per_unit == 1 and declared >= default else min(declared, default)
 
 
-def _scaled(
-    bundle: Bundle,
-    contribution: int,
-    groups: int,
-    *,
-    adjacency: Adjacency,
-    epsilon: Fraction,
-    clip: Fraction | None,
-    alone: bool,
-) -> Released:
-    """The scale of a bundle: what one person can move it by, over its share of epsilon."""
+def _together(bundles: list[Bundle], question: Question) -> int:
+    """How many bundles one person can feed at once: by the longest row (semantics 3.2); counts of persons add up.
+
+    Where a person has one row, what she feeds is what her row feeds. Otherwise each of her rows, weighted, feeds at
+    most so many, and her weights add up to C; but her rows may feed different counts of persons, each in full.
+    """
+    by_row = [b for b in bundles if not b.person or question.table.rows_per_unit == 1]
+    return longest_row(by_row, question.where, question.table) + len(bundles) - len(by_row)
+
+
+def _sensitivity(
+    bundle: Bundle, contribution: int, groups: int, *, adjacency: Adjacency, clip: Fraction | None, every: bool
+) -> Fraction:
+    """What one person can move a bundle by, in L1 over all groups.
+
+    Under replace, a single sum that cannot be negative moves by its norm only; but where bundles share a price because
+    no row feeds two, she may leave one and enter another, so that holds only where `every` bundle is paid for.
+    """
     if bundle.person:
         norm = Fraction(min(contribution, groups))
     else:
         norm = clip if clip is not None else contribution * bundle.length
-    entries = 1 if groups == 1 and len(bundle.parts) == 1 else None
-    sensitivity = adjacency.sensitivity_l1(norm, entries=entries, nonnegative=bundle.nonnegative)
+    entries = 1 if every and groups == 1 and len(bundle.parts) == 1 else None
+    return adjacency.sensitivity_l1(norm, entries=entries, nonnegative=bundle.nonnegative)
+
+
+def _unit(bundle: Bundle, table: Table, clip: Fraction | None) -> Fraction:
+    """The unit of the whole numbers that the engine adds up: the grid, or 2^-20 of it where rows are weighted."""
     grid = _grid(bundle)
-    unit = grid if alone and clip is None else grid / FINE
+    unit = grid if table.rows_per_unit == 1 and clip is None else grid / FINE
     if bundle.length / unit * _MOST_ROWS >= 1 << 126:
         raise QueryError(
             "the sums of this question might not fit into 127 bits",
             position=bundle.parts[0].position,
             hint="Declare narrower bounds or a coarser grid.",
         )
-    return Released(bundle, sensitivity, sensitivity / epsilon if sensitivity else Fraction(0), unit)
+    return unit
 
 
 def _grid(bundle: Bundle) -> Fraction:
