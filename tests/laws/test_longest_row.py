@@ -39,7 +39,7 @@ POLICY = from_dict(
 )
 DOMAIN = """(SELECT unnest(['a', 'b', 'c', NULL]) AS k) CROSS JOIN (SELECT unnest([-2, -1, 0, 1, 2, 3, 4, NULL]) AS n)
     CROSS JOIN (SELECT unnest([0, 1, 2, 3, 4]) AS m)
-    CROSS JOIN (SELECT unnest([DATE '2020-01-01', DATE '2020-01-02', DATE '2020-01-03', DATE '2020-01-04', NULL]) day)"""
+    CROSS JOIN (SELECT unnest([DATE '2020-01-01', '2020-01-02', '2020-01-03', '2020-01-04', NULL]) AS day)"""
 
 atoms = st.one_of(
     st.builds("k {} '{}'".format, st.sampled_from(["=", "<>"]), st.sampled_from("abcz")),
@@ -98,7 +98,7 @@ def test_longest_row_is_never_too_short(filters: list[str], where: str) -> None:
 
 @pytest.mark.parametrize("wrong", [lambda f, c: iter([F(0)]), lambda f, c: iter(sorted(c))])
 def test_a_solver_that_forgets_a_gap_is_caught(wrong: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two and three lie between: with only zero, or only the constants, tried, the solver says one where a row feeds two."""
+    """Two and three lie between: with only zero, or only the constants, tried, it says one where a row feeds two."""
     monkeypatch.setattr(rows, "_numbers", wrong)
     said, true = brute(["n > 1.5", "n < 4"], "TRUE")
     assert said < true

@@ -113,7 +113,7 @@ def test_persons_with_several_rows_add_up() -> None:
 
 
 def test_under_replace_one_may_leave_a_count_and_enter_another() -> None:
-    """Red becomes blue: two counts change by one. The exception for a single count holds only where all are paid for."""
+    """Red becomes blue: two counts change by one. A single count is excepted only where all are paid for."""
     both = counts("eyes = 'red'", "eyes = 'blue'")
     assert [r.scale for r in asked(f"{both} FROM p", people("replace")).bundles] == [2, 2]
     assert [r.scale for r in asked("COUNT(*) FROM p", people("replace")).bundles] == [1]
