@@ -29,6 +29,7 @@ POLICY = from_dict(
                 "columns": {
                     "u": {"type": "text", "max_length": 9},
                     "k": {"values": ["a", "b", "c"]},
+                    "o": {"type": "text", "max_length": 2},
                     "n": {"type": "integer", "min": -2, "max": 4},
                     "m": {"type": "decimal", "min": 0, "max": 2, "grid": F(1, 2), "nulls": False},
                     "day": {"type": "date", "min": date(2020, 1, 1), "max": date(2020, 1, 4)},
@@ -37,7 +38,8 @@ POLICY = from_dict(
         },
     }
 )
-DOMAIN = """(SELECT unnest(['a', 'b', 'c', NULL]) AS k) CROSS JOIN (SELECT unnest([-2, -1, 0, 1, 2, 3, 4, NULL]) AS n)
+DOMAIN = """(SELECT unnest(['a', 'b', 'c', NULL]) AS k) CROSS JOIN (SELECT unnest(['x', 'y', '', NULL]) AS o)
+    CROSS JOIN (SELECT unnest([-2, -1, 0, 1, 2, 3, 4, NULL]) AS n)
     CROSS JOIN (SELECT unnest([0, 1, 2, 3, 4]) AS m)
     CROSS JOIN (SELECT unnest([DATE '2020-01-01', '2020-01-02', '2020-01-03', '2020-01-04', NULL]) AS day)"""
 

@@ -204,11 +204,12 @@ def _rounded(node: Call) -> str:
     if not inner.facts.exact:
         scaled = f"({double(inner)} * {(1 / grid).numerator} / {(1 / grid).denominator})"
         return _within_bounds(f"TRY_CAST({node.name}({scaled}) AS HUGEINT)", node.facts)
-    ratio = grid / Fraction(inner.facts.grid or 1)
-    if ratio <= 1:
-        return f"({expression(inner)} * {int(1 / ratio)})" if (1 / ratio).denominator == 1 else expression(inner)
-    n, d = ratio.numerator, ratio.denominator
-    x = f"({expression(inner)} * {d})" if d != 1 else expression(inner)
+    own = inner.facts.grid or Fraction(1)
+    n, d = (grid / own).numerator, (grid / own).denominator
+    wide = not inner.facts.bounded or 4 * d * inner.facts.largest / own + n >= _SMALL
+    if n == 1:  # already on the coarser grid
+        return steps(inner, grid, wide)
+    x = f"({steps(inner, own, wide)} * {d})"
     floor = f"(({x} - (({x} % {n}) + {n}) % {n}) // {n})"
     if node.name == "floor":
         return floor
@@ -314,24 +315,27 @@ _SPELLINGS: dict[str, _Spelling] = {
 def enforced(column: Declared, source: str, facts: Facts) -> str:
     """A column as declared: NaN to NULL, outside to the bound, not in the list to NULL, never an error."""
     kind = column.type or TEXT
-    if kind == TEXT:
-        value = f"SUBSTRING(CAST({source} AS VARCHAR), 1, {facts.length})"
-        if column.values is None:
-            return value
-        listed = ", ".join(string(str(v)) for v in column.values)
-        return f"CASE WHEN CAST({source} AS VARCHAR) IN ({listed}) THEN CAST({source} AS VARCHAR) END"
-    if kind == BOOLEAN:
-        return f"TRY_CAST({source} AS BOOLEAN)"
     if kind in (DATE, TIMESTAMP):
         return _enforced_time(column, source, kind)
-    return _enforced_number(column, source, facts)
+    if kind not in (TEXT, BOOLEAN):
+        return _enforced_number(column, source, facts)
+    value = f"CAST({source} AS VARCHAR)" if kind == TEXT else f"TRY_CAST({source} AS BOOLEAN)"
+    if column.values is not None:
+        listed = ", ".join(literal(v, facts) for v in column.values)
+        return f"CASE WHEN {value} IN ({listed}) THEN {value} END"
+    return value if kind == BOOLEAN else f"SUBSTRING({value}, 1, {facts.length})"
 
 
 def _enforced_time(column: Declared, source: str, kind: str) -> str:
+    """Within the declared bounds, or within the years 1 to 9999: beyond them functions of time fail."""
     value = f"TRY_CAST({source} AS {kind.upper()})"
-    if column.low is None or column.high is None:
-        return f"CASE WHEN isfinite({value}) THEN {value} END"
-    low, high = literal(column.low, Facts(kind)), literal(column.high, Facts(kind))
+    first: date = datetime(1, 1, 1) if kind == TIMESTAMP else date(1, 1, 1)  # noqa: DTZ001  time has no zone here
+    last: date = datetime(9999, 12, 31) if kind == TIMESTAMP else date(9999, 12, 31)  # noqa: DTZ001  the same
+    ends = (
+        column.low if isinstance(column.low, date) else first,
+        column.high if isinstance(column.high, date) else last,
+    )
+    low, high = (literal(end, Facts(kind)) for end in ends)
     return f"CASE WHEN {value} <= {low} THEN {low} WHEN {value} >= {high} THEN {high} ELSE {value} END"
 
 
@@ -343,19 +347,25 @@ def _enforced_number(column: Declared, source: str, facts: Facts) -> str:
         exact = f"COALESCE(TRY_CAST({source} AS BIGINT), TRY_CAST(ROUND_EVEN({near}, 0) AS BIGINT))"
         if column.values is not None:
             listed = ", ".join(str(int(v)) for v in column.values)
-            return f"CASE WHEN {exact} IN ({listed}) THEN {exact} END"
+            return _roomy(f"CASE WHEN {exact} IN ({listed}) THEN {exact} END", facts)
         if not facts.bounded:
-            return exact
+            return _roomy(exact, facts)
     else:
         exact = _on_grid(source, near, facts)
     assert facts.low is not None
     assert facts.high is not None
     low, high = int(facts.low / facts.grid), int(facts.high / facts.grid)
-    return (
+    bounded = (
         f"CASE WHEN {near} IS NULL OR isnan({near}) THEN NULL WHEN {near} <= {float(facts.low)!r} THEN {low} "
         f"WHEN {near} >= {float(facts.high)!r} THEN {high} WHEN {exact} IS NULL THEN NULL "
         f"ELSE LEAST(GREATEST({exact}, {low}), {high}) END"
     )
+    return _roomy(bounded, facts)
+
+
+def _roomy(number: str, facts: Facts) -> str:
+    """Numbers of 62 bits or more in 127 bits: the lowest of 64 bits has no negative, no size, no quotient by -1."""
+    return number if is_small(facts) else f"CAST({number} AS HUGEINT)"
 
 
 def _enforced_double(near: str, facts: Facts) -> str:
@@ -372,9 +382,12 @@ def _on_grid(source: str, near: str, facts: Facts) -> str:
     grid = facts.grid or Fraction(1)
     if facts.largest / grid < 1 << 50:
         return f"TRY_CAST(ROUND({near} * {grid.denominator} / {grid.numerator}) AS BIGINT)"
-    digits = 2
-    while (grid * 10**digits).denominator != 1 and digits < 18:
+    digits = 0
+    while (grid * 10**digits).denominator != 1:
         digits += 1
     step = int(grid * 10**digits)
-    whole = f"TRY(CAST(TRY_CAST({source} AS DECIMAL(38, {digits})) * {10**digits} AS HUGEINT))"
+    if facts.largest * 10**digits >= 10**37:
+        raise QueryError("this column has too many digits for the engine", hint="Declare a coarser grid.")
+    # a decimal printed without its point is its number of smallest steps
+    whole = f"TRY_CAST(REPLACE(CAST(TRY_CAST({source} AS DECIMAL(38, {digits})) AS VARCHAR), '.', '') AS HUGEINT)"
     return f"CAST(SIGN({whole}) * ((2 * ABS({whole}) + {step}) // {2 * step}) AS HUGEINT)"

@@ -29,6 +29,7 @@ from sfumato.sql.tree import (
     Node,
 )
 
+_FARTHEST = 1_000_000
 _LIMIT = Fraction(1 << 100)
 """Beyond this many steps of the grid an intermediate number might not fit into the engine's 127 bits."""
 
@@ -333,8 +334,8 @@ def _length(args: tuple[Node, ...], _: str) -> Facts:
 
 def _substring(args: tuple[Node, ...], _: str) -> Facts:
     for arg in args[1:]:
-        if not isinstance(arg, Constant) or arg.facts.kind != INTEGER or (isinstance(arg.value, int) and arg.value < 0):
-            raise _Mismatch("substring needs written whole numbers for its place and length")
+        if not isinstance(arg, Constant) or not isinstance(arg.value, int) or not 0 <= arg.value <= _FARTHEST:
+            raise _Mismatch(f"substring needs written whole numbers from 0 to {_FARTHEST} for its place and length")
     return _text(args[:1], "")
 
 

@@ -132,7 +132,7 @@ def _cells(facts: Facts, atoms: list[Call], table: Table, name: str) -> Iterator
         yield from (False, True)
     elif facts.kind == TEXT:
         yield from constants
-        yield None if not constants else "".join(sorted(str(c) for c in constants)) + "?"  # a text that is none of them
+        yield "".join(sorted(str(c) for c in constants)) + "?"  # a text that is none of them
     else:
         yield from _numbers(facts, {c for c in constants if isinstance(c, Fraction)})
     if facts.nullable:
