@@ -344,7 +344,10 @@ class _Binder:
 
     def truth(self, node: exp.Expression) -> Node:
         if isinstance(node.expression, exp.Null):
-            return self.function("is null", node.this, at=node)
+            test = self.function("is null", node.this, at=node)
+            return call("not", (test,), "", place(node)) if node.args.get("negate") else test
+        if node.args.get("negate"):
+            raise QueryError("IS NOT needs NULL here", position=place(node), hint="Write NOT (x IS TRUE).")
         if isinstance(node.expression, exp.Boolean):
             test = self.function("=", node.this, node.expression, at=node)
             return call("coalesce", (test, constant(False)), "", place(node))
@@ -369,6 +372,11 @@ class _Binder:
         if not isinstance(digits, exp.Literal) or not digits.this.isdigit() or int(digits.this) > 12:
             raise QueryError("round needs a written number of digits, at most 12", position=place(node))
         return self.function("round", node.this, extra=digits.this, at=node)
+
+    def like(self, node: exp.Expression) -> Node:
+        """LIKE and NOT LIKE."""
+        test = self.function("like", node.this, node.expression, at=node)
+        return call("not", (test,), "", place(node)) if node.args.get("negate") else test
 
     def substring(self, node: exp.Expression) -> Node:
         parts = [node.this, node.args.get("start"), node.args.get("length")]
@@ -564,6 +572,7 @@ _KINDS: dict[type[exp.Expression], _Build] = {
     exp.Is: _Binder.truth,
     exp.Case: _Binder.case,
     exp.Round: _Binder.round,
+    exp.Like: _Binder.like,
     exp.Substring: _Binder.substring,
     exp.Extract: lambda b, n: b.function("extract", n.expression, extra=n.this.name.lower(), at=n),
     exp.TimestampTrunc: lambda b, n: b.function("date_trunc", n.this, extra=n.args["unit"].name.lower(), at=n),
@@ -583,7 +592,7 @@ _KINDS: dict[type[exp.Expression], _Build] = {
             (exp.And, "and"), (exp.Or, "or"), (exp.Not, "not"), (exp.Abs, "abs"), (exp.Sign, "sign"),
             (exp.Floor, "floor"), (exp.Ceil, "ceil"), (exp.Coalesce, "coalesce"), (exp.Nullif, "nullif"),
             (exp.Greatest, "greatest"), (exp.Least, "least"), (exp.Lower, "lower"), (exp.Upper, "upper"),
-            (exp.Trim, "trim"), (exp.Length, "length"), (exp.DPipe, "||"), (exp.Like, "like"),
+            (exp.Trim, "trim"), (exp.Length, "length"), (exp.DPipe, "||"),
         )
     },
 }  # fmt: skip
