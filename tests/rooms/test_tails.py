@@ -24,7 +24,10 @@ def direct(variance: Fraction, k: int, bits: int) -> Any:
 
 
 @pytest.mark.parametrize("bits", [40, 96, 200])
-@pytest.mark.parametrize(("variance", "k"), [(F(1), 1), (F(1, 50), 1), (F(97, 3), 9), (F(4096), 100), (F(4097), 100), (F(4097), 1), (F(9001, 2), 250)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("variance", "k"),
+    [(F(1), 1), (F(1, 50), 1), (F(97, 3), 9), (F(4096), 100), (F(4097), 100), (F(4097), 1), (F(9001, 2), 250)],
+)
 def test_gaussian_tails_are_enclosed(variance: Fraction, k: int, bits: int) -> None:
     """On both sides of the variance where the sum is taken by the formula of Euler and Maclaurin."""
     low, high = tails.gaussian_tail(variance, k).enclose(bits)
