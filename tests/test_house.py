@@ -19,7 +19,9 @@ from tools.make_docs import LABELS, PAGE, make_page, promise_of, read_promise
 
 from sfumato import errors
 from sfumato.doors.cli import app
+from sfumato.engines import ENGINES
 from sfumato.mechanisms import MECHANISMS
+from sfumato.sql.aggregates import AGGREGATES
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sfumato"
@@ -83,12 +85,42 @@ def test_every_error_is_drawn_in_the_tree():
         assert re.search(rf"^ *[│├└─ ]*{kind.__name__}\b", errors.__doc__, re.MULTILINE), kind.__name__
 
 
-def test_every_command_is_named_in_the_papers():
+def test_every_command_and_option_is_named_in_the_papers():
+    tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     commands = typer.main.get_command(app).commands
-    papers = "\n".join(path.read_text(encoding="utf-8") for path in PAPERS)
     assert commands
-    for command in commands:
-        assert f"`sfumato {command}" in papers or f"\nsfumato {command}" in papers, command
+    for name, command in commands.items():
+        assert f"`sfumato {name}" in tour, name
+        for below in getattr(command, "commands", {}):
+            assert re.search(rf"`sfumato {name} [^`]*\b{below}\b", tour), f"{name} {below}"
+        for option in command.params:
+            words = [word for word in option.opts if word.startswith("--") and word != "--policy"]
+            assert not words or words[0] in tour, f"{name} {words[0]}"
+
+
+def test_every_make_word_is_in_the_tour():
+    tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    words = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[1].split()
+    assert len(words) > 5
+    assert not [word for word in words if f"`{word}`" not in tour]
+
+
+def test_every_room_is_in_the_tour():
+    tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    rooms = [path.name for path in SOURCE.iterdir() if path.is_dir() and (path / "__init__.py").exists()]
+    assert len(rooms) > 8
+    assert not [room for room in rooms if f"\n      {room}/" not in tour]
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_an_aggregate_is_named_where_people_read_what_they_may_ask(name):
+    words = {"count": "COUNT(*)", "count_persons": "COUNT(DISTINCT person)", "sum": "SUM", "avg": "AVG"}
+    assert words[name] in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_is_named_in_the_readme(name):
+    assert name in (ROOT / "README.md").read_text(encoding="utf-8").lower()
 
 
 def test_every_rule_that_the_code_cites_is_in_the_promise():
@@ -173,12 +205,17 @@ def test_the_front_page_and_the_command_line_are_light(module):
     code = f"import {module}, sys, json; print(json.dumps(sorted(sys.modules)))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
     assert module in loaded
-    assert not {"numpy", "cryptography", "sfumato.mechanisms", "sfumato.chance", "scipy"} & set(loaded)
+    heavy = {"numpy", "cryptography", "duckdb", "sqlglot", "pandas", "pyarrow", "scipy", "sqlite3.dbapi2"}
+    rooms = {f"sfumato.{room}" for room in ("gateway", "sql", "engines", "ledger", "policy", "mechanisms", "chance")}
+    assert not (heavy | rooms) & set(loaded)
 
 
-def test_the_front_page_knows_its_version_and_nothing_else():
+def test_the_front_page_knows_two_words_and_its_version():
     import sfumato
+    from sfumato import gateway
 
+    assert (sfumato.open, sfumato.protect) == (gateway.open_policy, gateway.protect)
+    assert {"open", "protect", "__version__"} <= set(dir(sfumato))
     assert sfumato.__version__ == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     with pytest.raises(AttributeError, match="nothing"):
         _ = sfumato.nothing

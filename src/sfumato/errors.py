@@ -36,7 +36,7 @@ class SfumatoError(Exception):
         self.message = message
         self.detail = detail
         self.hint = hint
-        self.position = position
+        self.position = position or None  # a parser that does not know says 0
         self.sqlstate = sqlstate or self.default_sqlstate
 
     def __str__(self) -> str:

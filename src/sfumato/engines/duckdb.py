@@ -63,8 +63,18 @@ class DuckDB:
 
     def _create(self, table: Table, source: str) -> None:
         self._check_columns(table, source)
-        columns = ", ".join(identifier(name) for name in table.columns) or "*"
+        columns = ", ".join(self._bare(table, source)) or "*"
         self._of(table).execute(f"CREATE TABLE {identifier(table.name)} AS SELECT {columns} FROM {source}")
+
+    def _bare(self, table: Table, source: str) -> list[str]:
+        """The columns to be read; texts by their bytes, so that no collation of the source makes two of them equal."""
+        rows = self._of(table).execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+        texts = {str(row[0]) for row in rows if str(row[1]).startswith("VARCHAR")}
+        names = table.columns or [str(row[0]) for row in rows]
+        return [
+            f"DECODE(ENCODE({identifier(name)})) AS {identifier(name)}" if name in texts else identifier(name)
+            for name in names
+        ]
 
     def schema(self, table: Table) -> dict[str, str]:
         """The columns of a table with their types, in the policy's words, as its source declares them."""

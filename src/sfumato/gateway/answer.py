@@ -304,5 +304,6 @@ def width_of(plan: Plan, node: Node, confidence: Fraction) -> Fraction | None:
         source = dict(plan.sources)[node]
         released = plan.bundles[source.bundle]
         ends = spread_of(node, source, Noisy((Fraction(0),), released.scale, released.unit), confidence)
-        return None if ends is None or ends[1] is None else ends[1]
+        grid = node.facts.grid or Fraction(1, 10**6)
+        return None if ends is None or ends[1] is None else -(-ends[1] // grid) * grid
     return None

@@ -15,7 +15,7 @@ from typing import Any
 from sfumato.accounting import price
 from sfumato.engines import Engine, connect
 from sfumato.engines.base import failure
-from sfumato.errors import BudgetError, EngineError, InputError, QueryError, SfumatoError
+from sfumato.errors import BudgetError, EngineError, InputError, PolicyError, QueryError, SfumatoError
 from sfumato.gateway.answer import Answer, Cells, Spent, build, build_plain
 from sfumato.gateway.preview import Preview, columns_of, exact_columns
 from sfumato.ledger import Ledger, Receipt, Standing, Stored
@@ -73,7 +73,8 @@ class Gateway:
             return build_plain(asked, self._engine.run_public(asked.sql), self._left(analyst, None))
         if asked.event is None:
             left = self._left(analyst, None)
-            return build(asked, (), cost=_FREE, remaining=left, receipt=None, confidence=sure)
+            none: Cells = tuple(() for _ in asked.bundles)
+            return build(asked, none, cost=_FREE, remaining=left, receipt=None, confidence=sure)
         paid = self._ledger.debit(
             analyst,
             asked.event,
@@ -120,6 +121,7 @@ class Gateway:
             refused = BudgetError(
                 f'budget of "{analyst}" on "{self.policy.data.id}" does not allow this question',
                 detail=f"It costs epsilon {show(cost.epsilon or 0)}; {show(before.epsilon or 0)} remains.",
+                hint="Ask for a smaller epsilon, or the owner for a larger budget; stored answers stay free.",
             )
         after = Spent(_minus(before.epsilon, cost.epsilon), _minus(before.rho, cost.rho), before.delta - cost.delta)
         return Preview(refused, Spent.of(cost), before, after, columns_of(asked), asked.notes)
@@ -133,21 +135,21 @@ class Gateway:
         self, sql: str, epsilon: Any, *, rows_per_unit: int | None, noise: str, within: Any, confidence: Fraction
     ) -> Plan | Plain:
         if noise != "geometric":
-            raise QueryError(f'noise "{noise}" is not supported yet', hint='Use noise = "geometric".')
+            raise InputError(f'noise "{noise}" is not supported yet', hint='Use noise = "geometric".')
         if epsilon is not None and within is not None:
             raise InputError("give epsilon or within, not both")
         try:
             question = bind(parse(sql), self.policy, self._clock().date())
+            if question.table.public:
+                return plain(question)
+            if within is not None:
+                asked = self._within(question, rows_per_unit, positive(within, "within"), confidence)
+            else:
+                wanted = self.policy.privacy.query_epsilon if epsilon is None else positive(epsilon, "epsilon")
+                asked = plan(question, self.policy, self._allowed(wanted), rows_per_unit)
+            _rehearse(asked)
         except RecursionError:
             raise QueryError("the question is nested too deeply", sqlstate="54001") from None
-        if question.table.public:
-            return plain(question)
-        if within is not None:
-            asked = self._within(question, rows_per_unit, positive(within, "within"), confidence)
-        else:
-            wanted = self.policy.privacy.query_epsilon if epsilon is None else positive(epsilon, "epsilon")
-            asked = plan(question, self.policy, self._allowed(wanted), rows_per_unit)
-        _rehearse(asked)
         return asked
 
     def _allowed(self, epsilon: Fraction) -> Fraction:
@@ -228,9 +230,10 @@ class Gateway:
 
 def _rehearse(asked: Plan) -> None:
     """What lies above the cut, once over zeros: what cannot be computed is refused before anything is paid."""
-    zeros = tuple(((0,) * len(released.bundle.parts),) for released in asked.bundles)
+    few = asked.groups[:1]
+    zeros = tuple(tuple((0,) * len(released.bundle.parts) for _ in few) for released in asked.bundles)
     build(
-        replace(asked, groups=asked.groups[:1]),
+        replace(asked, groups=few),
         zeros,
         cost=_FREE,
         remaining=_FREE,
@@ -264,6 +267,8 @@ def open_policy(path: str | Path) -> Gateway:
 
 
 def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: str | None) -> Gateway:
+    if "://" in ledger:
+        raise PolicyError("a ledger in PostgreSQL is not supported yet", hint="Name a file.")
     engine = connect(policy, frames)
     policy = _with_schema(policy, engine)
     privacy = policy.privacy

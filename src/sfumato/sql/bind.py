@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sfumato.errors import QueryError
+from sfumato.errors import InputError, QueryError
 from sfumato.policy import Bound, Policy, Table
 from sfumato.policy import Column as Declared
 from sfumato.sql.aggregates import AGGREGATES
@@ -41,6 +41,7 @@ from sfumato.sql.tree import (
     Value,
     children,
 )
+from sfumato.words import as_written
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,8 @@ class _Binder:
         return found, _fold(alias.this) if alias is not None else name
 
     def column(self, node: exp.Column) -> Column:
+        if isinstance(node.this, exp.Star):
+            raise _rows_refused(node)
         name, owner = _fold(node.this), node.args.get("table")
         if owner is not None and _fold(owner) != self.alias:
             raise QueryError(f'there is no table "{_fold(owner)}" here', position=place(node), sqlstate="42P01")
@@ -177,7 +180,9 @@ class _Binder:
         if clause is None:
             return None
         node = self.node(clause.this)
-        if _has(node, Aggregate | Over):
+        if _has(node, Over):
+            raise QueryError("window functions are not allowed in WHERE", position=place(clause), sqlstate="42P20")
+        if _has(node, Aggregate):
             raise QueryError(
                 "aggregates are not allowed in WHERE", position=place(clause), hint="Use HAVING.", sqlstate="42803"
             )
@@ -193,12 +198,7 @@ class _Binder:
 
     def _item(self, item: exp.Expression) -> tuple[str, Node]:
         if isinstance(item, exp.Star):
-            raise QueryError(
-                "SELECT * would show the rows of persons",
-                position=place(item),
-                sqlstate="42501",
-                hint="Ask for aggregates, for example COUNT(*).",
-            )
+            raise _rows_refused(item)
         if isinstance(item, exp.Alias):
             return _fold(item.args["alias"]), self.node(item.this)
         return _name(item), self.node(item)
@@ -274,12 +274,15 @@ class _Binder:
         if isinstance(node, Column) and self.table.public and not keys and not self.aggregated:
             return node
         if isinstance(node, Column):
-            unit = " of a person" if node.name == self.table.unit else ""
+            person = node.name == self.table.unit
+            unit = " of a person" if person else ""
             raise QueryError(
                 f'column "{node.name}" would show a value{unit}: it must be in GROUP BY or in an aggregate',
                 position=node.position,
                 sqlstate="42803",
-                hint=f"Write GROUP BY {node.name}, or an aggregate such as COUNT({node.name}).",
+                hint=f"Write COUNT(DISTINCT {node.name})."
+                if person
+                else f"Write GROUP BY {node.name}, or an aggregate such as COUNT({node.name}).",
             )
         if isinstance(node, Call):
             return call(node.name, tuple(self._above(arg, keys) for arg in node.args), node.extra, node.position)
@@ -309,9 +312,9 @@ class _Binder:
         if node.is_string:
             return constant(node.this, place(node))
         try:
-            number = Fraction(node.this)
-        except ValueError:
-            raise QueryError(f"{node.this} is not a number", position=place(node), sqlstate="42601") from None
+            number = as_written(node.this)  # which refuses exponents that would fill the memory
+        except InputError:
+            raise QueryError("this is not a number", position=place(node), sqlstate="42601") from None
         if len(node.this) > 60 or abs(number) > 10**30 or number.denominator > 10**30:
             raise QueryError(
                 "a number has at most 30 digits on each side of its point", position=place(node), sqlstate="22003"
@@ -391,14 +394,16 @@ class _Binder:
             raise QueryError("COUNT takes one argument", position=place(node))
         arg = None if this is None or isinstance(this, exp.Star) else self.node(this)
         if arg is not None and _has(arg, Aggregate | Over):
-            raise QueryError("aggregates cannot be nested", position=place(node), sqlstate="42803")
+            raise QueryError(
+                "aggregates cannot be nested", position=place(node), sqlstate="42803", hint="Aggregate once."
+            )
         if self.table.public:
             return _public_aggregate(name, arg, place(node))
         if name not in AGGREGATES:
             raise QueryError(
                 f"{name.upper()} is not supported yet",
                 position=place(node),
-                hint=f"Supported: {', '.join(AGGREGATES)}.",
+                hint=f"Supported: COUNT, SUM, AVG, COUNT(DISTINCT {self.table.unit}).",
             )
         return AGGREGATES[name].bind(arg, None, place(node))
 
@@ -406,8 +411,12 @@ class _Binder:
         args = [self.node(arg) for arg in this.expressions]
         if name == "count" and len(args) == 1 and isinstance(args[0], Column) and args[0].name == self.table.unit:
             return AGGREGATES["count_persons"].bind(args[0], None, place(node))
+        if name != "count":
+            raise QueryError(
+                f"{name.upper()}(DISTINCT …) is not supported", position=place(node), hint=f"Write {name.upper()}(…)."
+            )
         raise QueryError(
-            f"{name.upper()}(DISTINCT …) is supported for the person only",
+            "COUNT(DISTINCT …) is supported for the person only",
             position=place(node),
             hint=f"Write COUNT(DISTINCT {self.table.unit}).",
         )
@@ -448,6 +457,15 @@ class _Binder:
             facts,
             place(node),
         )
+
+
+def _rows_refused(node: exp.Expression) -> QueryError:
+    return QueryError(
+        "SELECT * would show the rows of persons",
+        position=place(node),
+        sqlstate="42501",
+        hint="Ask for aggregates, for example COUNT(*).",
+    )
 
 
 def _public_aggregate(name: str, arg: Node | None, position: int) -> Aggregate:

@@ -208,8 +208,6 @@ def _rounded(args: tuple[Node, ...], extra: str) -> Facts:
     step = Fraction(10) ** -int(extra or 0)
     kind = INTEGER if f.kind == INTEGER or step >= 1 else DECIMAL
     low, high = (None, None) if f.low is None or f.high is None else (f.low // step * step, -(-f.high // step) * step)
-    if not f.exact and low is None:
-        raise _Mismatch("rounding a double needs a double with bounds")
     return fit(Facts(kind, low, high, step if kind == DECIMAL else max(step, Fraction(1)), f.nullable))
 
 

@@ -6,6 +6,7 @@ What is not listed here is refused by its name and place, before any data is tou
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import sqlglot
@@ -13,6 +14,8 @@ from sqlglot import errors as sqlglot_errors
 from sqlglot import exp
 
 from sfumato.errors import QueryError
+
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would print the analyst's text
 
 _LONGEST = 100_000
 """A question of more characters is refused: nobody types it, and a parser has limits."""
@@ -69,17 +72,40 @@ ALLOWED: dict[type[exp.Expression], frozenset[str]] = {
 """What may stand in a question: kinds of nodes, and of each the parts that `bind` reads. A part that is not listed is
 refused, not passed over: a parser may hold a NOT, a time zone or a side of TRIM in one."""
 
-_NAMES: dict[type[exp.Expression], str] = {
-    exp.Join: "JOIN",
-    exp.Subquery: "a sub-query",
-    exp.With: "WITH",
-    exp.Union: "UNION",
-    exp.Anonymous: "this function",
-    exp.TableSample: "TABLESAMPLE",
-    exp.Rollup: "ROLLUP",
-    exp.Cube: "CUBE",
-    exp.GroupingSets: "GROUPING SETS",
+_WORDS: dict[str, tuple[str, str]] = {
+    "Join": ("joins are not supported yet", "Ask about one table."),
+    "Subquery": ("sub-queries are not supported yet", "Ask it first, and write its answer here as a number."),
+    "Exists": ("sub-queries are not supported yet", "Ask it first, and write its answer here as a number."),
+    "With": ("WITH is not supported yet", "Write the question as one SELECT about one table."),
+    "Union": ("UNION is not supported yet", "Ask the questions one after the other."),
+    "Except": ("EXCEPT is not supported yet", "Ask the questions one after the other."),
+    "Intersect": ("INTERSECT is not supported yet", "Ask the questions one after the other."),
+    "TableSample": ("sampling is not allowed: every row counts", "Leave TABLESAMPLE out."),
+    "Rollup": ("ROLLUP is not supported yet", "Ask once for each set of keys."),
+    "Cube": ("CUBE is not supported yet", "Ask once for each set of keys."),
+    "GroupingSets": ("GROUPING SETS are not supported yet", "Ask once for each set of keys."),
+    "Rand": ("random() is not allowed: the answer would differ each time", "Leave it out; noise is added anyway."),
+    "CurrentTimestamp": ("now() is not supported yet", "Write CURRENT_DATE."),
+    "Interval": ("intervals are not supported yet", "Write days as a number: CURRENT_DATE - 365."),
+    "WithinGroup": ("percentiles are not supported yet", "Ask for counts of ranges with GROUP BY."),
+    "PercentileCont": ("percentiles are not supported yet", "Ask for counts of ranges with GROUP BY."),
+    "PercentileDisc": ("percentiles are not supported yet", "Ask for counts of ranges with GROUP BY."),
+    "Median": ("percentiles are not supported yet", "Ask for counts of ranges with GROUP BY."),
+    "Tuple": ("a list in brackets is not supported here", "Name the columns one by one."),
+    "GroupConcat": ("lists of values would show what persons have", "Ask for counts with GROUP BY."),
+    "ArrayAgg": ("lists of values would show what persons have", "Ask for counts with GROUP BY."),
+    "ReadCSV": ("files cannot be read from a question", "Ask about a table of the policy."),
+    "RegexpLike": ("regular expressions are not supported yet", "Write LIKE."),
+    "RegexpILike": ("regular expressions are not supported yet", "Write LIKE."),
+    "ILike": ("ILIKE is not supported yet", "Write LOWER(x) LIKE 'a%'."),
+    "Parameter": ("parameters are not supported yet", "Write the value."),
+    "Placeholder": ("parameters are not supported yet", "Write the value."),
+    "Lock": ("FOR UPDATE is not a question", "Leave it out."),
+    "Pow": ("powers are not supported yet", "Write x * x."),
+    "NullSafeNEQ": ("IS DISTINCT FROM is not supported yet", "Write <> and IS NULL."),
+    "NullSafeEQ": ("IS NOT DISTINCT FROM is not supported yet", "Write = and IS NULL."),
 }
+"""What to say of the kinds that people write most, and what to write instead."""
 
 
 def parse(text: str) -> exp.Select:
@@ -123,16 +149,23 @@ def place(node: Any) -> int:
 
 
 def _refused(node: Any, part: str | None = None) -> QueryError:
-    kind: type[Any] = type(node)
-    named = _NAMES.get(kind, kind.__name__.upper())
-    what = f"function {node.name.lower()}" if kind is exp.Anonymous else named
-    if isinstance(node, exp.DML | exp.DDL | exp.Command) and not isinstance(
-        node, exp.Select | exp.Subquery | exp.Union
-    ):
-        return QueryError(f"{what} is not a question", position=place(node), hint="Only SELECT is answered.")
-    if part is not None:
-        what = f"{part.strip('_').replace('_', ' ').upper()} of {what}"
+    """Why a node, or a part of it, is not answered, and what to write instead."""
+    kind = type(node).__name__
+    if kind == "Anonymous":
+        what = f"function {node.name.lower()} is not supported yet"
+        return QueryError(what, position=place(node), hint="Write the question without it.")
+    if part is None and kind in _WORDS:
+        what, hint = _WORDS[kind]
+        return QueryError(what, position=place(node), hint=hint)
+    command = isinstance(node, exp.DML | exp.DDL | exp.Command) or kind in _COMMANDS
+    if part is None and command and not isinstance(node, exp.Select):
+        word = str(node.this if kind == "Command" else kind).upper()
+        return QueryError(f"{word} is not a question", position=1, hint="Only SELECT is answered.")
+    what = kind.upper() if part is None else f"{kind.upper()} with {part.strip('_').replace('_', ' ')}"
     return QueryError(f"{what} is not supported yet", position=place(node), hint="Write the question without it.")
+
+
+_COMMANDS = ("Drop", "Set", "Values", "Transaction", "Commit", "Rollback", "Show", "Use", "Copy", "Alter", "Describe")
 
 
 def _syntax(text: str, error: sqlglot_errors.SqlglotError) -> QueryError:

@@ -101,7 +101,7 @@ def plan(question: Question, policy: Policy, epsilon: Fraction, rows_per_unit: i
     sql = _sql(question, released, contribution, clip) if released else None
     digest = _digest(policy, sql, groups, released)
     notes = _notes(contribution, table, clip)
-    event = Pure(epsilon) if released else None
+    event = Pure(epsilon) if released and groups else None  # no groups: nothing to release
     share = epsilon / together
     return Plan(question, epsilon, share, contribution, groups, released, tuple(sources), sql, event, digest, notes)
 

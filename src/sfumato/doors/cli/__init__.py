@@ -1,31 +1,77 @@
 """The command line: `sfumato COMMAND`. One file per command group, imported when it is called.
 
 People get plain English on stdout; programs ask for `--json` and get one document there. Errors go to stderr with
-their five fields. Exit codes: 0 done, 1 a checked claim is false, 2 command line, files or policy, 3 a question that
-cannot be answered as it stands, 4 the budget does not allow it, 5 engine or ledger unavailable, 6 undecided.
+their five fields. Exit codes: 0 done, 1 a checked claim is false, 2 command line, files or policy, 3 SQL that is not
+answered because of its text, 4 the budget does not allow it, 5 engine or ledger unavailable, 6 undecided.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sfumato.doors.cli.say import exit_code, print_error
+from sfumato.doors.cli.say import stop
 from sfumato.errors import InputError, SfumatoError
 
-app = typer.Typer(
-    name="sfumato",
-    help="Differential privacy with exact noise and exact accounting.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,  # its tracebacks print local variables, and those may be rows
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+ABOUT = "SQL over private data: noisy answers with exact laws, exact prices and a budget that holds."
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+def _help(about: str, example: str) -> str:
+    """What a command does, and an example that works on the demo, in one line that can be copied."""
+    return f"{about}\n\n\b\nExample: {example}"  # \b: this paragraph is not wrapped
+
+
+def _group(name: str, about: str, *, alone: bool) -> typer.Typer:
+    return typer.Typer(
+        name=name,
+        help=about,
+        no_args_is_help=not alone,
+        invoke_without_command=alone,
+        add_completion=False,
+        pretty_exceptions_enable=False,  # its tracebacks print local variables, and those may be rows
+        rich_markup_mode=None,
+        context_settings=HELP,
+    )
+
+
+app = _group("sfumato", ABOUT, alone=False)
+budget = _group(
+    "budget",
+    _help(
+        "What may be spent, what was, and what is left.",
+        "sfumato budget --analyst ana -p sfumato-demo/sfumato.toml",
+    ),
+    alone=True,
 )
+ledger = _group("ledger", "The record of all debits: look, verify, copy, stop and start.", alone=False)
+app.add_typer(budget, name="budget")
+app.add_typer(ledger, name="ledger")
+
+
+class Noise(StrEnum):
+    """The laws that may be asked for."""
+
+    GEOMETRIC = "geometric"
+    GAUSSIAN = "gaussian"
+
+
+Sql = Annotated[str, typer.Argument(metavar="SQL", help="The question, in PostgreSQL's dialect.")]
+PolicyFile = Annotated[Path, typer.Option("-p", "--policy", metavar="POLICY", help="The policy file.")]
+Analyst = Annotated[str, typer.Option("--analyst", metavar="NAME", help="Who asks; a share is hers to spend.")]
+Whose = Annotated[str | None, typer.Option("--analyst", metavar="NAME", help="Whose budget (default: everybody's).")]
+Epsilon = Annotated[str | None, typer.Option("--epsilon", metavar="E", help="What to spend (default: query_epsilon).")]
+Within = Annotated[str | None, typer.Option("--within", metavar="W", help="Spend what makes every number ± W.")]
+Confidence = Annotated[str, typer.Option("--confidence", metavar="C", help="How sure the intervals are.")]
+Rows = Annotated[int | None, typer.Option("--rows-per-unit", metavar="C", help="Let fewer rows of a person count.")]
+Law = Annotated[Noise, typer.Option("--noise", help="The law of the noise.")]
+Json = Annotated[bool, typer.Option("--json", help="One document on stdout, for programs.")]
+HERE = Path("sfumato.toml")
 
 
 def _print_version(wanted: bool) -> None:
@@ -42,30 +88,210 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """Differential privacy with exact noise and exact accounting."""
+    """SQL over private data: noisy answers with exact laws, exact prices and a budget that holds."""
 
 
-@app.command("demo")
+@app.command(
+    "demo",
+    help=_help(
+        "Ask a made-up clinic four questions, in SQL.\n\n"
+        "Shows noisy answers, how far off they may be, what each of them costs and what is left of the "
+        "budget; then one question again, which is free, and one that is refused. DIR is kept between runs.",
+        "sfumato demo --fresh",
+    ),
+)
 def _demo(
     directory: Annotated[
         Path | None, typer.Argument(metavar="DIR", help="Where the sample clinic is kept (default ./sfumato-demo).")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Write the clinic's files anew.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="One document on stdout, for programs.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over: files, ledger and budget.")] = False,
+    json: Json = False,
     check: Annotated[
         bool, typer.Option("--check", help="Check the answers as well; without DIR in a temporary directory.")
     ] = False,
 ) -> None:
-    """Ask a made-up clinic four questions.
-
-    Shows noisy answers, how far off they may be, what each of them costs and what is left of the budget, and draws what
-    one person changes. DIR is kept between runs.
-
-    Example: sfumato demo --fresh
-    """
     from sfumato.doors.cli.demo import run
 
     run(directory, fresh=fresh, as_json=json, check=check)
+
+
+@app.command(
+    "query",
+    help=_help(
+        "Ask a question, and pay for it. Asked again, it is free: the stored answer comes back.",
+        'sfumato query "SELECT disease, COUNT(*) FROM patient GROUP BY disease" -p sfumato-demo/sfumato.toml',
+    ),
+)
+def _query(
+    sql: Sql,
+    *,
+    policy: PolicyFile = HERE,
+    analyst: Analyst = "owner",
+    epsilon: Epsilon = None,
+    within: Within = None,
+    confidence: Confidence = "0.95",
+    rows_per_unit: Rows = None,
+    noise: Law = Noise.GEOMETRIC,
+    json: Json = False,
+    csv: Annotated[bool, typer.Option("--csv", help="All rows as CSV on stdout, with the ends of intervals.")] = False,
+) -> None:
+    if json and csv:
+        raise InputError("give --json or --csv, not both")
+    from sfumato.doors.cli.ask import Asked, query
+
+    asked = Asked(sql, policy, analyst, epsilon, within, confidence, rows_per_unit, noise.value)
+    query(asked, as_json=json, as_csv=csv)
+
+
+@app.command(
+    "explain",
+    help=_help(
+        "What a question would cost and how far off its answer may be: free, and no row is read.",
+        'sfumato explain "SELECT SUM(cost) FROM visit" --group 3 -p sfumato-demo/sfumato.toml',
+    ),
+)
+def _explain(
+    sql: Sql,
+    *,
+    policy: PolicyFile = HERE,
+    analyst: Analyst = "owner",
+    epsilon: Epsilon = None,
+    within: Within = None,
+    confidence: Confidence = "0.95",
+    rows_per_unit: Rows = None,
+    noise: Law = Noise.GEOMETRIC,
+    group: Annotated[
+        int | None, typer.Option("--group", metavar="K", help="Also what it costs K people together.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    from sfumato.doors.cli.ask import Asked, explain
+
+    asked = Asked(sql, policy, analyst, epsilon, within, confidence, rows_per_unit, noise.value)
+    explain(asked, people=group, as_json=json)
+
+
+@budget.callback()
+def _budget(context: typer.Context, policy: PolicyFile = HERE, analyst: Whose = None, json: Json = False) -> None:
+    context.obj = (policy, analyst, json)
+    if context.invoked_subcommand is None:
+        from sfumato.doors.cli.money import show_budget
+
+        show_budget(policy, analyst, as_json=json)
+
+
+@budget.command(
+    "split",
+    help=_help(
+        "The largest equal epsilon for N more questions, under the policy's composition: exact.",
+        "sfumato budget split 40 -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _split(
+    context: typer.Context,
+    questions: Annotated[int, typer.Argument(metavar="N", help="How many questions.")],
+    policy: Annotated[Path | None, typer.Option("-p", "--policy", metavar="POLICY", help="The policy file.")] = None,
+    analyst: Whose = None,
+    json: Json = False,
+) -> None:
+    from sfumato.doors.cli.money import split
+
+    above: tuple[Path, str | None, bool] = context.obj
+    split(policy or above[0], analyst or above[1], questions, as_json=json or above[2])
+
+
+@ledger.command(
+    "show",
+    help=_help(
+        "Every entry of the chain: debits, answers, failures, changes of policy.",
+        "sfumato ledger show -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _ledger_show(policy: PolicyFile = HERE, json: Json = False) -> None:
+    from sfumato.doors.cli.book import show_entries
+
+    show_entries(policy, as_json=json)
+
+
+@ledger.command(
+    "verify",
+    help=_help(
+        "Recompute the whole chain; exit code 1 if anything was edited, removed or moved.",
+        "sfumato ledger verify -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _ledger_verify(policy: PolicyFile = HERE, json: Json = False) -> None:
+    from sfumato.doors.cli.book import verify
+
+    verify(policy, as_json=json)
+
+
+Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write.")]
+
+
+@ledger.command(
+    "export",
+    help=_help(
+        "The chain as JSON lines, for an auditor. It holds the text of every question.",
+        "sfumato ledger export clinic.jsonl -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _ledger_export(file: Target, policy: PolicyFile = HERE) -> None:
+    from sfumato.doors.cli.book import export
+
+    export(policy, file)
+
+
+@ledger.command(
+    "backup",
+    help=_help(
+        "A whole copy, also while questions are answered. Never copy the ledger's file by itself.",
+        "sfumato ledger backup clinic.backup -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _ledger_backup(file: Target, policy: PolicyFile = HERE) -> None:
+    from sfumato.doors.cli.book import backup
+
+    backup(policy, file)
+
+
+@ledger.command(
+    "freeze",
+    help=_help(
+        "Answer no question from now on, in any process.",
+        "sfumato ledger freeze -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _ledger_freeze(policy: PolicyFile = HERE) -> None:
+    from sfumato.doors.cli.book import change
+
+    change(policy, "freeze")
+
+
+@ledger.command(
+    "thaw",
+    help=_help(
+        "Answer questions again.",
+        "sfumato ledger thaw -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _ledger_thaw(policy: PolicyFile = HERE) -> None:
+    from sfumato.doors.cli.book import change
+
+    change(policy, "thaw")
+
+
+@ledger.command(
+    "reopen",
+    help=_help(
+        "The owner has looked at the failures: data versions that they closed are open again.",
+        "sfumato ledger reopen -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _ledger_reopen(policy: PolicyFile = HERE) -> None:
+    from sfumato.doors.cli.book import change
+
+    change(policy, "reopen")
 
 
 def main() -> None:
@@ -73,13 +299,11 @@ def main() -> None:
     try:
         app()
     except SfumatoError as error:
-        print_error(error)
-        sys.exit(exit_code(error))
+        stop(error)
     except BrokenPipeError:  # the reader of our output left, for example `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         where = f' "{error.filename}"' if error.filename else ""
-        print_error(InputError(f"cannot use file{where}: {reason}", sqlstate="58P01"))
-        sys.exit(2)
+        stop(InputError(f"cannot use file{where}: {reason}", sqlstate="58P01"))

@@ -1,34 +1,35 @@
 """The sample clinic: three tables and a policy, made up, the same on every machine.
 
-Comes in: a directory. Goes out: patient.csv, visit.csv, region.csv and sfumato.toml in it. Nobody here is real: every
-number of a person starts with 000, which no office has ever given out. The rows come from SHA-256 in counter mode, so
-that they depend on no library's version.
+Comes in: a directory. Goes out: patient.parquet, visit.csv, region.csv and sfumato.toml in it. Nobody here is real:
+every number of a person starts with 000, which no office has ever given out. The rows come from SHA-256 in counter
+mode, so that they depend on no library's version.
 """
 
 from __future__ import annotations
 
 import csv
 import hashlib
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 
 from sfumato.errors import InputError
+from sfumato.words import string
 
 PEOPLE = 4000
 DISEASES = ("Cold", "Flu", "Asthma", "Diabetes", "Migraine")
 AREAS = ("north", "east", "south", "west")
 CITIES = ("Paris", "Lyon", "Nice")
-SALARY_MAX = 200_000
-VISITS_PER_PERSON = 20
-COST_MAX = 1000
-COST_GRID = "0.01"
 
 PATIENT = ("ssn", "age", "disease", "salary", "zipcode", "admitted", "area", "street")
 VISIT = ("patient_ssn", "cost", "day", "city", "note")
 REGION = ("area", "name", "inhabitants")
 POLICY_FILE = "sfumato.toml"
-FILES = (POLICY_FILE, "patient.csv", "visit.csv", "region.csv")
+FILES = (POLICY_FILE, "patient.parquet", "visit.csv", "region.csv")
+LEDGER = "clinic.ledger"
+TYPES = ("VARCHAR", "SMALLINT", "VARCHAR", "DECIMAL(9, 2)", "INTEGER", "DATE", "VARCHAR", "VARCHAR")
+"""Of the columns of `patient` in its Parquet file."""
 
 _STREETS = ("Mill Lane", "Lime Walk", "Harbour Street", "Orchard Road", "Station Square", "Well Alley", "Rope Walk")
 _NOTES = ("check-up", "follow-up", "blood test", "prescription renewed", "")
@@ -40,27 +41,26 @@ _REGIONS = (
 )
 
 POLICY = """\
-# What the owner of the sample clinic decided. The gateway that reads this file is not built yet;
-# `sfumato demo` works with the same numbers.
+# What the owner of the sample clinic decided. Written by `sfumato demo`.
 [source]
 engine = "duckdb"
-files  = { patient = "patient.csv", visit = "visit.csv", region = "region.csv" }
+files  = { patient = "patient.parquet", visit = "visit.csv", region = "region.csv" }
 
 [data]
 id = "clinic"                              # the budget belongs to this id
-version = "2024-11"                        # named by the owner, never read off the data
-ledger = "clinic.ledger"
+version = "2024-11"                        # named by the owner (or "daily", "monthly", UTC): never read off the data
+ledger = "clinic.ledger"                   # every debit, chained by hash
 
 [privacy]
 epsilon = 4                                # everything that all analysts together may ever learn
-delta = 1e-6
+delta = 1e-6                               # divided once: delta_selection (default half) and the zCDP conversion
 adjacency = "add-remove"                   # or "replace"
 composition = "best"                       # "pure" | "zcdp" | "best"
-query_epsilon = 0.1
+query_epsilon = 0.1                        # what a question costs that names no price
 query_delta = 1e-8
 
 [analysts.ana]
-epsilon = 1                                # a share: the promise is the total
+epsilon = 1                                # a share: the same filter with this epsilon; the promise is the total
 
 [tables.patient]
 unit = "ssn"
@@ -91,15 +91,24 @@ public = true
 """
 
 
+_OURS = "# What the owner of the sample clinic decided."
+
+
 def write_clinic(directory: Path, *, fresh: bool = False) -> bool:
-    """Write the clinic unless it is all there already, or anyway if `fresh`; True if it was written."""
+    """Write the clinic unless it is all there already, or anyway if `fresh`; True if it was written.
+
+    The ledger stays as long as it is not `fresh`: the rows are the same ones, and so is what was learnt about them.
+    """
     _check_ours(directory)
     directory.mkdir(parents=True, exist_ok=True)
     if not fresh and all((directory / name).exists() for name in FILES):
         return False
+    if fresh:
+        for name in (LEDGER, f"{LEDGER}-wal", f"{LEDGER}-shm"):
+            (directory / name).unlink(missing_ok=True)
     (directory / POLICY_FILE).write_text(POLICY, encoding="utf-8")
     patients = list(make_patients())
-    _write_table(directory / "patient.csv", PATIENT, patients)
+    _write_parquet(directory / "patient.parquet", patients)
     _write_table(directory / "visit.csv", VISIT, make_visits(str(row[0]) for row in patients))
     _write_table(directory / "region.csv", REGION, _REGIONS)
     return True
@@ -109,7 +118,7 @@ def _check_ours(directory: Path) -> None:
     """Files of the same names that the demo did not write are never written over."""
     found = [name for name in FILES if (directory / name).exists()]
     policy = directory / POLICY_FILE
-    if found and not (policy.exists() and policy.read_text(encoding="utf-8").startswith(POLICY.splitlines()[0])):
+    if found and not (policy.exists() and policy.read_text(encoding="utf-8").startswith(_OURS)):
         raise InputError(
             f'directory "{directory}" holds files that the demo did not write',
             detail=f"Found {', '.join(found)} without the demo's own {POLICY_FILE}.",
@@ -170,3 +179,15 @@ def _write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[obje
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
+
+
+def _write_parquet(path: Path, patients: Iterable[Sequence[object]]) -> None:
+    """Rows as Parquet, by way of a text file and DuckDB."""
+    import duckdb
+
+    columns = ", ".join(f"{string(name)}: {string(kind)}" for name, kind in zip(PATIENT, TYPES, strict=True))
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as temporary, duckdb.connect() as connection:
+        plain = Path(temporary) / "patient.csv"
+        _write_table(plain, PATIENT, patients)
+        source = f"read_csv({string(str(plain))}, header = true, columns = {{{columns}}})"
+        connection.execute(f"COPY (SELECT * FROM {source}) TO {string(str(path))} (FORMAT parquet)")

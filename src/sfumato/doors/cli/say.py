@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from fractions import Fraction
+from typing import Any, NoReturn
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.table import Table
 
 from sfumato.errors import (
     BudgetError,
@@ -17,6 +22,7 @@ from sfumato.errors import (
     QueryError,
     SfumatoError,
 )
+from sfumato.words import show
 
 _EXIT_CODES: tuple[tuple[type[SfumatoError], int], ...] = (
     (ClaimError, 1),
@@ -27,23 +33,91 @@ _EXIT_CODES: tuple[tuple[type[SfumatoError], int], ...] = (
     (EngineError, 5),
     (LedgerError, 5),
 )
+_PARAMETER = InputError.default_sqlstate
+_WIDE = 100
+"""Columns of a line of SQL that are shown around a mistake."""
 
 
-def console() -> Console:
-    """Where people read: no escape codes at all under NO_COLOR, or where stdout is not a terminal."""
-    plain = bool(os.environ.get("NO_COLOR")) or not sys.stdout.isatty()
-    return Console(color_system=None if plain else "auto", highlight=False, soft_wrap=plain, emoji=False)
+def console(*, stderr: bool = False) -> Console:
+    """Where people read: no escape codes at all under NO_COLOR, or where the stream is not a terminal."""
+    stream = sys.stderr if stderr else sys.stdout
+    terminal = stream.isatty()
+    plain = bool(os.environ.get("NO_COLOR")) or not terminal
+    width = None if terminal else 100_000  # a file has no edge: nothing is wrapped or cut there
+    return Console(
+        color_system=None if plain else "auto",
+        highlight=False,
+        markup=False,
+        emoji=False,
+        stderr=stderr,
+        width=width,
+    )
 
 
-def print_error(error: SfumatoError) -> None:
-    """The five fields on stderr, one to a line, those that are there."""
+def print_whole(out: Console, table: Table) -> None:
+    """A table as wide as its numbers are, also beyond the edge: a terminal wraps lines, but must not cut a number."""
+    edge = out.width
+    out.width = max(edge, out.measure(table, options=out.options.update(width=100_000)).maximum)
+    out.print(table, soft_wrap=True)
+    out.width = edge
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """One document on stdout, in ASCII so that no terminal's encoding can spoil it."""
+    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+
+
+def error_text(error: SfumatoError, sql: str | None = None) -> str:
+    """The five fields, one to a line, those that are there; the position also as a caret under the text."""
     fields = error.to_dict()
-    sys.stderr.write(f"ERROR {fields['sqlstate']}: {fields['message']}\n")
+    lines = [f"ERROR {fields['sqlstate']}: {fields['message']}"]
+    if sql is not None and error.position:
+        lines += _pointed(sql, error.position)
     for name in ("detail", "hint", "position"):
-        if fields[name] is not None:
-            sys.stderr.write(f"{name.upper()}: {fields[name]}\n")
+        if fields[name]:
+            lines.append(f"{name.upper()}: {fields[name]}")
+    return "\n".join(lines) + "\n"
+
+
+def stop(error: SfumatoError, sql: str | None = None) -> NoReturn:
+    """The error on stderr, and its exit code."""
+    text = error_text(error, sql)
+    sys.stderr.write(text.encode("utf-8", "replace").decode("utf-8"))  # an argument may hold bytes that are no text
+    sys.exit(exit_code(error))
+
+
+def _pointed(sql: str, position: int) -> list[str]:
+    """The line of the question that holds a position, cut to what fits, and a caret below it."""
+    at = min(position - 1, len(sql))
+    start = sql.rfind("\n", 0, at) + 1
+    line = sql[start:].split("\n", 1)[0].rstrip("\r")
+    first = max(0, at - start - _WIDE // 2)
+    shown = line[first : first + _WIDE]
+    head = f"LINE {sql.count(chr(10), 0, at) + 1}: " + ("…" if first else "")
+    tail = "…" if first + _WIDE < len(line) else ""
+    before = _printable(shown[: at - start - first])
+    return [head + _printable(shown) + tail, " " * cell_len(head + before) + "^"]
+
+
+def _printable(text: str) -> str:
+    """Tabs and control characters as blanks: a caret below them must not move, and a terminal must not obey them."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def exit_code(error: SfumatoError) -> int:
     """The exit code that tells a program what kind of error it was."""
+    if isinstance(error, QueryError) and error.sqlstate == _PARAMETER and not error.position:
+        return 2  # a parameter that was given beside the question, whoever noticed it
     return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 2)
+
+
+def amount(number: Fraction) -> str:
+    """An amount of budget for people: as written where that is short, else a decimal rounded down, and said so."""
+    text = show(number)
+    if len(text) <= 12:
+        return text
+    for digits in (6, 9, 12, 15):
+        cut = number * 10**digits // 1 / Fraction(10**digits)
+        if cut:
+            return f"about {show(cut)}"
+    return f"about {float(number):.1e}"

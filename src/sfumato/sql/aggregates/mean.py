@@ -16,7 +16,7 @@ from sfumato.sql.tree import DECIMAL, DOUBLE, INTEGER, Aggregate, Constant, Fact
 
 def _bind(arg: Node | None, where: Node | None, position: int) -> Aggregate:
     number = bounded_number(arg, "AVG", position)
-    return Aggregate("avg", number, where, Facts(DOUBLE, nullable=True), position)
+    return Aggregate("avg", number, where, Facts(DOUBLE, number.facts.low, number.facts.high, nullable=True), position)
 
 
 def _ends(aggregate: Aggregate) -> tuple[Fraction, Fraction]:

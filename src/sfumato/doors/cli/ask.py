@@ -1,0 +1,91 @@
+"""`sfumato query` and `sfumato explain`: one question through the gateway of a policy file.
+
+Comes in: SQL and options, as typed. Goes out: an answer for people, or one document, or CSV. An error is shown with its
+place in the question, as a caret.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.accounting import group
+from sfumato.doors.cli.say import console, print_json, stop
+from sfumato.doors.cli.tables import print_answer, print_preview, write_csv
+from sfumato.doors.operator import keep_log
+from sfumato.errors import SfumatoError
+from sfumato.gateway import Preview, Spent, open_policy
+from sfumato.policy import load
+from sfumato.words import Loss, as_written, show, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its options, as the gateway takes them."""
+
+    sql: str
+    policy: Path
+    analyst: str
+    epsilon: str | None
+    within: str | None
+    confidence: str
+    rows_per_unit: int | None
+    noise: str
+
+    def options(self) -> dict[str, Any]:
+        """The keyword arguments of `Gateway.sql` and `Gateway.explain`."""
+        return {
+            "epsilon": self.epsilon,
+            "analyst": self.analyst,
+            "rows_per_unit": self.rows_per_unit,
+            "noise": self.noise,
+            "within": self.within,
+            "confidence": self.confidence,
+        }
+
+
+def query(asked: Asked, *, as_json: bool, as_csv: bool) -> None:
+    """Ask, and pay."""
+    try:
+        keep_log(load(asked.policy))
+        with open_policy(asked.policy) as gate:
+            answer = gate.sql(asked.sql, **asked.options())
+    except SfumatoError as error:
+        stop(error, asked.sql)
+    if as_json:
+        print_json(answer.to_dict())
+    elif as_csv:
+        write_csv(answer)
+    else:
+        print_answer(answer, console())
+
+
+def explain(asked: Asked, *, people: int | None, as_json: bool) -> None:
+    """What asking would cost and give. A refusal is shown like an answer, and sets the exit code."""
+    count = None if people is None else whole(people, "group", low=1)
+    keep_log(load(asked.policy))
+    with open_policy(asked.policy) as gate:
+        preview = gate.explain(asked.sql, **asked.options())
+    together = None if count is None or preview.cost is None else _together(preview.cost, count)
+    if as_json:
+        group_of = {} if together is None else {"group": {"people": count, **together.to_dict()}}
+        print_json(preview.to_dict() | group_of)
+    elif preview.columns:
+        _print(preview, asked, count, together)
+    if preview.refused is not None:
+        stop(preview.refused, asked.sql)
+
+
+def _print(preview: Preview, asked: Asked, count: int | None, together: Spent | None) -> None:
+    out = console()
+    print_preview(preview, as_written(asked.confidence, "confidence"), out)
+    if together is not None:
+        parts = {"epsilon": together.epsilon, "rho": together.rho, "delta": together.delta}
+        named = ", ".join(f"{name} {show(value)}" for name, value in parts.items() if value)
+        out.print(f"{count} people together: {named or 'nothing'}")
+
+
+def _together(cost: Spent, people: int) -> Spent:
+    return Spent.of(group(Loss(cost.epsilon, cost.rho, cost.delta), people))
+

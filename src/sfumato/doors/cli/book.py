@@ -1,0 +1,181 @@
+"""`sfumato ledger`: look at the record of debits, verify it, copy it, stop and start serving.
+
+Comes in: a policy file, which names the ledger. Goes out: what the ledger says. The data are not opened. A ledger that
+is not what happened exits 1; one that is out of reach exits 5.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from sfumato.doors.cli.say import amount, console, print_json
+from sfumato.doors.cli.tables import MOST_ROWS
+from sfumato.errors import ClaimError, LedgerError
+from sfumato.ledger import Entry, Ledger, Terms
+from sfumato.policy import Policy, load
+from sfumato.words import show
+
+WHO = "owner"
+"""Who freezes and thaws: whoever can write the ledger's file is the owner."""
+
+
+@contextmanager
+def open_book(path: Path) -> Iterator[tuple[Policy, Ledger]]:
+    """The policy and its ledger; before the first question there is none yet, and an empty one stands in for it."""
+    policy = load(path)
+    place = Path(policy.data.ledger)
+    if not place.exists():
+        with _empty(policy) as ledger:
+            yield policy, ledger
+        return
+    with Ledger.visit(place, anchor=policy.data.anchor) as ledger:
+        if replace(ledger.terms, digest="") != _terms(policy):
+            sys.stderr.write("The policy file was changed since the last question; it takes effect with the next.\n")
+        yield policy, ledger
+
+
+@contextmanager
+def visit(path: Path) -> Iterator[Ledger]:
+    """The ledger that a policy names; it must exist."""
+    policy = load(path)
+    with Ledger.visit(policy.data.ledger, anchor=policy.data.anchor) as ledger:
+        yield ledger
+
+
+def _amounts(policy: Policy) -> dict[str, Any]:
+    privacy = policy.privacy
+    return {
+        "composition": privacy.composition,
+        "epsilon": privacy.epsilon,
+        "delta": privacy.delta,
+        "delta_selection": privacy.delta_selection,
+        "shares": {name: share.epsilon for name, share in policy.analysts.items()},
+        "failures": privacy.failures,
+    }
+
+
+def _terms(policy: Policy) -> Terms:
+    """What the policy says of spending; its digest is apart, as the gateway may have read types off a schema."""
+    return Terms.of(digest="", **_amounts(policy))
+
+
+def _empty(policy: Policy) -> Ledger:
+    return Ledger.open(":memory:", data_id=policy.data.id, policy_digest=policy.digest, **_amounts(policy))
+
+
+def show_entries(path: Path, *, as_json: bool) -> None:
+    """The chain: when, what, who, what it cost, which question."""
+    with visit(path) as ledger:
+        entries = list(ledger.entries())
+    if as_json:
+        print_json({"entries": [_plain(entry) for entry in entries]})
+        return
+    out = console()
+    if len(entries) > MOST_ROWS and sys.stdout.isatty():
+        with out.pager(styles=out.color_system is not None):
+            out.print(_table(entries))
+        return
+    left_out = max(0, len(entries) - MOST_ROWS)
+    if left_out:
+        sys.stderr.write(f"The last {MOST_ROWS:,} of {len(entries):,} entries; `sfumato ledger export` has all.\n")
+    out.print(_table(entries[left_out:]))
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
+    names = ("seq", "time", "kind", "analyst", "body", "previous", "hash")
+    return {name: getattr(entry, name) for name in names}
+
+
+def _table(entries: list[Entry]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for head in ("no", "time (UTC)", "kind", "analyst", "cost", ""):
+        table.add_column(head, justify="right" if head in ("no", "cost") else "left", no_wrap=head != "")
+    for entry in entries:
+        when = entry.time[:19].replace("T", " ")
+        table.add_row(str(entry.seq), when, entry.kind, Text(entry.analyst or ""), _cost(entry), Text(_words(entry)))
+    return table
+
+
+def _cost(entry: Entry) -> str:
+    price = entry.body.get("price") or {}
+    return next((amount(Fraction(price[name])) for name in ("epsilon", "rho") if price.get(name)), "")
+
+
+def _words(entry: Entry) -> str:
+    """The question, or who did what, in one line."""
+    body = entry.body
+    if entry.kind == "policy":
+        now, before = body["now"], body["before"]
+        was = "" if before is None else f"{show(Fraction(before['epsilon']))} → "
+        return f"epsilon {was}{show(Fraction(now['epsilon']))}, by {body['who']}"
+    if entry.kind in ("answer", "failed"):
+        return f"of entry {body['debit']}"
+    text = str(body.get("text") or body.get("who") or body.get("data") or "")
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def verify(path: Path, *, as_json: bool) -> None:
+    """Recompute the whole chain. A ledger that is not what happened is a claim that is false: exit code 1."""
+    try:
+        with visit(path) as ledger:
+            report = ledger.verify()
+    except LedgerError as error:
+        if not Path(load(path).data.ledger).is_file() or not is_broken(error):
+            raise
+        raise ClaimError(error.message, detail=error.detail, hint=error.hint, sqlstate=error.sqlstate) from None
+    if as_json:
+        names = ("entries", "debits", "answers", "failures", "seq", "hash")
+        spent = {name: None if (value := getattr(report.spent, name)) is None else str(value) for name in _CURRENCIES}
+        print_json({name: getattr(report, name) for name in names} | {"spent": spent})
+        return
+    out = console()
+    parts = f"{report.debits:,} debits, {report.answers:,} answers, {report.failures:,} failures"
+    out.print(f"The ledger holds: {report.entries:,} entries, {parts}; nothing was edited, removed or moved.")
+    out.print(Text(f"head {report.seq} {report.hash}", style="dim"))
+
+
+def is_broken(error: LedgerError) -> bool:
+    """Whether a ledger that was looked at is damaged, or only out of reach: busy, not there, not ours to read."""
+    cause = error.__cause__
+    if isinstance(cause, sqlite3.Error):
+        return getattr(cause, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return not isinstance(cause, OSError)
+
+
+_CURRENCIES = ("epsilon", "rho", "delta")
+
+
+def export(path: Path, target: Path) -> None:
+    """The chain as JSON lines."""
+    with visit(path) as ledger:
+        ledger.export(target)
+    sys.stderr.write(f"Wrote {target}\n")
+
+
+def backup(path: Path, target: Path) -> None:
+    """A whole copy while serving goes on."""
+    with visit(path) as ledger:
+        ledger.backup(target)
+    sys.stderr.write(f"Wrote {target}\n")
+
+
+def change(path: Path, what: str) -> None:
+    """Freeze, thaw, reopen: an entry of the chain."""
+    said = {
+        "freeze": "Frozen: no question is answered until `sfumato ledger thaw`.",
+        "thaw": "Thawed: questions are answered again.",
+        "reopen": "Reopened: versions that failures had closed are open again.",
+    }
+    with visit(path) as ledger:
+        {"freeze": ledger.freeze, "thaw": ledger.thaw, "reopen": ledger.reopen}[what](WHO)
+    sys.stderr.write(said[what] + "\n")

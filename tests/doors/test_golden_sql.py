@@ -1,0 +1,183 @@
+"""What a question becomes, and what is refused and how, as files that people read before they change.
+
+tests/golden/refusals: the text, and the five fields as a person sees them. tests/golden/sql: the analyst's SQL, the
+engine's SQL, the groups, the scales and the event. Nothing here touches data.
+"""
+
+import re
+from datetime import date
+from fractions import Fraction
+
+import pytest
+from tests.doors.refused import MARK, REFUSED
+
+from sfumato.doors.cli.clinic import POLICY
+from sfumato.doors.cli.say import error_text, exit_code
+from sfumato.errors import QueryError
+from sfumato.policy import parse as parse_policy
+from sfumato.sql.bind import bind
+from sfumato.sql.parse import parse
+from sfumato.sql.plan import plan
+
+TODAY = date(2025, 1, 31)
+CLINIC = parse_policy(POLICY)
+REPLACE = parse_policy(POLICY.replace('adjacency = "add-remove"', 'adjacency = "replace"'))
+TEXTS = {f"{kind}: {title}": text for kind, texts in REFUSED.items() for title, text in texts.items()}
+
+
+def planned(sql, epsilon=Fraction(1, 10), rows_per_unit=None, policy=CLINIC):
+    return plan(bind(parse(sql), policy, TODAY), policy, epsilon, rows_per_unit)
+
+
+def refusal(text):
+    with pytest.raises(QueryError) as caught:
+        planned(text.replace(MARK, ""))
+    return caught.value
+
+
+def short(text):
+    return text if len(text) <= 300 else f"{text[:100]} … {len(text)} characters"
+
+
+def test_there_are_many_texts():
+    assert len(TEXTS) > 100
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_refusals_read_as_they_were_read(kind, golden):
+    pages = []
+    for title, text in REFUSED[kind].items():
+        sql = text.replace(MARK, "")
+        printed = error_text(refusal(text), sql)
+        pages.append(f"# {title}\n{short(sql)}\n\n{printed}")
+    golden(f"refusals/{kind.replace(' ', '-')}.txt", "\n".join(pages))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_refusal_is_one_plain_sentence_and_exits_3(name):
+    error = refusal(TEXTS[name])
+    assert "\n" not in error.message
+    assert not error.message.endswith((".", "!"))
+    assert re.match(r"[a-z'\"0-9%|]|[A-Z]{2,}\b|[A-Z_]{2,}\(", error.message), "lowercase, or a word of SQL"
+    assert re.fullmatch(r"[0-9A-Z]{5}", error.sqlstate)
+    for sentence in (error.detail, error.hint):
+        assert sentence is None or sentence.endswith("."), sentence
+    assert exit_code(error) == 3
+
+
+# The parser's tree tells where names and numbers stand, but not where each word does: there the place is that of the
+# first name inside, or none. A text that leaves this list does so for good.
+MISPLACED = {
+    *(f"statements: {title}" for title in REFUSED["statements"]),
+    "syntax: words",
+    "syntax: half a question",
+    "syntax: a quote that never ends",
+    "syntax: a comment that never ends",
+    "syntax: two statements",
+    "names: no table",
+    "people: a bare column",
+    "people: a constant for each row",
+    "people: one person",
+    "people: DISTINCT rows",
+    "people: DISTINCT ON",
+    *(
+        f"not yet: {title}"
+        for title in (
+            "a join",
+            "a left join",
+            "a sub-query as a table",
+            "a sub-query in WHERE",
+            "IN a sub-query",
+            "EXISTS",
+            "WITH",
+            "UNION",
+            "EXCEPT",
+            "ROLLUP",
+            "GROUPING SETS",
+            "STRING_AGG",
+            "TABLESAMPLE",
+            "a frame",
+            "FOR UPDATE",
+            "QUALIFY",
+            "FETCH",
+            "a named window",
+        )
+    ),
+    "bounds: too many groups",
+    "values: a bad cast",
+    "values: a cast to what is not known",
+    "values: a part that is not known",
+    "values: LIMIT NULL",
+    "values: OFFSET below 0",
+    "values: a parameter",
+    "values: an interval",
+    "functions: a regular expression",
+    "functions: an array",
+    "functions: TRIM of one side",
+}
+
+
+@pytest.mark.parametrize("name", [name for name in TEXTS if name not in MISPLACED])
+def test_a_refusal_points_at_its_place(name):
+    text = TEXTS[name]
+    wanted = text.index(MARK) + 1 if MARK in text else None
+    assert refusal(text).position == wanted
+
+
+# what a question becomes
+
+ASKED = {
+    "count": ("SELECT COUNT(*) FROM patient", {}),
+    "count-where": ("SELECT COUNT(*) AS old FROM patient WHERE age >= 65 AND disease = 'Flu'", {}),
+    "count-column": ("SELECT COUNT(salary) FROM patient", {}),
+    "count-by-list": ("SELECT disease, COUNT(*) FROM patient GROUP BY disease", {}),
+    "count-by-range": ("SELECT age / 40 AS class, COUNT(*) FROM patient GROUP BY age / 40", {}),
+    "count-by-case": (
+        "SELECT CASE WHEN age < 18 THEN 'young' WHEN age > 65 THEN 'old' END, COUNT(*) FROM patient GROUP BY 1",
+        {},
+    ),
+    "count-by-year": ("SELECT EXTRACT(year FROM day), COUNT(*) FROM visit GROUP BY 1", {}),
+    "count-by-two-keys": ("SELECT area, disease, COUNT(*) FROM patient WHERE area <> 'north' GROUP BY 1, 2", {}),
+    "count-without-null": ("SELECT city, COUNT(*) FROM visit WHERE city IS NOT NULL GROUP BY city", {}),
+    "count-persons": ("SELECT city, COUNT(DISTINCT patient_ssn) FROM visit GROUP BY city", {}),
+    "sum": ("SELECT SUM(salary) FROM patient", {}),
+    "sum-clipped": ("SELECT SUM(cost) FROM visit", {}),
+    "sum-filter": ("SELECT SUM(cost) FILTER (WHERE city = 'Paris'), COUNT(*) FROM visit", {}),
+    "sum-expression": ("SELECT SUM(age * 2 - 10) FROM patient", {}),
+    "avg": ("SELECT AVG(age) FROM patient", {}),
+    "avg-weighted": ("SELECT city, AVG(cost) FROM visit GROUP BY city", {}),
+    "avg-sum-count-of-one-column": ("SELECT AVG(cost), SUM(cost), COUNT(cost) FROM visit", {}),
+    "fewer-rows": ("SELECT COUNT(*) FROM visit", {"rows_per_unit": 5}),
+    "replace": ("SELECT disease, COUNT(*) FROM patient GROUP BY disease", {"policy": REPLACE}),
+    "above-the-cut": (
+        "SELECT area, COUNT(*) / 40 AS n FROM patient GROUP BY area HAVING COUNT(*) > 100 ORDER BY n DESC LIMIT 2",
+        {},
+    ),
+}
+
+
+def page(sql, options):
+    made = planned(sql, **options)
+    steps = re.sub(r"(?<=\)),? (?=\w+ AS \(SELECT|SELECT .* FROM person AS p)", lambda m: m[0].strip() + "\n", made.sql)
+    lines = ["-- the analyst's", sql, "", "-- the engine's", steps, "", f"-- groups: {len(made.groups)}"]
+    lines += [", ".join("NULL" if value is None else str(value) for value in group) or "(all)" for group in made.groups]
+    lines += ["", "-- bundles, each with what one person can change, its scale and its unit"]
+    for number, released in enumerate(made.bundles):
+        names = [aggregate.name for aggregate, source in made.sources if source.bundle == number]
+        lines.append(f"{' and '.join(names)}: {released.sensitivity}, {released.scale}, {released.unit}")
+    lines += ["", "-- the event", str(made.event), "", "-- notes", *(text for _, text in made.notes)]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_questions_become_what_they_became(name, golden):
+    golden(f"sql/{name}.txt", page(*ASKED[name]))
+
+
+def test_aggregates_of_the_table_have_three_pairs_each():
+    from sfumato.sql.aggregates import AGGREGATES
+
+    spelled = {"count": r"COUNT\((?!DISTINCT)", "sum": r"SUM\(", "avg": r"AVG\("}
+    for name, spelling in spelled.items():
+        assert name in AGGREGATES
+        assert sum(bool(re.search(spelling, sql)) for sql, _ in ASKED.values()) >= 3, name
