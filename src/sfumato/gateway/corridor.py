@@ -342,5 +342,7 @@ def _bounds(low: Any, high: Any, grid: Any = None) -> dict[str, Any]:
     if isinstance(low, date):
         return {"type": "timestamp" if isinstance(low, datetime) else "date", "min": low, "max": high}
     whole = grid is None and all(isinstance(end, int) for end in (low, high))
+    if grid is None and not whole:
+        raise InputError("decimals need a grid", hint=f"Write ({low}, {high}, 0.01).")
     step = {} if grid is None else {"grid": grid}
     return {"type": "integer" if whole else "decimal", "min": low, "max": high, **step}

@@ -43,6 +43,8 @@ from sfumato.sql.tree import (
 )
 from sfumato.words import as_written
 
+_MOST_NODES = 20_000
+
 
 @dataclass(frozen=True)
 class Question:
@@ -115,6 +117,7 @@ class _Binder:
         self.tree, self.policy, self.today = tree, policy, today
         self.table, self.alias = self._table()
         self.aggregated = True
+        self.met = 0
 
     # names
     def _table(self) -> tuple[Table, str]:
@@ -232,7 +235,7 @@ class _Binder:
         return self.node(item)
 
     def _by_place(self, item: exp.Literal, items: list[tuple[str, Node]]) -> Node:
-        number = int(item.this) if item.this.isdigit() else 0
+        number = int(item.this) if item.this.isdigit() and len(item.this) < 10 else 0
         if not 1 <= number <= len(items):
             raise QueryError(f"position {item.this} is not in the select list", position=place(item), sqlstate="42P10")
         return items[number - 1][1]
@@ -254,7 +257,7 @@ class _Binder:
         literal = clause.expression
         if not isinstance(literal, exp.Literal) or literal.is_string or not literal.this.isdigit():
             raise QueryError(f"{word} needs a written whole number", position=place(clause))
-        return min(int(literal.this), 10**15)
+        return int(literal.this[:16]) if len(literal.this) <= 16 else 10**15
 
     def _check_released(self, keys: list[tuple[str, Node]], items: list[tuple[str, Node]]) -> None:
         if not self.table.public and not keys and not any(_has(node, Aggregate) for _, node in items):
@@ -297,6 +300,9 @@ class _Binder:
 
     # expressions
     def node(self, node: exp.Expression) -> Node:
+        self.met += 1
+        if self.met > _MOST_NODES:
+            raise QueryError("this question is too large", sqlstate="54001", hint="Ask in several questions.")
         build = _KINDS.get(type(node))
         if build is None:
             raise QueryError(f"{type(node).__name__.upper()} is not supported here", position=place(node))
@@ -340,10 +346,10 @@ class _Binder:
                 "IN needs a written list here", position=place(node), hint="Sub-queries are not supported yet."
             )
         tests = [self.function("=", node.this, value, at=node) for value in node.expressions]
-        result = tests[0]
-        for test in tests[1:]:
-            result = call("or", (result, test), "", place(node))
-        return result
+        while len(tests) > 1:  # a balanced tree, so that a long list is not a deep one
+            pairs = [tests[i : i + 2] for i in range(0, len(tests), 2)]
+            tests = [call("or", tuple(pair), "", place(node)) if len(pair) > 1 else pair[0] for pair in pairs]
+        return tests[0]
 
     def truth(self, node: exp.Expression) -> Node:
         if isinstance(node.expression, exp.Null):
@@ -501,10 +507,10 @@ def _coerced(name: str, args: tuple[Node, ...]) -> tuple[Node, ...]:
 
 def _number(text: str, position: int) -> Constant:
     try:
-        number = Fraction(text.strip())
+        number = as_written(text)
         if len(text) > 60 or abs(number) > 10**30:
             raise ValueError
-    except (ValueError, ZeroDivisionError):
+    except (ValueError, InputError):
         raise QueryError(f"{text!r} is not a number", position=position, sqlstate="22P02") from None
     return constant(int(number) if number.denominator == 1 else number, position)
 

@@ -32,6 +32,7 @@ from sfumato.sql.tree import (
 from sfumato.words import identifier, string
 
 _SMALL = 1 << 62
+_LONGEST = 5000
 _Spelling = Callable[[Call], str]
 
 
@@ -43,6 +44,21 @@ def is_small(facts: Facts) -> bool:
 def _size(facts: Facts) -> Fraction:
     """How large an exact number can be: its bounds, or what 63 bits hold."""
     return facts.largest if facts.bounded else Fraction(1 << 63) * (facts.grid or 1)
+
+
+def _too_many_digits(node: Node) -> QueryError:
+    return QueryError(
+        "numbers of too many digits meet here",
+        position=node.position,
+        hint="Write numbers with fewer digits after the point, or declare narrower bounds.",
+    )
+
+
+def _short(sql: str) -> str:
+    """Text that is about to be written several times: nested too deeply it would grow without end."""
+    if len(sql) > _LONGEST:
+        raise QueryError("this expression is nested too deeply", hint="Round once, at the end.", sqlstate="54001")
+    return sql
 
 
 def literal(value: object, facts: Facts) -> str:
@@ -82,6 +98,8 @@ def steps(node: Node, grid: Fraction, wide: bool = False) -> str:
     if wide:
         inner = f"CAST({inner} AS HUGEINT)"
     ratio = Fraction(node.facts.grid or 1) / grid
+    if ratio != 1 and _size(node.facts) / grid > 1 << 120:
+        raise _too_many_digits(node)
     return inner if ratio == 1 else f"({inner} * {int(ratio)})"
 
 
@@ -104,11 +122,7 @@ def _common(nodes: tuple[Node, ...]) -> tuple[Fraction, bool]:
     grid = common_grid(*(node.facts.grid for node in nodes if node.facts.kind != NULL)) or Fraction(1)
     for node in nodes:
         if node.facts.exact and _size(node.facts) / grid > 1 << 120:
-            raise QueryError(
-                "numbers of too many digits meet here",
-                position=node.position,
-                hint="Write numbers with fewer digits after the point, or declare narrower bounds.",
-            )
+            raise _too_many_digits(node)
     wide = not all(
         n.facts.kind == NULL or is_small(Facts(n.facts.kind, n.facts.low, n.facts.high, grid)) for n in nodes
     )
@@ -194,6 +208,7 @@ def _many(function: str) -> _Spelling:
 
 def _nullif(node: Call) -> str:
     a, b = _alike(node.args)
+    _short(a)
     return f"CASE WHEN {a} = {b} THEN NULL ELSE {expression(node.args[0])} END"
 
 
@@ -209,7 +224,7 @@ def _rounded(node: Call) -> str:
     wide = not inner.facts.bounded or 4 * d * inner.facts.largest / own + n >= _SMALL
     if n == 1:  # already on the coarser grid
         return steps(inner, grid, wide)
-    x = f"({steps(inner, own, wide)} * {d})"
+    x = _short(f"({steps(inner, own, wide)} * {d})")
     floor = f"(({x} - (({x} % {n}) + {n}) % {n}) // {n})"
     if node.name == "floor":
         return floor
@@ -223,6 +238,7 @@ def _within_bounds(number: str, facts: Facts) -> str:
     if facts.low is None or facts.high is None or facts.grid is None:
         return number
     low, high = int(facts.low / facts.grid), int(facts.high / facts.grid)
+    _short(number)
     return f"CASE WHEN {number} IS NULL THEN NULL ELSE LEAST(GREATEST({number}, {low}), {high}) END"
 
 

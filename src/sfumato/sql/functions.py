@@ -268,9 +268,22 @@ def _nullif(args: tuple[Node, ...], _: str) -> Facts:
     return Facts(f.kind, f.low, f.high, f.grid, True, f.length)
 
 
-def _extreme(args: tuple[Node, ...], _: str) -> Facts:
-    """GREATEST and LEAST: NULLs are passed over, as in PostgreSQL."""
-    return union([a.facts for a in args], all(a.facts.nullable for a in args))
+def _extreme(sign: int) -> Callable[[tuple[Node, ...], str], Facts]:
+    """GREATEST (1) and LEAST (-1): NULLs are passed over, as in PostgreSQL; what is never NULL clamps the others."""
+
+    def rule(args: tuple[Node, ...], _: str) -> Facts:
+        facts = union([a.facts for a in args], all(a.facts.nullable for a in args))
+        sure = [a.facts for a in args if not a.facts.nullable]
+        near = [f.low if sign > 0 else f.high for f in sure]
+        clamps = [end for end in near if end is not None]
+        low, high = facts.low, facts.high
+        if clamps and sign > 0:
+            low = max(clamps) if low is None else max(low, *clamps)
+        elif clamps:
+            high = min(clamps) if high is None else min(high, *clamps)
+        return fit(Facts(facts.kind, low, high, facts.grid, facts.nullable, facts.length))
+
+    return rule
 
 
 _PARTS: dict[str, tuple[int, int]] = {
@@ -307,7 +320,7 @@ def _date_trunc(args: tuple[Node, ...], extra: str) -> Facts:
         raise _Mismatch(f"date_trunc needs a date or a timestamp, but was given {f.kind}")
     if extra not in ("year", "quarter", "month", "week", "day"):
         raise _Mismatch(f"date_trunc knows year, quarter, month, week and day, but not {extra}")
-    low = None if f.low is None else f.low - 366
+    low = None if f.low is None else max(f.low - 366, Fraction(1))
     return Facts(DATE, low, f.high, Fraction(1), f.nullable)
 
 
@@ -396,8 +409,8 @@ FUNCTIONS: dict[str, Callable[[tuple[Node, ...], str], Facts]] = {
     "case": _case,
     "coalesce": _coalesce,
     "nullif": _nullif,
-    "greatest": _extreme,
-    "least": _extreme,
+    "greatest": _extreme(1),
+    "least": _extreme(-1),
     "extract": _extract,
     "date_trunc": _date_trunc,
     "lower": _cased,

@@ -37,7 +37,7 @@ from sfumato.sql.bind import Question, facts_of
 from sfumato.sql.emit import enforced, expression, steps
 from sfumato.sql.functions import common_grid
 from sfumato.sql.rows import longest_row
-from sfumato.sql.tree import Aggregate, Call, Column, Node, Over, children, columns_of
+from sfumato.sql.tree import DOUBLE, Aggregate, Call, Column, Node, Over, children, columns_of
 from sfumato.words import Adjacency, identifier, show
 
 FINE = 1 << 20
@@ -84,6 +84,13 @@ def plan(question: Question, policy: Policy, epsilon: Fraction, rows_per_unit: i
     """How this question is answered for this epsilon; the analyst may lower the rows that count per person."""
     table = question.table
     contribution = _contribution(table, rows_per_unit)
+    for _, key in question.keys:
+        if key.facts.kind == DOUBLE:
+            raise QueryError(
+                "a key must be exact, but this is a double",
+                position=key.position,
+                hint="Write ROUND(x, 2), or FLOOR(x).",
+            )
     groups = public.groups(table, [node for _, node in question.keys], question.where) if question.keys else [()]
     aggregates = _aggregates(question)
     bundles, sources = _bundles(aggregates)
@@ -238,6 +245,9 @@ def _sql(question: Question, released: tuple[Released, ...], contribution: int, 
         f"{enforced(table.columns[name], identifier(name), facts_of(table.columns[name]))} AS {identifier(name)}"
         for name in {**read, **must}
     ]
+    for name in read | must:
+        if name.lower() in ("_u", "_n", "_g", "_s") or name.lower().startswith(("_k", "_p")):
+            raise QueryError(f'column "{name}" has a name that is needed for the work', hint="Rename it in the source.")
     keys = [identifier(name) for name, _ in question.keys]
     scan = f"SELECT {', '.join([f'{identifier(unit)} AS _u', *columns])} FROM {identifier(table.name)}"
     shown = [f"{expression(node)} AS {identifier(name)}" for name, node in question.keys]
