@@ -12,8 +12,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from sfumato.errors import QueryError
+from sfumato.mechanisms import Geometric
 from sfumato.sql.functions import call
 from sfumato.sql.tree import INTEGER, Aggregate, Constant, Facts, Node
 
@@ -96,31 +98,31 @@ def bounded_number(arg: Node | None, name: str, position: int) -> Node:
     return arg
 
 
+@lru_cache(maxsize=4096)
 def half_width(weights: tuple[Fraction, ...], scale: Fraction, step: Fraction, confidence: Fraction) -> Fraction:
     """A t with P(|sum of weight_i Z_i| <= t) >= confidence, Z_i discrete Laplace of this scale on multiples of step.
 
-    A discrete draw and a continuous Laplace one can be coupled within one step, so the continuous tail at t covers the
-    discrete at t + step (sum of |weight_i|). One weight: e^(-t/a). Two: (a² e^(-t/a) - b² e^(-t/b))/(a² - b²), or (1 +
-    t/2a) e^(-t/a) for a = b. The end is found by halving and rounded outward: this is post-processing, and errs to the
-    wide side.
+    One weight: the smallest such t, by the exact law. Two: a discrete draw and a continuous Laplace one can be coupled
+    within one step, so the continuous tail at t covers the discrete at t + step (sum of |weight_i|); it is
+    (a² e^(-t/a) - b² e^(-t/b))/(a² - b²), or (1 + t/2a) e^(-t/a) for a = b. The end is found by halving and rounded
+    outward: this is post-processing, and errs to the wide side.
     """
-    sizes = sorted((float(abs(w) * scale) for w in weights if w), reverse=True)
-    if not sizes or sizes[0] == 0:
+    used = [abs(w) for w in weights if w]
+    if not used or not scale:
         return Fraction(0)
+    if len(used) == 1:
+        return Geometric(Fraction(1), step / scale).interval(confidence)[1] * step * used[0]
+    sizes = sorted((float(w * scale) for w in used), reverse=True)
     miss = float(1 - confidence)
     low, high = 0.0, sizes[0] * (2 + 2 * math.log(len(sizes) / miss)) * len(sizes)
-    for _ in range(80):
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (low, middle) if _tail(sizes, middle) <= miss else (middle, high)
-    slack = step * sum((abs(w) for w in weights), Fraction(0))
-    return Fraction(high) * Fraction(1_000_001, 1_000_000) + slack
+    return Fraction(high) * Fraction(1_000_001, 1_000_000) + step * sum(used, Fraction(0))
 
 
 def _tail(sizes: list[float], t: float) -> float:
-    a = sizes[0]
-    if len(sizes) == 1:
-        return math.exp(-t / a)
-    b = sizes[1]
+    a, b = sizes
     if a - b < 1e-6 * a:
         return (1 + t / (2 * a)) * math.exp(-t / a)
     return (a * a * math.exp(-t / a) - b * b * math.exp(-t / b)) / (a * a - b * b)

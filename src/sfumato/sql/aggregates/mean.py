@@ -63,14 +63,14 @@ def _spread(aggregate: Aggregate, noisy: Noisy, confidence: Fraction) -> Interva
         gap = abs((1 - p) * a - p * b)
         return gap <= half_width((1 - p, p), noisy.scale, noisy.step, confidence)
 
-    grid = [Fraction(i, 256) for i in range(257)]
+    grid = [Fraction(i, 32) for i in range(33)]
     inside = [p for p in grid if possible(p)]
     centre = min(Fraction(1), max(Fraction(0), a / (a + b))) if a + b > 0 else None
     if centre is not None:
         inside.append(centre)
     if not inside:
         return low, high
-    first, last = _edge(min(inside), Fraction(-1, 256), possible), _edge(max(inside), Fraction(1, 256), possible)
+    first, last = _edge(min(inside), Fraction(-1, 32), possible), _edge(max(inside), Fraction(1, 32), possible)
     return low + (high - low) * first, low + (high - low) * last
 
 
