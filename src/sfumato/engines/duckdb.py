@@ -7,6 +7,7 @@ value of a row decides a type. After loading, access to anything outside is swit
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ class DuckDB:
     """The owner's tables in one DuckDB process, read only; public ones in an engine of their own, beside it."""
 
     def __init__(self, policy: Policy, frames: dict[str, Any] | None = None, threads: int | None = None) -> None:
-        config: dict[str, Any] = {"threads": threads} if threads else {}
+        config: dict[str, Any] = {"memory_limit": _memory(), **({"threads": threads} if threads else {})}
         self._private = duckdb.connect(":memory:", config=config)
         self._public = duckdb.connect(":memory:", config=config)
         try:
@@ -124,6 +125,11 @@ class DuckDB:
         """Let go of the data."""
         self._private.close()
         self._public.close()
+
+
+def _memory() -> str:
+    """What the engine may take: half of the machine's memory. A question cannot change it."""
+    return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 2 // 2**20}MiB"
 
 
 def _kind(declared: str) -> str:
