@@ -9,8 +9,9 @@ import pytest
 
 from sfumato.policy import from_dict
 from sfumato.sql import public
-from sfumato.sql.bind import bind, facts_of
+from sfumato.sql.bind import bind
 from sfumato.sql.emit import literal, steps
+from sfumato.sql.expressions import facts_of
 from sfumato.sql.functions import common_grid
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import plan

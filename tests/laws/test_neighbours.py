@@ -123,7 +123,7 @@ def test_planning_is_a_function_of_question_and_policy(seed: int) -> None:
 
 
 # faults: the example that catches each, then module, old text and new text
-BASE, EMIT, PLAN, ROWS = "aggregates.base", "emit", "plan", "rows"
+BASE, EMIT, PLAN, ROWS, SCAN = "aggregates.base", "emit", "plan", "rows", "scan"
 FAULTS: dict[str, tuple[Any, ...]] = {
     "no weight": ("forty rows count as five", (PLAN, "CASE WHEN {counted} <= {contribution} THEN {FINE} ELSE ({FINE}::HUGEINT * {contribution}) // {counted} END", "{FINE}"),),
     "weight by the rows of the group": ("one weight over all groups", (PLAN, 'if bundle.person else "w._n"', 'if bundle.person else "p._n"'),),
@@ -139,10 +139,10 @@ FAULTS: dict[str, tuple[Any, ...]] = {
         (PLAN, "([expression(question.where)] if question.where is not None else [])", "[]"),
     ),
     "no clamp": ("above the bound",
-        (EMIT, "LEAST(GREATEST({exact}, {low}), {high}) END", "{exact} END"),
-        (EMIT, "WHEN {near} >= {float(facts.high)!r} THEN {high} ", ""),
+        (SCAN, "LEAST(GREATEST({exact}, {low}), {high}) END", "{exact} END"),
+        (SCAN, "WHEN {near} >= {float(facts.high)!r} THEN {high} ", ""),
     ),
-    "NaN kept": ("not a number", (EMIT, "WHEN {near} IS NULL OR isnan({near}) THEN NULL", "WHEN {near} IS NULL THEN NULL"),),
+    "NaN kept": ("not a number", (SCAN, "WHEN {near} IS NULL OR isnan({near}) THEN NULL", "WHEN {near} IS NULL THEN NULL"),),
     "rows of nobody kept": ("rows of nobody", (PLAN, '"_u IS NOT NULL", *kept_rows', '"TRUE", *kept_rows'), (PLAN, "ON p._u = w._u", "ON p._u IS NOT DISTINCT FROM w._u")),
     "unit cut": ("units alike in the first six characters", (PLAN, "f'{identifier(unit)} AS _u'", "f'SUBSTRING({identifier(unit)}, 1, 6) AS _u'"),),
     "replace as add-remove": ("another group", (PLAN, "adjacency.sensitivity_l1(norm, entries=entries, nonnegative=bundle.nonnegative)", "Fraction(norm)"),),
@@ -159,7 +159,7 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "persons without weight": ("persons in many groups", (PLAN, 'counted = "w._g" if bundle.person', 'counted = "1" if bundle.person'),),
     "persons are rows": ("persons in many groups", (PLAN, "'MAX' if b.person else 'SUM'", "'SUM'"),),
     "persons once in all groups": ("persons in many groups", (PLAN, "norm = Fraction(min(contribution, groups))", "norm = Fraction(1)"),),
-    "keys outside of the list": ("a text outside of the list", (EMIT, "CASE WHEN {value} IN ({listed}) THEN {value} END", "{value}"),),
+    "keys outside of the list": ("a text outside of the list", (SCAN, "CASE WHEN {value} IN ({listed}) THEN {value} END", "{value}"),),
     "nobody left out": ("two rows where one is promised", (PLAN, 'only = " WHERE w._n = 1" if alone else ""', 'only = ""'),),
     "the fine unit forgotten": ("forty rows count as five", (PLAN, "unit = grid if table.rows_per_unit == 1 and clip is None else grid / FINE", "unit = grid"),),
     "doubles believed": ("doubles beyond their interval", (EMIT, "LEAST(GREATEST({number}, {low}), {high})", "{number}"),),

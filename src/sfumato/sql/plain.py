@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sfumato.errors import QueryError
-from sfumato.sql.bind import Question, facts_of
-from sfumato.sql.emit import double, enforced, expression
+from sfumato.sql.bind import Question
+from sfumato.sql.emit import double, expression
+from sfumato.sql.expressions import facts_of
+from sfumato.sql.scan import enforced
 from sfumato.sql.tree import DOUBLE, Aggregate, Column, Facts, Node, children, columns_of
 from sfumato.words import identifier
 

@@ -33,10 +33,12 @@ from sfumato.policy import Policy, Table, UnitJoin
 from sfumato.sql import public
 from sfumato.sql.aggregates import AGGREGATES, mean
 from sfumato.sql.aggregates.base import Bundle, Interval, Noisy
-from sfumato.sql.bind import Question, facts_of
-from sfumato.sql.emit import enforced, expression, steps
+from sfumato.sql.bind import Question
+from sfumato.sql.emit import expression, steps
+from sfumato.sql.expressions import facts_of
 from sfumato.sql.functions import common_grid
 from sfumato.sql.rows import longest_row
+from sfumato.sql.scan import enforced
 from sfumato.sql.tree import DOUBLE, Aggregate, Call, Column, Node, Over, children, columns_of
 from sfumato.words import Adjacency, identifier, show
 
