@@ -98,7 +98,7 @@ def steps(node: Node, grid: Fraction, wide: bool = False) -> str:
     ratio = Fraction(node.facts.grid or 1) / grid
     if ratio != 1 and _size(node.facts) / grid > 1 << 120:
         raise _too_many_digits(node)
-    return inner if ratio == 1 else f"({inner} * {int(ratio)})"
+    return inner if ratio == 1 else _guarded(f"({inner} * {int(ratio)})", node.facts.bounded)
 
 
 def double(node: Node) -> str:
@@ -156,7 +156,7 @@ def _divide(node: Call) -> str:
 
 
 def _modulo(node: Call) -> str:
-    return f"({expression(node.args[0])} % NULLIF({expression(node.args[1])}, 0))"
+    return _guarded(f"({expression(node.args[0])} % NULLIF({expression(node.args[1])}, 0))", node.args[0].facts.bounded)
 
 
 def _comparison(node: Call) -> str:
@@ -223,12 +223,13 @@ def _rounded(node: Call) -> str:
     if n == 1:  # already on the coarser grid
         return steps(inner, grid, wide)
     x = _short(f"({steps(inner, own, wide)} * {d})")
-    floor = f"(({x} - (({x} % {n}) + {n}) % {n}) // {n})"
     if node.name == "floor":
-        return floor
-    if node.name == "ceil":
-        return f"(-((-{x} - ((-{x} % {n}) + {n}) % {n}) // {n}))"
-    return f"(SIGN({x}) * ((2 * ABS({x}) + {n}) // {2 * n}))"
+        sql = f"(({x} - (({x} % {n}) + {n}) % {n}) // {n})"
+    elif node.name == "ceil":
+        sql = f"(-((-{x} - ((-{x} % {n}) + {n}) % {n}) // {n}))"
+    else:
+        sql = f"(SIGN({x}) * ((2 * ABS({x}) + {n}) // {2 * n}))"
+    return _guarded(sql, inner.facts.bounded)
 
 
 def _within_bounds(number: str, facts: Facts) -> str:
