@@ -243,7 +243,12 @@ class Real:
         raise AssertionError("unreachable")
 
     def __eq__(self, other: object) -> bool:
-        raise TypeError("real numbers are compared by < and >: whether two are equal cannot be decided by enclosures")
+        """With a float: whether it is the nearest one. With exact numbers it cannot be decided, and says so."""
+        if isinstance(other, float):
+            return float(self) == other
+        if isinstance(other, Real | Fraction | int):
+            raise TypeError("real numbers are compared by < and >: enclosures cannot decide whether two are equal")
+        return NotImplemented
 
     __hash__ = object.__hash__
 
@@ -266,6 +271,16 @@ class Real:
             if first == high / (1 << bits):
                 return first
         raise AssertionError("unreachable")
+
+    def __abs__(self) -> Real:
+        def enclose(bits: int) -> Enclosure:
+            low, high = self.enclose(bits)
+            return (max(low, -high, 0), max(-low, high))
+
+        return Real(enclose)
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec)
 
     def __repr__(self) -> str:
         return f"<real {float(self)!r}>"

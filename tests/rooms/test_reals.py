@@ -266,3 +266,21 @@ def test_enclosures_narrow_as_bits_grow():
 
 def zip_refinements(value: Real, count: int):
     return [step for step, _ in zip(value.refinements(), range(count), strict=False)]
+
+
+def test_a_real_number_among_floats():
+    """In a test, a plot or a text it behaves as its nearest float; among exact numbers equality stays undecided."""
+    half = exp(Fraction(0)) * Fraction(1, 2)
+    third = ln(exp(Fraction(1, 3)))
+    assert half == 0.5
+    assert third == pytest.approx(1 / 3, abs=1e-15)
+    assert third != pytest.approx(0.34, abs=1e-3)
+    assert f"{third:.3f}" == "0.333"
+    assert abs(-third) == 1 / 3
+    assert abs(third - half) < 0.17
+    assert float(abs(half - third)) == pytest.approx(1 / 6)
+    assert sum([third, third]) > 0.66
+    for exact in (third, Fraction(1, 3), 0):
+        with pytest.raises(TypeError):
+            _ = third == exact
+    assert third != "a third"
