@@ -165,3 +165,18 @@ def test_engines_that_are_not_built_say_so() -> None:
     }
     with pytest.raises(PolicyError, match="not supported yet"):
         connect(from_dict(document))
+
+
+def test_rows_never_spill_into_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB's own habit is a folder .tmp wherever the process was started, open to everybody."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    ask = "SELECT current_setting('temp_directory')"
+    with both(tmp_path) as gate:
+        for connection in (gate._engine._private, gate._engine._public):
+            assert Path(connection.execute(ask).fetchone()[0]).parent == tmp_path / ".sfumato"
+        assert (tmp_path / ".sfumato").stat().st_mode & 0o777 == 0o700
+    with protect(pd.DataFrame({"u": ["a"]}), "u", 1, 1) as gate:
+        assert gate._engine._private.execute(ask).fetchone() == ("",)
+    assert list(elsewhere.iterdir()) == []

@@ -26,7 +26,9 @@ class DuckDB:
     """The owner's tables in one DuckDB process, read only; public ones in an engine of their own, beside it."""
 
     def __init__(self, policy: Policy, frames: dict[str, Any] | None = None, threads: int | None = None) -> None:
-        config: dict[str, Any] = {"memory_limit": _memory(), **({"threads": threads} if threads else {})}
+        config: dict[str, Any] = {"memory_limit": _memory(), "temp_directory": _spill(policy)}
+        if threads:
+            config["threads"] = threads
         self._private = duckdb.connect(":memory:", config=config)
         self._public = duckdb.connect(":memory:", config=config)
         try:
@@ -130,6 +132,18 @@ class DuckDB:
 def _memory() -> str:
     """What the engine may take: half of the machine's memory. A question cannot change it."""
     return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 2 // 2**20}MiB"
+
+
+def _spill(policy: Policy) -> str:
+    """Where rows may lie that do not fit into memory: the owner's own folder, never the one that she happens to be in.
+
+    A frame has no such folder: what does not fit fails.
+    """
+    if policy.path is None:
+        return ""
+    folder = Path(policy.data.state)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return str(folder / "spill")
 
 
 def _kind(declared: str) -> str:

@@ -40,7 +40,7 @@ from sfumato.sql.functions import common_grid
 from sfumato.sql.rows import longest_row
 from sfumato.sql.scan import enforced
 from sfumato.sql.tree import DOUBLE, Aggregate, Call, Column, Node, Over, children, columns_of
-from sfumato.words import Adjacency, identifier, show
+from sfumato.words import Adjacency, identifier, show, whole
 
 FINE = 1 << 20
 """Weights are whole numbers of 2^-20 (semantics 3.1b)."""
@@ -124,11 +124,10 @@ def _contribution(table: Table, asked: int | None) -> int:
         raise QueryError('rows_per_unit = "auto" is not supported yet', hint="Declare a number in the policy.")
     if asked is None:
         return table.rows_per_unit
-    if not 1 <= asked <= table.rows_per_unit:
-        raise QueryError(
-            f"rows_per_unit may only be lowered, to at least 1: the policy says {table.rows_per_unit}", sqlstate="22023"
-        )
-    return asked
+    lowered = whole(asked, "rows_per_unit", 1)
+    if lowered > table.rows_per_unit:
+        raise QueryError(f"rows_per_unit may only be lowered: the policy says {table.rows_per_unit}", sqlstate="22023")
+    return lowered
 
 
 def _aggregates(question: Question) -> list[Aggregate]:
