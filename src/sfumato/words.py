@@ -195,3 +195,19 @@ def identifier(name: str) -> str:
 def string(value: str) -> str:
     """A string in SQL."""
     return "'" + value.replace("'", "''") + "'"
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A released table on its way to an engine: names and engine types of its columns, and a list of values each."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    values: tuple[list[Any], ...]
+
+    def create(self) -> str:
+        """The statement that makes it; the lists are its parameters."""
+        shown = ", ".join(
+            f"unnest(${i}::{kind}[]) AS {identifier(name)}" for i, (name, kind) in enumerate(self.columns, start=1)
+        )
+        return f"CREATE OR REPLACE TEMP TABLE {identifier(self.name)} AS SELECT {shown}"

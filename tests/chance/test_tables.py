@@ -56,7 +56,9 @@ def test_every_guide_entry_is_decided() -> None:
         assert np.array_equal(table.guide[decided], (low + table.first)[decided])
 
 
-@pytest.mark.parametrize("variance", [F(577), F(1000), F(10**6), F(10**12), F(2**70, 3), F(2**110)])
+@pytest.mark.parametrize(
+    "variance", [F(577), F(1000), F(10**6), F(10**12), F(2**54), F((200 << 20) ** 2), F(2**57), F(2**70, 3), F(2**110)]
+)
 def test_gaussian_coin_is_enclosed(variance: Fraction) -> None:
     """The integer band holds e^-γ for rows near and far, remainders small and large: scalar, vector and exact path
     agree."""
@@ -70,6 +72,17 @@ def test_gaussian_coin_is_enclosed(variance: Fraction) -> None:
         low, high = bound_exp_neg(F(rest * (2 * a + rest)) / (2 * variance), 96)
         assert middle - gaussian._BELOW < low / 2**64
         assert high / 2**64 < middle + gaussian._ABOVE
+
+
+def test_the_gaussian_coin_holds_every_scale() -> None:
+    """Between the lengths of its factors there is no gap: each quarter of a power of two, up to 2^150."""
+    for quarter in range(20, 600):
+        variance = F(int(2 ** (quarter / 4) * 1000), 1000) ** 2
+        step = 1
+        while variance > (gaussian._TOP * step) ** 2:
+            step *= 2
+        if step > 1:
+            gaussian._Coin(variance, step, gaussian.RowCuts(variance, step, 64).reach)
 
 
 class FixedWord:

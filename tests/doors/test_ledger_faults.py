@@ -22,7 +22,13 @@ from sfumato.errors import BudgetError, LedgerError
 from sfumato.ledger import Ledger, Receipt, groupcommit
 
 SOURCE = Path(sfumato.__file__).parents[1]
-POLICY = {"data_id": "clinic", "composition": "pure", "shares": {"w0": 10**6}, "busy": 60}
+POLICY = {
+    "data_id": "clinic",
+    "composition": "pure",
+    "shares": {"w0": 10**6},
+    "busy": 60,
+    "partition": "patient.region",
+}
 
 COMMON = f"""
 import sys
@@ -30,8 +36,10 @@ from sfumato.accounting import Pure
 from sfumato.errors import BudgetError, LedgerError
 from sfumato.ledger import Ledger, Receipt
 
-def ask(ledger, question, epsilon="0.01", analyst="w0"):
-    return ledger.debit(analyst, Pure(epsilon), question=question, epsilon=epsilon, version="1", text=question)
+def ask(ledger, question, epsilon="0.01", analyst="w0", cells=None):
+    return ledger.debit(
+        analyst, Pure(epsilon), question=question, epsilon=epsilon, version="1", text=question, cells=cells
+    )
 
 def say(*words):
     print(*words, flush=True)
@@ -57,6 +65,16 @@ UNTIL_SPENT = """
 for number in range(200):
     try:
         receipt = ask(ledger, f"{who}-{number}", analyst=who)
+    except BudgetError:
+        say("refused")
+    else:
+        say("debited", receipt.id, receipt.seq)
+"""
+
+UNTIL_CELLS_ARE_SPENT = """
+for number in range(200):
+    try:
+        receipt = ask(ledger, f"{who}-{number}", analyst=who, cells=(("north", "south", "west")[number % 3],))
     except BudgetError:
         say("refused")
     else:
@@ -103,8 +121,8 @@ def finish(*processes):
     return [line.split() for text in texts for line in text.splitlines()]
 
 
-def ask(ledger, question="q", epsilon="0.1"):
-    return ledger.debit("w0", Pure(epsilon), question=question, epsilon=epsilon, version="1", text="")
+def ask(ledger, question="q", epsilon="0.1", cells=None):
+    return ledger.debit("w0", Pure(epsilon), question=question, epsilon=epsilon, version="1", text="", cells=cells)
 
 
 def check_told(path, told):
@@ -167,6 +185,17 @@ def test_two_processes_spend_one_budget(tmp_path):
         assert ledger.budget("w0").spent.epsilon + ledger.budget("w1").spent.epsilon == 3
 
 
+def test_two_processes_share_the_cells(tmp_path):
+    path = tmp_path / "clinic.ledger"
+    words = finish(*(start(UNTIL_CELLS_ARE_SPENT, path, f"w{number}", "0.5") for number in range(2)))
+    assert [line[0] for line in words].count("debited") == 150  # fifty a cell, whoever asked
+    assert len(words) == 400
+    with Ledger.visit(path) as ledger:
+        assert ledger.verify().spent.epsilon == Fraction(1, 2)
+        assert ledger.budget(cells=("north",), version="1").remaining.epsilon == 0
+        assert ledger.budget(cells=("east",), version="1").remaining.epsilon == Fraction(1, 2)
+
+
 @pytest.mark.parametrize("checkpoint", [1, 10**9], ids=["with checkpoints", "without"])
 @pytest.mark.parametrize("limit", [0, 1, 4096, 20_000, 50_001])
 def test_a_full_disk_stops_serving(tmp_path, limit, checkpoint):
@@ -197,8 +226,14 @@ class Faulty:
             raise self.error
         return self.connection.execute(sql, *parameters)
 
+    def executemany(self, sql, rows):
+        for row in rows:
+            self.execute(sql, row)
 
-@pytest.mark.parametrize("word", ["BEGIN", "SAVEPOINT", "INSERT INTO entry", "UPDATE sums", "RELEASE", "COMMIT"])
+
+@pytest.mark.parametrize(
+    "word", ["BEGIN", "SAVEPOINT", "INSERT INTO entry", "UPDATE sums", "INSERT INTO cells", "RELEASE", "COMMIT"]
+)
 def test_a_failed_write_gives_no_receipt_and_is_not_tried_again(tmp_path, word):
     path = tmp_path / "clinic.ledger"
     with Ledger.open(path, epsilon=4, **POLICY) as ledger:
@@ -206,7 +241,7 @@ def test_a_failed_write_gives_no_receipt_and_is_not_tried_again(tmp_path, word):
         fault = Faulty(ledger._writer._connection, word, sqlite3.OperationalError("disk I/O error"))
         ledger._writer._connection = fault
         with pytest.raises(LedgerError, match="cannot be read or written"):
-            ask(ledger, "lost")
+            ask(ledger, "lost", cells=("north", "south"))
         assert fault.tries == 1
         calls = [lambda: ask(ledger, "more"), lambda: ledger.store(kept, b""), ledger.budget, lambda: ledger.fail(kept)]
         for call in calls:

@@ -13,11 +13,14 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.policy import Policy, from_dict
+from sfumato.sql import public
 from sfumato.sql.bind import bind
+from sfumato.sql.keys import Run
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import plan
 from tests.laws import neighbours
-from tests.laws.sqlgen import TODAY, World
+from tests.laws.asking import TODAY
+from tests.laws.worlds import World, one
 
 INT = {"type": "integer", "min": 0, "max": 10}
 SIGNED = {"type": "integer", "min": -50, "max": 100}
@@ -29,41 +32,54 @@ CENTS = {"type": "decimal", "min": 0, "max": 1, "grid": Fraction(1, 100)}
 def policy(columns: dict[str, Any], rows: int = 1, adjacency: str = "add-remove", name: str = "t", **more: Any) -> Policy:
     """One table with the unit u, a text of at most 6 characters."""
     table = {"unit": "u", "rows_per_unit": rows, "columns": {"u": {"type": "text", "max_length": 6}, **columns}, **more}
+    return policies({name: table}, adjacency)
+
+
+def policies(
+    tables: dict[str, dict[str, Any]], adjacency: str = "add-remove", delta: Any = 0, partition: str | None = None
+) -> Policy:
+    """A policy of several tables; with delta, open keys may be chosen and Gaussian noise be asked for."""
+    privacy = {"epsilon": 100, "adjacency": adjacency} | ({"delta": delta, "query_delta": delta / 100} if delta else {})
+    privacy |= {"partition": partition} if partition is not None else {}
     return from_dict(
         {
-            "source": {"engine": "duckdb", "files": {name: ":memory:"}},
+            "source": {"engine": "duckdb", "files": dict.fromkeys(tables, ":memory:")},
             "data": {"id": "directed"},
-            "privacy": {"epsilon": 100, "adjacency": adjacency},
-            "tables": {name: table},
+            "privacy": privacy,
+            "tables": tables,
         }
     )
 
 
-def planned(text: str, made: Policy, epsilon: Any = 1, rows: int | None = None) -> Any:
+def planned(
+    text: str, made: Policy, epsilon: Any = 1, rows: int | None = None, *, noise: str | None = None, run: Run = public.run
+) -> Any:
     """The plan of a question."""
-    return plan(bind(parse(text), made, TODAY), made, Fraction(epsilon), rows)
+    return plan(bind(parse(text), made, TODAY, run), made, Fraction(epsilon), rows, noise=noise, run=run)
 
 
 @dataclass(frozen=True)
 class Example:
-    """A question over a small table."""
+    """A question over small tables."""
 
-    made: Policy
-    rows: list[tuple[str | None, ...]]
+    world: World
     text: str
-    others: dict[str | None, list[list[tuple[str | None, ...]]]]
     lowered: int | None = None
-    types: str = "VARCHAR"
+    noise: str | None = None
     means: dict[Any, tuple[Any, ...]] | None = None
 
+    @property
+    def made(self) -> Policy:
+        return self.world.policy
+
     def check(self, how: Callable[..., Any] = planned) -> Fraction:
-        """The neighbour check, and what the sums should be where the example says it; `how` plans."""
-        name = next(iter(self.made.tables))
-        physical = dict.fromkeys(self.made.tables[name].columns, self.types) | {"u": "VARCHAR"}
-        world, asked = World(self.made, physical, self.rows, self.others), how(self.text, self.made, 1, self.lowered)
-        found = neighbours.check(world, asked)
+        """The neighbour check, and what the sums of the last cut should be where the example says it; `how` plans."""
+        asked = how(self.text, self.made, 1, self.lowered, noise=self.noise, run=self.world.run)
+        found = neighbours.check(self.world, asked)
         if self.means is not None:
-            sums = neighbours.values(asked, neighbours.vector(neighbours.Bench(world).show("part = 0"), asked))
+            bench = neighbours.Bench(self.world)
+            cut, before = list(neighbours.stages(bench, asked, 1))[-1]
+            sums = neighbours.values(cut, neighbours.vector(bench.show(), cut, before))
             wanted = {group: tuple(map(Fraction, numbers)) for group, numbers in self.means.items()}
             if sums != wanted:
                 raise neighbours.Broken(f"the sums are {sums}, but should be {wanted}")
@@ -71,18 +87,22 @@ class Example:
 
 
 def example(
-    made: Policy, rows: str, text: str, others: dict[str | None, str] | None = None, **more: Any
+    made: Policy, rows: str, text: str, others: dict[str | None, str] | None = None, *, types: str = "VARCHAR", **more: Any
 ) -> Example:
     """Rows as words: 'a:1,x a:2,y b:' is two rows of a, and one of b whose value is NULL; '*40' repeats a row."""
-    return Example(made, _rows(rows), text, {who: [_rows(other)] for who, other in (others or {}).items()}, **more)
+    name = next(iter(made.tables))
+    physical = dict.fromkeys(made.tables[name].columns, types) | {"u": "VARCHAR"}
+    lists = {who: [worded(other)] for who, other in (others or {}).items()}
+    return Example(one(made, physical, worded(rows), lists), text, **more)
 
 
-def _rows(words: str) -> list[tuple[str | None, ...]]:
+def worded(words: str) -> list[tuple[str | None, ...]]:
+    """Rows that are written as words."""
     found: list[tuple[str | None, ...]] = []
     for word in words.split():
         row, _, times = word.partition("*")
         who, _, values = row.partition(":")
-        found += [(who if who != "-" else None, *(v or None for v in values.split(",")))] * int(times or 1)
+        found += [(who if who != "-" else None, *(v or None for v in values.split(",") if ":" in row))] * int(times or 1)
     return found
 
 
@@ -168,6 +188,27 @@ EXAMPLES: dict[str, Example] = {
     "doubles beyond all bounds": example(
         policy({"i": INT}), "a:9 b:0", f"SELECT SUM(i + ROUND(CAST(i AS DOUBLE PRECISION){' * 1e30' * 11}{' / 1e30' * 11})) FROM t"
     ),
+    "a root beyond its interval": example(
+        policy({"i": INT}), "a:9 b:5", "SELECT SUM(ROUND(SQRT((CAST(i AS DOUBLE PRECISION) + 1e17) - 1e17))) FROM t"
+    ),
+    "a cast of a double that strays": example(
+        policy({"i": INT}), "a:9 b:5", "SELECT SUM(CAST((CAST(i AS DOUBLE PRECISION) + 1e17) - 1e17 AS NUMERIC(5, 1))) FROM t"
+    ),
+    "an exact power": example(policy({"i": SIGNED}), "a:100 b:-50", "SELECT SUM(i ^ 3) FROM t", means={(): (875000,)}),
+    "an even power": example(policy({"i": {"type": "integer", "min": -10, "max": 3}}), "a:-10 b:2", "SELECT SUM(i ^ 2) FROM t", means={(): (104,)}),
+    "what numeric does not hold": example(
+        policy({"i": INT}), "a:10 b:9", "SELECT SUM(CAST(i AS NUMERIC(1, 0))), COUNT(CAST(i AS NUMERIC(1, 0))) FROM t", means={(): (9, 0)}
+    ),
+    "a bucket above all": example(policy({"i": INT}), "a:10 b:0", "SELECT SUM(WIDTH_BUCKET(i, 2, 6, 4)) FROM t", means={(): (5,)}),
+    "a rest of either sign": example(policy({"i": SIGNED}), "a:-49 b:49", "SELECT SUM(MOD(i, 50)), SUM(DIV(i, -1)) FROM t"),
+    "a text that grows": example(
+        policy({"o": {"type": "text", "max_length": 3}}), "a:aaa b:b", "SELECT SUM(LENGTH(REPLACE(o, 'a', 'xyz'))) FROM t", means={(): (10,)}
+    ),
+    "digits of a number": example(policy({"i": SIGNED}), "a:-50 b:100", "SELECT SUM(LENGTH(i || 'x')) FROM t", means={(): (8,)}),
+    "months of unlike length": example(
+        policy({"d": {"type": "date", "min": date(2024, 1, 30), "max": date(2024, 1, 31)}}), "a:2024-01-31 b:2024-01-30",
+        "SELECT SUM(EXTRACT(year FROM d + INTERVAL '11 months')), SUM(CAST(d + INTERVAL '1 month' AS DATE) - DATE '2024-02-01') FROM t",
+    ),
     "a key beyond the domain": example(
         policy({"i": INT}), "a:150 b:3", "SELECT i, COUNT(*) FROM t WHERE i > 10 GROUP BY i", types="BIGINT", means={}
     ),
@@ -218,6 +259,20 @@ ORACLES: dict[str, Example] = {
     "a far day compared with a moment": oracle(WHOLE, "1,,5000000-01-01", "d > CASE WHEN i = 1 THEN TIMESTAMP '2024-01-01 10:00' END"),
     "division by what may be zero": oracle(WHOLE, "0,,", "1 / i > 0 OR 1 % i = 0 OR 1.5 / i > 0"),
     "a text that is no number": oracle(WHOLE, "abc,,", "i + 1 > 0"),
+    "a logarithm of what has none": oracle(WHOLE, "0,,", "LN(i) > 0 OR LOG(i) > 0 OR LOG(i, 2) > 0 OR LOG(2, -i) > 0"),
+    "a root of less than nothing": oracle(WHOLE, "-1,,", "SQRT(i) > 0 OR CBRT(i) > 0 OR POWER(i, 0.5) > 0"),
+    "a power beyond all": oracle(WHOLE, f"{LOWEST},,", "POWER(i, i) > 0 OR i ^ 9 > 0 OR EXP(-i) > 0 OR POWER(0, i) > 0 OR i ^ 2 > 0.0001"),
+    "a power beyond all, declared": oracle(FULL, f"{LOWEST},,", "i ^ 8 > 0 OR i ^ 3 > 1 OR TRUNC(i / 0.0000001) > 1 OR CAST(EXP(i / 1e17) AS INT) > 0"),
+    "rests of the lowest": oracle(WHOLE, f"{LOWEST},,", "MOD(i, -1) = 0 OR DIV(i, -1) > 0 OR i % 0.1 = 0 OR DIV(i, 0.001) > 0"),
+    "rests of the lowest, declared": oracle(FULL, f"{LOWEST},,", "MOD(i, -1) = 0 OR DIV(i, -1) > 0 OR i % 0.1 = 0 OR DIV(i, 0.001) > 0"),
+    "a bucket of the lowest": oracle(WHOLE, f"{LOWEST},,", "WIDTH_BUCKET(i, 0, 10, 1000000) = 1 OR WIDTH_BUCKET(i * i * i, 10, 0, 3) = 1 OR WIDTH_BUCKET(i / 1e-20 / 1e-20, 0, 1, 3) = 1"),
+    "a type that is too small": oracle(WHOLE, f"{LOWEST},,", "CAST(i AS SMALLINT) > 0 OR CAST(i * i * i AS BIGINT) > 0 OR CAST(i AS NUMERIC(3, 1)) > 0 OR CAST(i AS REAL) > 0"),
+    "a text that reads as no number": oracle(WHOLE, "1,1e999,", "CAST(s AS INT) > 0 OR CAST(s AS NUMERIC) > 0 OR CAST(s AS NUMERIC(30, 12)) > 0 OR CAST(s AS DATE) IS NULL OR CAST(s AS BOOLEAN)"),
+    "a long text that reads as a number": oracle(WHOLE, "1,999999999,", "CAST(s || s || s || s || s AS NUMERIC(30, 12)) > 0 OR CAST(s || s || s AS BIGINT) > 0 OR CAST(s AS SMALLINT) > 0"),
+    "a year that is none": oracle(WHOLE, "1,0000-1-1,", "CAST(s AS DATE) + INTERVAL '1 day' > DATE '2024-01-01'"),
+    "an interval beyond the calendar": oracle(WHOLE, "1,,9999-12-31", "d + INTERVAL '1 day' > DATE '2024-01-01' OR CAST(d + INTERVAL '9000 years' AS TEXT) = 'x'"),
+    "an interval before the calendar": oracle(WHOLE, "1,,0001-01-01", "d - INTERVAL '1 day' > DATE '2024-01-01' OR date_trunc('week', d - INTERVAL '100 months') IS NULL"),
+    "a pattern and a strange text": oracle(WHOLE, "1,%_\\,", "s ~ '^[^a]*$' OR s ILIKE '%!%' OR s LIKE '!%' ESCAPE '!' OR REPLACE(s, '', 'x') = '' OR REVERSE(s) = s"),
     "a wide decimal": example(
         policy({"n": {"type": "decimal", "min": 0, "max": 10**20, "grid": 1}}), "a:50000000000000000000 b:1", "SELECT COUNT(*) FROM t WHERE n > 7"
     ),

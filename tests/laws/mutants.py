@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import sfumato
-from tests.laws.sqlgen import TODAY
+from tests.laws.asking import TODAY
 
 _HOME = Path(sfumato.__file__).parent
 Fault = tuple[str, str, str]
@@ -62,8 +62,9 @@ def planted(*faults: Fault) -> Iterator[Any]:
         for module, _, _ in faults:
             importlib.import_module(f"sfumato.sql.{module}")
 
-        def planned(text: str, made: Any, epsilon: Any = 1, rows: int | None = None) -> Any:
-            return plan.plan(bind.bind(parse.parse(text), made, TODAY), made, Fraction(epsilon), rows)
+        def planned(text: str, made: Any, epsilon: Any = 1, rows: int | None = None, **more: Any) -> Any:
+            question = bind.bind(parse.parse(text), made, TODAY, more["run"])
+            return plan.plan(question, made, Fraction(epsilon), rows, **more)
 
         yield planned
     finally:

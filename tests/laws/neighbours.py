@@ -1,112 +1,153 @@
-"""The neighbour check: emitted SQL on a table, on its neighbours, in other orders, with more threads, person by person.
+"""The neighbour check: emitted SQL on tables, on their neighbours, in other orders, with more threads, by person.
 
-Every number is exact. The vector of a table is what the engine's SQL returns: for each group the whole numbers of each
-bundle. Nothing here knows how the plan was made; it reads only what the gateway reads: sql, groups, bundles, epsilon.
+Every number is exact. The vector of a cut is what the engine's SQL returns: for each grouping set and group the whole
+numbers of each bundle, and for open keys the number of persons. Nothing here knows how the plan was made; it reads only
+what the gateway reads: sql, people, groups, bundles, events. What an earlier stage released is fixed, the same for both
+neighbours.
 """
 
 # ruff: noqa: E501  SQL stands on one line
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
 import duckdb
 
+from sfumato.accounting import price
+from sfumato.gateway.answer import Drawn, sheets
+from sfumato.policy import UnitJoin
+from sfumato.sql.scan import enforced, facts_of
 from sfumato.words import identifier
-from tests.laws.sqlgen import World
+from tests.laws.worlds import World, fill, owned, text
 
 Vector = dict[tuple[Any, ...], tuple[int, ...]]
+"""By grouping set and group: the whole numbers of all bundles; under "people" and a key, the number of persons."""
 
 
 class Broken(AssertionError):
     """The promise does not hold for this question on these rows."""
 
 
-class Bench:
-    """The rows of a world in two physical orders, with one and four threads; a table t that shows any part of them.
+_SEEN = """(part = 0 AND (getvariable('just') IS NULL OR who = getvariable('just'))
+    AND (getvariable('gone') IS NULL OR who IS DISTINCT FROM getvariable('gone')))
+    OR (part = getvariable('other') AND who = getvariable('gone'))"""
 
-    Part 0 is the table itself, part k the k-th list of rows that a person might have had instead.
+
+class Bench:
+    """The rows of a world in two physical orders, with one and four threads; views that show any part of them.
+
+    Part 0 is what is there, part k the k-th list of rows that a person might have had instead.
     """
 
     _connections: dict[int, duckdb.DuckDBPyConnection] = {}  # noqa: RUF012  one for all worlds: connecting costs more than asking
 
-    def __init__(self, world: World, seed: int = 0) -> None:
-        self.world, self.name = world, next(iter(world.policy.tables))
-        self.unit = str(world.policy.tables[self.name].unit)
-        rows = [(0, None, *row) for row in world.rows]
-        rows += [(k + 1, who, *row) for who, lists in world.others.items() for k, other in enumerate(lists) for row in other]
-        shuffled = random.Random(seed).sample(rows, len(rows))
+    def __init__(self, world: World, seed: int = 0, used: set[str] | None = None) -> None:
+        self.world = world
+        self.tables = {name: table for name, table in world.policy.tables.items() if used is None or name in used}
+        r = random.Random(seed)
+        for name, table in self.tables.items():
+            rows: list[tuple[Any, ...]] = [(0, None, *row) for row in world.rows.get(name, [])]
+            for lists in world.others.values():
+                rows += [(k + 1, None, *row) for k, other in enumerate(lists) for row in other.get(name, [])]
+            shuffled = r.sample(rows, len(rows))
+            for threads in (1, 4):
+                for place, order in enumerate((rows, shuffled)):
+                    stored = f"order{place}.{identifier('rows ' + name)}"
+                    fill(self.connection(threads), stored, table, world.types[name], order)
         for threads in (1, 4):
-            for place, order in enumerate((rows, shuffled)):
-                self._fill(self._connection(threads), f"base{place}", order)
-        found = self._connection(1).execute(
-            f"SELECT DISTINCT {identifier(self.unit)}::VARCHAR FROM base0 WHERE part = 0 AND {identifier(self.unit)} IS NOT NULL ORDER BY 1"
-        )
-        self.people = [row[0] for row in found.fetchall()]
+            for place in (0, 1):
+                self._views(self.connection(threads), f"order{place}")
+        private = [name for name, table in self.tables.items() if not table.public]
+        names = " UNION ".join(f"SELECT who FROM order0.{identifier('rows ' + n)} WHERE part = 0" for n in private)
+        found = f"SELECT who FROM ({names}) WHERE who IS NOT NULL ORDER BY 1"
+        self.people = [row[0] for row in self.connection(1).execute(found).fetchall()] if names else []
 
-    def _connection(self, threads: int) -> duckdb.DuckDBPyConnection:
+    def _views(self, connection: duckdb.DuckDBPyConnection, place: str) -> None:
+        owned(connection, self.tables, place)
+        for name, table in self.tables.items():
+            columns = ", ".join(identifier(c) for c in table.columns) or "1 AS _"
+            where = "part = 0" if table.public else _SEEN
+            stored = identifier("rows " + name)
+            connection.execute(
+                f"CREATE OR REPLACE VIEW {place}.{identifier(name)} AS SELECT {columns} FROM {place}.{stored} WHERE {where}"
+            )
+
+    def connection(self, threads: int) -> duckdb.DuckDBPyConnection:
+        """The engine with so many threads."""
         if threads not in self._connections:
-            self._connections[threads] = duckdb.connect(":memory:", config={"threads": threads})
+            made = self._connections[threads] = duckdb.connect(":memory:", config={"threads": threads})
+            made.execute("CREATE SCHEMA order0; CREATE SCHEMA order1")
             if threads > 1:  # small tables are worth many threads, too
-                self._connections[threads].execute("PRAGMA verify_parallelism")
+                made.execute("PRAGMA verify_parallelism")
         return self._connections[threads]
 
-    def _fill(self, connection: duckdb.DuckDBPyConnection, name: str, rows: list[tuple[Any, ...]]) -> None:
-        declared = list(self.world.policy.tables[self.name].columns)
-        heads = ", ".join(["part", "who", *(f"c{i}" for i in range(len(declared)))])
-        listed = ", ".join("(" + ", ".join(_text(value) for value in row) + ")" for row in rows)
-        casts = ", ".join(f"TRY_CAST(c{i} AS {self.world.types[c]}) AS {identifier(c)}" for i, c in enumerate(declared))
-        values = f"(VALUES {listed}) AS r({heads})" if rows else f"(SELECT {', '.join(f'NULL::VARCHAR AS {h}' for h in heads.split(', '))}) WHERE false"
-        connection.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT part::INTEGER AS part, {casts} FROM {values}")
-
-    def show(self, keep: str, place: int = 0, threads: int = 1) -> duckdb.DuckDBPyConnection:
-        """The connection, with the table t made of these rows."""
-        connection = self._connection(threads)
-        columns = ", ".join(identifier(c) for c in self.world.policy.tables[self.name].columns)
-        if place:  # a stored copy, in its own order
-            connection.execute(f"DROP VIEW IF EXISTS {identifier(self.name)}")
-        connection.execute(
-            f"CREATE OR REPLACE VIEW {identifier(self.name)} AS SELECT {columns} FROM base{place} WHERE {keep}"
-        )
+    def show(
+        self, only: str | None = None, gone: str | None = None, other: int | None = None, *, place: int = 0, threads: int = 1
+    ) -> duckdb.DuckDBPyConnection:
+        """The connection that shows everybody, only one person, all but one, or all but one with her other rows."""
+        connection = self.connection(threads)
+        connection.execute(f"SET search_path = 'order{place}'")
+        for name, value in (("just", only), ("gone", gone), ("other", -1 if other is None else other)):
+            connection.execute(f"SET VARIABLE {name} = {text(value)}")
         return connection
 
-    def who(self, person: str) -> str:
-        return f"{identifier(self.unit)}::VARCHAR = {_text(person)}"
 
-
-def _text(value: Any) -> str:
-    if isinstance(value, int):
-        return str(value)
-    return "NULL::VARCHAR" if value is None else "'" + str(value).replace("'", "''") + "'"
-
-
-def vector(connection: duckdb.DuckDBPyConnection, asked: Any) -> Vector:
-    """What the engine returns, group by group; groups without rows are left out."""
-    keys, known = len(asked.question.keys), set(asked.groups)
+def _asked(connection: duckdb.DuckDBPyConnection, sql: str, salt: str | None) -> list[tuple[Any, ...]]:
     try:
-        rows = connection.execute(asked.sql).fetchall()
-    except (duckdb.Error, OverflowError, ValueError) as error:
+        return [tuple(row) for row in connection.execute(sql, {"salt": salt} if salt is not None else None).fetchall()]
+    except (duckdb.Error, OverflowError, ValueError, RuntimeError) as error:
         raise Broken(f"the engine raised: {str(error).splitlines()[0]}") from None
+
+
+def vector(connection: duckdb.DuckDBPyConnection, cut: Any, released: tuple[Any, ...] = (), salt: str = "salt") -> Vector:
+    """What the engine returns for a cut, group by group; groups without rows are left out."""
+    for sheet in released:
+        connection.execute(sheet.create(), list(sheet.values))
     result: Vector = {}
-    for row in rows:
-        group, cells = tuple(row[:keys]), tuple(row[keys:])
-        if group not in known:
-            raise Broken(f"a group that the plan does not have: {group!r}")
-        if group in result:
-            raise Broken(f"a group twice: {group!r}")
-        if any(type(cell) is not int for cell in cells):
-            raise Broken(f"not a whole number: {cells!r}")
-        if any(cells):
-            result[group] = cells
+    for number, part in enumerate(cut.parts):
+        used = salt if part.chosen else None
+        if part.people is not None:
+            result |= _people(_asked(connection, part.people, used), number, len(part.chosen))
+        if part.sql is None:
+            continue
+        known, width = set(part.groups), len(part.kept)
+        for row in _asked(connection, part.sql, used):
+            group, cells = row[:width], row[width:]
+            if tuple(group[part.kept.index(i)] for i in part.listed) not in known:
+                raise Broken(f"a group that the plan does not have: {group!r}")
+            if (number, *group) in result:
+                raise Broken(f"a group twice: {group!r}")
+            if any(type(cell) is not int for cell in cells):
+                raise Broken(f"not a whole number: {cells!r}")
+            if any(cells):
+                result[number, *group] = cells
     return result
 
 
-def values(asked: Any, sums: Vector) -> dict[tuple[Any, ...], tuple[Fraction, ...]]:
-    """Whole numbers as the values that they stand for."""
-    units = [released.unit for released in asked.bundles for _ in released.bundle.parts]
-    return {group: tuple(n * unit for n, unit in zip(cells, units, strict=True)) for group, cells in sums.items()}
+def _people(rows: list[tuple[Any, ...]], number: int, width: int) -> Vector:
+    result: Vector = {}
+    for row in rows:
+        key = ("people", number, *row[:width])
+        if key in result:
+            raise Broken(f"an open key twice: {key!r}")
+        if type(row[width]) is not int or len(row) != width + 1:
+            raise Broken(f"not a number of persons: {row!r}")
+        result[key] = (row[width],)
+    return result
+
+
+def values(cut: Any, sums: Vector) -> dict[tuple[Any, ...], tuple[Fraction, ...]]:
+    """Whole numbers as the values that they stand for, of a cut without grouping sets."""
+    units = [released.unit for released in cut.parts[0].bundles for _ in released.bundle.parts]
+    return {
+        group[1:]: tuple(n * unit for n, unit in zip(cells, units, strict=True))
+        for group, cells in sums.items()
+        if group[0] != "people"
+    }
 
 
 def combined(vectors: Iterable[Vector], signs: Iterable[int] | None = None) -> Vector:
@@ -121,43 +162,159 @@ def combined(vectors: Iterable[Vector], signs: Iterable[int] | None = None) -> V
     return {group: tuple(cells) for group, cells in total.items() if any(cells)}
 
 
-def loss(asked: Any, difference: Vector) -> Fraction:
-    """Over the bundles: L1 distance in the unit of the values, over the scale."""
-    total, at = Fraction(0), 0
-    for released in asked.bundles:
-        width = len(released.bundle.parts)
-        moved = sum(abs(cell) for cells in difference.values() for cell in cells[at : at + width]) * released.unit
-        at += width
-        if moved and not released.scale:
-            raise Broken(f"no noise at all, but one person moves it by {moved}")
-        total += moved / released.scale if moved else 0
+def loss(cut: Any, difference: Vector) -> Fraction:
+    """Over grouping sets and bundles: L1 distance over the scale, or squared L2 distance over twice the variance."""
+    total = Fraction(0)
+    for number, part in enumerate(cut.parts):
+        at, cells = 0, [moved for group, moved in difference.items() if group[0] == number and group[0] != "people"]
+        for released in part.bundles:
+            width = len(released.bundle.parts)
+            moved = [abs(cell) * released.unit for row in cells for cell in row[at : at + width] if cell]
+            at += width
+            if moved and not released.scale:
+                raise Broken(f"no noise at all, but one person moves it by {sum(moved)}")
+            if released.noise == "gaussian":
+                total += sum(m * m for m in moved) / (2 * released.scale) if moved else 0
+            else:
+                total += sum(moved) / released.scale if moved else 0
     return total
 
 
-def check(world: World, asked: Any, seed: int = 0) -> Fraction:
-    """Raise Broken, or give the largest loss that any neighbour of this table shows."""
-    if asked.sql is None:
+def claimed(cut: Any) -> Fraction:
+    """What the values of a cut are said to spend: epsilon, or rho for Gaussian noise."""
+    found = [event for event in cut.events if event.kind in ("pure", "gaussian")]
+    if len(found) > 1:
+        raise Broken(f"the values of a cut are paid for by {len(found)} events")
+    if not found:
         return Fraction(0)
-    bench = Bench(world, seed)
-    whole = vector(bench.show("part = 0"), asked)
+    return Fraction(found[0].rho if found[0].kind == "gaussian" else found[0].epsilon)
+
+
+def books(asked: Any, delta: Fraction) -> None:
+    """All events of a question add up to no more than what was asked for; scales are what the shares buy."""
+    if asked.event is None:
+        if any(cut.events for cut in asked.cuts):
+            raise Broken("a cut spends, but the question is free")
+        return
+    total = price(asked.event)
+    parts = [price(event) for cut in asked.cuts for event in cut.events]
+    slack = Fraction(len(parts) + 1, 10**15)  # each price is rounded up by itself
+    for word in ("epsilon", "rho", "delta"):
+        sums = [getattr(part, word) for part in parts]
+        if None not in sums and getattr(total, word) < sum(sums, Fraction(0)) - slack:
+            raise Broken(f"less is debited than the cuts spend, in {word}")
+    if total.delta > delta:
+        raise Broken(f"delta is {total.delta}, but the policy allows {delta}")
+    wanted = asked.epsilon**2 / 2 if asked.noise == "gaussian" else asked.epsilon
+    spent = total.rho if asked.noise == "gaussian" else total.epsilon
+    if spent is None or spent > wanted + slack:
+        raise Broken(f"{spent} is spent, more than {wanted}")
+
+
+def _keys(cut: Any, difference: Vector, factor: int, person: str) -> None:
+    """Open keys: one person is one of the people under at most K keys."""
+    for number, part in enumerate(cut.parts):
+        moved = [cells[0] for group, cells in difference.items() if group[:2] == ("people", number)]
+        if part.selection is None:
+            continue
+        if len(moved) > factor * part.selection.keys_per_unit or any(abs(n) != 1 for n in moved):
+            raise Broken(f"{person!r} is worth {moved} people under open keys, but K is {part.selection.keys_per_unit}")
+
+
+def stages(bench: Bench, asked: Any, seed: int) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Each cut with what the stages before it have released: the exact sums, or numbers that have nothing to do with them."""
+    r, drawn = random.Random(seed), []
+    for number, cut in enumerate(asked.cuts):
+        before = sheets(asked.cuts[:number], tuple(drawn))
+        yield cut, before
+        if number < len(asked.cuts) - 1:
+            drawn.append(released(bench, cut, before, r))
+
+
+def released(bench: Bench, cut: Any, before: tuple[Any, ...], r: random.Random) -> tuple[Drawn, ...]:
+    """What a stage might have released."""
+    exact, how, result = vector(bench.show(), cut, before), r.choice(["exact", "exact", "zero", "random"]), []
+    for number, part in enumerate(cut.parts):
+        shown: tuple[tuple[Any, ...], ...] = ()
+        if part.chosen:
+            shown = tuple(group[2:] for group in exact if group[:2] == ("people", number))
+        keys = shown if part.chosen else ((),)
+        cells, at = [], 0
+        for bundle in part.bundles:
+            width = len(bundle.bundle.parts)
+            rows = []
+            for key in keys:
+                for group in part.groups:
+                    of = dict(zip(part.chosen, key, strict=True)) | dict(zip(part.listed, group, strict=True))
+                    sums = exact.get((number, *(of[i] for i in part.kept)), (0,) * 99)[at : at + width]
+                    some = {"exact": sums, "zero": (0,) * width, "random": tuple(r.randint(-9, 40) for _ in sums)}[how]
+                    rows.append(tuple(some))
+            cells.append(tuple(rows))
+            at += width
+        result.append(Drawn(shown, tuple(cells)))
+    return tuple(result)
+
+
+def read_by(world: World, asked: Any) -> set[str]:
+    """The tables that a question reads, and those on the way to their units."""
+    texts = [text for cut in asked.cuts for part in cut.parts for text in (part.sql, part.people) if text is not None]
+    used = {name for name in world.policy.tables if any(identifier(name) in text for text in texts)}
+    for _ in world.policy.tables:
+        used |= {unit.table for name in used if isinstance(unit := world.policy.tables[name].unit, UnitJoin)}
+    return used | ({world.policy.privacy.partition[0]} if world.policy.privacy.partition is not None else set())
+
+
+def cells_of(bench: Bench, part: int = 0) -> dict[str, str]:
+    """The cell of each person who has one row in the table of the policy's partition, as the ledger names it."""
+    if bench.world.policy.privacy.partition is None:
+        return {}
+    name, column = bench.world.policy.privacy.partition
+    table = bench.world.policy.tables[name]
+    read = {c: d for c, d in table.columns.items() if c == column or not d.nulls}
+    shown = {c: enforced(d, identifier(c), facts_of(d)) for c, d in read.items()}
+    known = " AND ".join(f"({shown[c]}) IS NOT NULL" for c, d in table.columns.items() if not d.nulls) or "TRUE"
+    rows = bench.connection(1).execute(
+        f"SELECT who, CASE WHEN {known} THEN {shown[column]} END FROM order0.{identifier('rows ' + name)}"
+        f" WHERE part = {part} QUALIFY COUNT(*) OVER (PARTITION BY who) = 1"
+    )
+    return {who: json.dumps(value, default=str) for who, value in rows.fetchall() if who is not None}
+
+
+def check(world: World, asked: Any, seed: int = 0) -> Fraction:
+    """Raise Broken, or give the largest part of what is claimed that any neighbour of these tables shows."""
+    books(asked, world.policy.privacy.query_delta)
+    bench, largest = Bench(world, seed, read_by(world, asked)), Fraction(0)
+    for cut, before in stages(bench, asked, seed):
+        if any(part.sql is not None or part.people is not None for part in cut.parts):
+            largest = max(largest, _check(bench, cut, before, asked.cells))
+    return largest
+
+
+def _check(bench: Bench, cut: Any, before: tuple[Any, ...], charged: tuple[str, ...] | None) -> Fraction:
+    whole = vector(bench.show(), cut, before)
     for place, threads in ((1, 1), (0, 4), (1, 4)):
-        if vector(bench.show("part = 0", place, threads), asked) != whole:
+        if vector(bench.show(place=place, threads=threads), cut, before) != whole:
             raise Broken(f"the sums depend on the order of rows or on threads (order {place}, threads {threads})")
-    alone = {p: vector(bench.show(f"part = 0 AND {bench.who(p)}"), asked) for p in bench.people}
+    alone = {p: vector(bench.show(only=p), cut, before) for p in bench.people}
     if combined(alone.values()) != whole:
         raise Broken("the sums of all are not the sum over persons: somebody's rows count differently beside others")
-    largest = Fraction(0)
+    largest, limit = Fraction(0), claimed(cut)
+    lists = _replacements(bench.world)
+    cells = [cells_of(bench, k) for k in range(1 + lists)] if charged is not None else []
     for person in bench.people:
-        for k in range(1 + _replacements(world)):
-            beside = f"part = 0 AND NOT coalesce({bench.who(person)}, false)"
-            other = vector(bench.show(f"({beside}) OR (part = {k} AND {bench.who(person)})" if k else beside), asked)
+        for k in range(1 + lists):
+            other = vector(bench.show(gone=person, other=k or None), cut, before)
             difference = combined([whole, other], [1, -1])
             if k == 0 and difference != alone[person]:
                 raise Broken(f"without {person!r} other people's sums change")
-            found = loss(asked, difference)
-            largest = max(largest, found)
-            if found > asked.epsilon:
-                raise Broken(f"{person!r} is worth {found} = {float(found):.4g}, but the claim is {asked.epsilon}")
+            _keys(cut, difference, 2 if k else 1, person)
+            hers = {of.get(person, "null") for of in cells[: 1 + k]}
+            if charged is not None and difference and not hers & set(charged):
+                raise Broken(f"{person!r} is of the cells {hers} and changes the answer, but {charged} are charged")
+            found = loss(cut, difference)
+            if found > limit:
+                raise Broken(f"{person!r} is worth {found} = {float(found):.4g}, but the claim is {limit}")
+            largest = max(largest, found / limit if limit else Fraction(0))
     return largest
 
 

@@ -1,181 +1,22 @@
-"""Random policies, random rows for them and random questions over everything that the parser admits.
+"""Random expressions, keys and aggregates over the columns of a world, as text.
 
-All of it is a function of one whole number: a failure is reprinted by its seed. Rows are texts, as a careless file
-holds them, and become typed by the physical type that a column happens to have: what does not fit is NULL there, and
-what fits may still be outside of every declared domain.
+Columns are single letters that say what they hold: i and j whole numbers, m and n decimals, f doubles, d days, t moments,
+b truths, s listed texts, o other texts, and u the person. What stands in FROM is the business of `relgen`.
 """
 
 # ruff: noqa: E501  an example stands on one line
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
-from datetime import date
-from fractions import Fraction
+from collections.abc import Iterable
 from typing import Any
 
-from sqlglot import exp
 
-from sfumato.errors import QueryError
-from sfumato.policy import Policy, from_dict
-from sfumato.sql.bind import bind
-from sfumato.sql.parse import ALLOWED, parse
-from sfumato.sql.plan import Plan, plan
-from sfumato.sql.tree import Aggregate, Call, Node, Over, children
-
-TODAY = date(2024, 6, 1)
-_EPSILON = Fraction(1)
-
-NOT_ANSWERED = {exp.WindowSpec, exp.DateTrunc, exp.If}
-"""Kinds that no answered question holds by itself: frames are refused, date_trunc is a TimestampTrunc in PostgreSQL's
-dialect, and IF stands only inside CASE, where the walk below meets it as a branch."""
-
-# columns: what the owner may declare, the types that files may have, and what may stand in them
-_SPECIAL = [None, "", "NaN", "inf", "-inf", "abc", "1e400", "-1e300", "1e19", "99999999999999999999999999999999999999"]
-_EXTREME = ["9223372036854775807", "-9223372036854775808", "-9223372036854775807", "4611686018427387904"]
-_INTEGERS = ["0", "1", "2", "3", "5", "7", "-1", "-5", "-6", "10", "11", "999", "-999", " 7", "2.5", "-2.5", "3.7", "1e1"]
-_DECIMALS = ["0", "0.005", "-0.005", "0.015", "0.025", "1.99", "1.995", "2.001", "-0.99", "0.3", "49.99", "100.5", "-70"]
-_DAYS = [
-    None, "2024-01-31", "2024-02-29", "2023-12-31", "2024-12-31", "2030-01-01", "1900-01-01", "infinity", "-infinity",
-    "2024-02-30", "x", "0001-01-01", "9999-12-31", "5000000-01-01", "290309-12-23 (BC)", "5881580-07-10",
-]  # fmt: skip
-_MOMENTS = [f"{day} 23:59:59.999999" if day and day[:2] in ("20", "19") else day for day in _DAYS] + ["2024-03-01 00:30:00"]
-_TRUTHS = [None, "true", "false", "t", "0", "1", "yes", "maybe"]
-_TEXTS = [None, "a", "b", "A", " b", "a ", "", "c", "overlong", "abcd", "abce", "ß", "İ", "ŉn", "e\u0301", "%", "_", "\\", "it's", '"']  # fmt: skip
-_LISTED = ["a", "b", "A", " b", ""]
-
-_KINDS: dict[str, tuple[list[dict[str, Any]], list[str], list[str | None]]] = {
-    "i": (
-        [
-            {"type": "integer", "min": -5, "max": 10},
-            {"type": "integer", "min": 0, "max": 3},
-            {"type": "integer", "min": -9, "max": -2},
-            {"values": [3, 1, -6]},
-        ],
-        ["BIGINT", "SMALLINT", "HUGEINT", "DOUBLE", "DECIMAL(12, 2)", "VARCHAR"],
-        [*_INTEGERS, *_INTEGERS, *_SPECIAL, *_EXTREME],
-    ),
-    "j": (
-        [
-            {"type": "integer"},
-            {"type": "integer", "min": -(2**63), "max": 2**63 - 1},
-            {"type": "integer", "min": -(2**62) + 1, "max": 2**62},
-            {"type": "integer", "min": 0, "max": 10**15},
-        ],
-        ["BIGINT", "HUGEINT", "DOUBLE", "VARCHAR"],
-        [*_INTEGERS, *_SPECIAL, *_EXTREME, *_EXTREME],
-    ),
-    "m": (
-        [
-            {"type": "decimal", "min": -1, "max": 2, "grid": "0.01"},
-            {"type": "decimal", "min": 0, "max": 1, "grid": "0.05"},
-            {"type": "decimal", "min": 0, "max": 100, "grid": 1},
-            {"type": "decimal", "min": -50, "max": 50, "grid": 10},
-            {"type": "decimal", "min": -1, "max": "0.5"},
-        ],
-        ["DECIMAL(18, 4)", "DOUBLE", "FLOAT", "BIGINT", "VARCHAR", "DECIMAL(38, 10)"],
-        [*_DECIMALS, *_DECIMALS, *_SPECIAL],
-    ),
-    "n": (
-        [
-            {"type": "decimal"},
-            {"type": "decimal", "min": 0, "max": 10**25, "grid": "0.01"},
-            {"type": "decimal", "min": -(10**37), "max": 10**37, "grid": 1},
-            {"type": "decimal", "min": 0, "max": 1, "grid": "1e-20"},
-        ],
-        ["DECIMAL(38, 4)", "DOUBLE", "VARCHAR", "HUGEINT"],
-        [*_DECIMALS, *_SPECIAL, *_EXTREME, "1e24", "9999999999999999999999.99"],
-    ),
-    "f": (
-        [{"type": "double", "min": -2, "max": 2, "grid": "0.5"}, {"type": "double"}, {"type": "double", "min": 0, "max": 9, "grid": "0.1"}],
-        ["DOUBLE", "FLOAT", "VARCHAR", "DECIMAL(9, 3)"],
-        [*_DECIMALS, *_SPECIAL, "1e308", "5e-324"],
-    ),
-    "d": (
-        [{"type": "date", "min": date(2023, 11, 1), "max": date(2024, 12, 31)}, {"type": "date"}],
-        ["DATE", "VARCHAR", "TIMESTAMP"],
-        [*_DAYS, "2024-01-01", "2024-05-05", "2024-01-07"],
-    ),
-    "t": (
-        [{"type": "timestamp"}, {"type": "timestamp"}],
-        ["TIMESTAMP", "VARCHAR", "DATE"],
-        list(_MOMENTS),
-    ),
-    "b": ([{"type": "boolean"}, {"values": [True]}], ["BOOLEAN", "VARCHAR", "INTEGER"], list(_TRUTHS)),
-    "s": ([{"values": _LISTED}, {"values": ["A", "ß"]}], ["VARCHAR"], [*_TEXTS, *_LISTED, *_LISTED]),
-    "o": ([{"type": "text", "max_length": 3}, {"type": "text", "max_length": 1}], ["VARCHAR"], list(_TEXTS)),
-}  # fmt: skip
-_UNITS = {
-    "text": ("VARCHAR", ["1", "01", " 1", "1 ", "abcdefg", "abcdefh", "a", "A", "ß", "", None]),
-    "integer": ("VARCHAR BIGINT", ["1", "01", " 1", "+1", "2", "3", "-4", "9223372036854775807", "5", "6", None]),
-}
-
-
-@dataclass(frozen=True)
-class World:
-    """A policy, the physical types of its columns, rows, and for each person other rows that she might have had."""
-
-    policy: Policy
-    types: dict[str, str]
-    rows: list[tuple[str | None, ...]]
-    others: dict[str | None, list[list[tuple[str | None, ...]]]] = field(default_factory=dict)
-
-
-def world(r: random.Random) -> World:
-    """One table t with the unit u."""
-    kind = r.choice(["text", "integer"])
-    columns: dict[str, dict[str, Any]] = {"u": {"type": kind} | ({"max_length": 6} if kind == "text" else {})}
-    types = {"u": r.choice(_UNITS[kind][0].split())}
-    pools: dict[str, list[str | None]] = {}
-    for letter in ["s", "b", "i", "m", *r.sample(sorted(_KINDS), 4)]:
-        declared, physical, pool = _KINDS[letter]
-        if letter not in columns:
-            columns[letter] = {**r.choice(declared), **({"nulls": False} if r.random() < 0.15 else {})}
-            types[letter], pools[letter] = r.choice(physical), pool
-    rows = r.choice([1, 1, 2, 5])
-    table: dict[str, Any] = {"unit": "u", "rows_per_unit": rows, "columns": columns}
-    if r.random() < 0.4:
-        bounded = [c for c in columns if c in "imf" and "min" in columns[c] and columns[c]["max"] != "0.5"]
-        table["sum_per_unit"] = {c: r.choice(["0.5", 3, 1000]) for c in bounded}
-    document = {
-        "source": {"engine": "duckdb", "files": {"t": ":memory:"}},
-        "data": {"id": "world"},
-        "privacy": {"epsilon": 100, "adjacency": r.choice(["add-remove", "replace"])},
-        "tables": {"t": _numbers(table)},
-    }
-
-    def some(unit: str | None, count: int) -> list[tuple[str | None, ...]]:
-        return [(unit, *(r.choice(pools[c]) for c in pools)) for _ in range(count)]
-
-    people = r.sample(_UNITS[kind][1], r.randint(3, 6))
-    data = [row for unit in people for row in some(unit, r.choice([1, 1, 2, 3, 5, 12]))]
-    others = {unit: [some(unit, r.choice([1, 2, 9]))] for unit in people if unit is not None}
-    return World(from_dict(document), types, data, others)
-
-
-def _numbers(value: Any) -> Any:
-    """Decimals as people write them."""
-    from decimal import Decimal
-
-    if isinstance(value, dict):
-        return {k: v if k in ("type", "unit") else _numbers(v) for k, v in value.items()}
-    if isinstance(value, str):
-        try:
-            return Decimal(value)
-        except ArithmeticError:
-            return value
-    return value
-
-
-# questions
 class Words:
     """Random expressions over the columns of a world, as text."""
 
-    def __init__(self, r: random.Random, policy: Policy) -> None:
-        self.r = r
-        self.table = policy.tables["t"]
-        self.here = set(self.table.columns) - {"u"}
-        self.text_unit = self.table.columns["u"].type == "text"
+    def __init__(self, r: random.Random, letters: Iterable[str], text_unit: bool) -> None:
+        self.r, self.here, self.text_unit = r, set(letters) - {"u"}, text_unit
 
     def pick(self, *choices: Any) -> str:
         choice = self.r.choice([c for c in choices if c is not None])
@@ -202,6 +43,12 @@ class Words:
             lambda: f"({self.day(depth - 1)} - {self.day(depth - 1)})",
             lambda: f"CASE WHEN {self.truth(depth - 1)} THEN {a()} {r.choice(['', f'ELSE {b()}'])} END",
             lambda: f"LEAST(GREATEST({a()}, {r.choice([0, -3, 1])}), {r.choice([4, 20])})",
+            lambda: f"MOD({a()}, {b()})",
+            lambda: f"CAST({self.text(depth - 1)} AS {r.choice(['INT', 'BIGINT', 'SMALLINT'])})",
+            lambda: f"WIDTH_BUCKET({self.number(depth - 1)}, {r.choice(['0, 10', '10, -5', '-0.5, 1e3'])}, {r.choice([1, 4, 100])})",
+            lambda: f"STRPOS({self.text(depth - 1)}, {self.text(depth - 1)})",
+            lambda: f"POSITION('a' IN {self.text(depth - 1)})",
+            lambda: f"date_part('{r.choice(['month', 'year'])}', {self.time(depth - 1)})",
         )  # fmt: skip
 
     def number(self, depth: int) -> str:
@@ -224,6 +71,14 @@ class Words:
             lambda: f"{r.choice(['COALESCE', 'NULLIF', 'GREATEST', 'LEAST'])}({a()}, {b()})",
             lambda: f"CASE {self.whole(0)} WHEN {self.whole(0)} THEN {a()} WHEN 2 THEN {b()} ELSE 0 END",
             lambda: f"CASE WHEN {self.truth(depth - 1)} THEN {a()} ELSE {b()} END",
+            lambda: f"{r.choice(['LN', 'LOG', 'LOG10', 'EXP', 'SQRT', 'CBRT', 'TRUNC'])}({a()})",
+            lambda: f"LOG({r.choice([a(), '2', '0.5', '10'])}, {b()})",
+            lambda: f"POWER({a()}, {r.choice([b(), '2', '3', '0.5', '-1'])})",
+            lambda: f"({a()} ^ 2)",
+            lambda: f"TRUNC({a()}, {r.choice([0, 1, 4])})",
+            lambda: f"DIV({a()}, {b()})",
+            lambda: f"({a()} % {b()})",
+            lambda: f"CAST({self.pick(a, lambda: self.text(depth - 1))} AS {r.choice(['NUMERIC', 'NUMERIC(3, 1)', 'DECIMAL(12)', 'REAL'])})",
         )
 
     def bounded(self) -> str:
@@ -237,7 +92,12 @@ class Words:
             lambda: f"LEAST(GREATEST({n()}, {ends[0]}), {ends[1]})",
             lambda: f"ROUND(LEAST(GREATEST({n()}, {ends[0]}), {ends[1]}), {self.r.choice([0, 1, 3])})",
             lambda: f"{self.r.choice(['FLOOR', 'CEIL'])}(LEAST(GREATEST({n()}, {ends[0]}), {ends[1]}))",
-            lambda: f"CAST(LEAST(GREATEST({n()}, {ends[0]}), {ends[1]}) AS INTEGER)",
+            lambda: f"CAST(LEAST(GREATEST({n()}, {ends[0]}), {ends[1]}) AS {self.r.choice(['INTEGER', 'NUMERIC(3, 1)', 'BIGINT'])})",
+            lambda: f"ROUND({self.r.choice(['LN', 'EXP', 'SQRT', 'CBRT', 'LOG'])}(LEAST(GREATEST({n()}, {ends[0]}), {ends[1]})), {self.r.choice([0, 2])})",
+            lambda: f"TRUNC(POWER(LEAST(GREATEST({n()}, {ends[0]}), {ends[1]}), {self.r.choice([2, 3])}))",
+            lambda: f"WIDTH_BUCKET({n()}, 0, {self.r.choice([5, '-0.5'])}, 3)",
+            lambda: f"LENGTH({self.text(2)})",
+            lambda: f"STRPOS({self.text(1)}, 'a')",
             lambda: self.whole(2),
             lambda: f"({self.whole(2)} % {self.r.choice([2, 5])})",
         )
@@ -248,7 +108,13 @@ class Words:
             return self.pick(self.column("so", "'a'"), lambda: r.choice(["'a'", "'B'", "''", "'ß'", "NULL"]))
         a = lambda: self.text(depth - 1)  # noqa: E731  drawn anew at each use
         return self.pick(
-            lambda: f"{r.choice(['LOWER', 'UPPER', 'TRIM'])}({a()})",
+            lambda: f"{r.choice(['LOWER', 'UPPER', 'TRIM', 'LTRIM', 'RTRIM', 'BTRIM', 'REVERSE'])}({a()})",
+            lambda: f"TRIM({r.choice(['LEADING', 'TRAILING', 'BOTH'])} 'aß' FROM {a()})",
+            lambda: f"{r.choice(['LEFT', 'RIGHT'])}({a()}, {r.choice([0, 1, 2, 9])})",
+            lambda: f"REPLACE({a()}, {r.choice(['a', 'ß', ''])!r}, {r.choice(['', 'xy', 'b'])!r})",
+            lambda: f"CONCAT({a()}, {self.pick(a, lambda: self.whole(0), lambda: self.truth(0))})",
+            lambda: f"({a()} || {self.whole(depth - 1)})",
+            lambda: f"CAST({self.pick(lambda: self.whole(depth - 1), lambda: self.truth(depth - 1), lambda: self.day(depth - 1))} AS {r.choice(['TEXT', 'VARCHAR(2)'])})",
             lambda: f"SUBSTRING({a()} FROM {r.choice([0, 1, 2, 9])} FOR {r.choice([0, 1, 2])})",
             lambda: f"SUBSTRING({a()}, {r.choice([0, 1, 2])})",
             lambda: f"({a()} || {a()})",
@@ -267,13 +133,16 @@ class Words:
         return self.pick(
             lambda: f"({self.day(depth - 1)} {r.choice('+-')} {self.whole(depth - 1)})",
             lambda: f"date_trunc('{r.choice(['year', 'quarter', 'month', 'week', 'day'])}', {self.time(depth - 1)})",
-            lambda: f"CAST({self.time(depth - 1)} AS DATE)",
+            lambda: f"CAST({self.pick(lambda: self.time(depth - 1), lambda: self.text(depth - 1))} AS DATE)",
             lambda: f"CASE WHEN {self.truth(depth - 1)} THEN {self.day(depth - 1)} END",
             lambda: f"{r.choice(['COALESCE', 'GREATEST', 'LEAST'])}({self.day(depth - 1)}, {self.day(depth - 1)})",
         )
 
     def time(self, depth: int) -> str:
-        moment = lambda: self.pick(self.column("t", "TIMESTAMP '2024-01-01 10:00'"), "TIMESTAMP '2024-03-01 12:30'")  # noqa: E731  drawn anew at each use
+        moment = lambda: self.pick(self.column("t", "TIMESTAMP '2024-01-01 10:00'"), "TIMESTAMP '2024-03-01 12:30'", "now()", "LOCALTIMESTAMP")  # noqa: E731  drawn anew at each use
+        span = lambda: self.r.choice(["'1 month'", "'7 days'", "'1 year -3 days'", "'90' MINUTE", "'9000 years'", "'-2 mons 5 hours'"])  # noqa: E731  the same
+        if depth > 0 and self.r.random() < 0.3:
+            return f"({self.time(depth - 1)} {self.r.choice('+-')} INTERVAL {span()})"
         return self.pick(lambda: self.day(depth), moment)
 
     def truth(self, depth: int) -> str:
@@ -297,6 +166,15 @@ class Words:
             lambda: f"({self.truth(depth - 1)} {r.choice(['AND', 'OR'])} {self.truth(depth - 1)})",
             lambda: f"(NOT {self.truth(depth - 1)})",
             lambda: f"{self.text(depth - 1)} {r.choice(['', 'NOT '])}LIKE '{r.choice(['a%', '%', '_', 'a_b', '%ß%', chr(92) + '%'])}'",
+            lambda: f"{self.text(depth - 1)} {r.choice(['', 'NOT '])}ILIKE '{r.choice(['a%', 'SS', '_B', '%ß%'])}'",
+            lambda: f"{self.text(depth - 1)} LIKE '{r.choice(['a!%', '!_%', '%!!'])}' ESCAPE '!'",
+            lambda: f"{self.text(depth - 1)} {r.choice(['~', '!~'])} '{r.choice(['^a', 'b+$', '[a-z]{2}', '^(a|ß).?$'])}'",
+            lambda: f"STARTS_WITH({self.text(depth - 1)}, {self.text(depth - 1)})",
+            lambda: f"{self.text(depth - 1)} ^@ 'a'",
+            lambda: f"{n()} IS {r.choice(['', 'NOT '])}DISTINCT FROM {n()}",
+            lambda: f"{self.text(depth - 1)} IS {r.choice(['', 'NOT '])}DISTINCT FROM {self.text(depth - 1)}",
+            lambda: f"{n()} {r.choice(['', 'NOT '])}BETWEEN SYMMETRIC {n()} AND {n()}",
+            lambda: f"CAST({self.pick(lambda: self.text(depth - 1), lambda: self.whole(depth - 1))} AS BOOLEAN)",
             unit, unit,
             lambda: f"1 / {n()} > 0",
         )  # fmt: skip
@@ -367,6 +245,10 @@ class Words:
             lambda: f"ROUND(m, {r.choice([0, 1])})",
             lambda: f"(i + {r.choice(['i', 'm', '0.5'])})",
             lambda: f"({self.number(1)})",
+            lambda: f"WIDTH_BUCKET({r.choice('im')}, 0, 2, 4)",
+            lambda: f"{r.choice(['LEFT', 'RIGHT'])}(s, 1)",
+            lambda: f"({self.column('d', 'CURRENT_DATE')} + INTERVAL '1 month')",
+            lambda: f"CAST({r.choice('ib')} AS TEXT)",
         )
 
     def question(self) -> str:
@@ -407,54 +289,3 @@ class Words:
         if r.random() < 0.15:
             text += f" LIMIT {r.choice([1, 5])} OFFSET {r.choice([0, 2])}"
         return text
-
-
-@dataclass(frozen=True)
-class Case:
-    """A question that is answered, in its world."""
-
-    seed: int
-    world: World
-    text: str
-    plan: Plan
-    refused: int
-
-    def __repr__(self) -> str:
-        return f"<seed {self.seed}: {self.text}>"
-
-
-def case(seed: int, tries: int = 60, most_groups: int = 2000) -> Case:
-    """The first question of this seed that is answered. Refusals are QueryErrors and nothing else."""
-    r = random.Random(seed)
-    here = world(r)
-    for refused in range(tries):
-        words = Words(r, here.policy)
-        text = words.question()
-        lowered = r.choice([None, None, None, 1])
-        try:
-            asked = plan(bind(parse(text), here.policy, TODAY), here.policy, r.choice([_EPSILON, _EPSILON / 3]), lowered)
-        except QueryError:
-            continue
-        if asked.sql is not None and len(asked.groups) <= most_groups:
-            return Case(seed, here, text, asked, refused)
-    return case(seed + 1_000_003, tries)
-
-
-def reached(asked: Case) -> set[Any]:
-    """The kinds of nodes of the parser, the functions, the aggregates and the windows of a question."""
-    found: set[Any] = {type(node) for node in parse(asked.text).walk()} & set(ALLOWED)
-    question = asked.plan.question
-    nodes: list[Node] = [node for _, node in (*question.items, *question.keys)]
-    nodes += [n for n in (question.where, question.having) if n is not None] + [s.node for s in question.order]
-    while nodes:
-        node = nodes.pop()
-        nodes += children(node)
-        if isinstance(node, Call):
-            found.add(("function", node.name))
-            if node.extra and node.name in ("extract", "date_trunc", "cast"):
-                found.add(("extra", node.name, node.extra))
-        elif isinstance(node, Aggregate):
-            found.add(("aggregate", node.name))
-        elif isinstance(node, Over):
-            found.add(("window", node.name))
-    return found

@@ -11,10 +11,11 @@ from sfumato.policy import from_dict
 from sfumato.sql import public
 from sfumato.sql.bind import bind
 from sfumato.sql.emit import literal, steps
-from sfumato.sql.expressions import facts_of
 from sfumato.sql.functions import common_grid
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import plan
+from sfumato.sql.scan import facts_of
+from sfumato.words import identifier
 
 F = Fraction
 POLICY = from_dict(
@@ -64,7 +65,7 @@ QUESTIONS = [
 def test_no_row_is_longer_than_its_bundle(text: str) -> None:
     """Over all declared values and NULL: sizes add up to at most `length`, and reach it for a plain column;
     each part stays within the bounds that interval arithmetic gave it."""
-    asked = plan(bind(parse(f"SELECT {text} FROM t"), POLICY, date(2024, 1, 1)), POLICY, F(1))
+    asked = plan(bind(parse(f"SELECT {text} FROM t"), POLICY, date(2024, 1, 1)), POLICY, F(1), run=public.run)
     table = POLICY.tables["t"]
     domains = []
     for name in ("a", "p", "c", "n"):
@@ -73,8 +74,8 @@ def test_no_row_is_longer_than_its_bundle(text: str) -> None:
             literal(facts.low + i * facts.grid, facts) for i in range(int((facts.high - facts.low) / facts.grid) + 1)
         ]
         values += ["NULL"] if facts.nullable else []
-        domains.append(f"(SELECT unnest([{', '.join(values)}]) AS {name})")
-    for released in asked.bundles:
+        domains.append(f"(SELECT unnest([{', '.join(values)}]) AS {identifier('0.' + name)})")
+    for released in asked.cuts[0].parts[0].bundles:
         bundle = released.bundle
         grid = common_grid(*(part.facts.grid for part in bundle.parts))
         shown = ", ".join(steps(part, grid) for part in bundle.parts)

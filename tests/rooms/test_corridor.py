@@ -46,7 +46,7 @@ def kinds(folder: Path) -> list[str]:
 def test_the_engine_runs_after_the_debit_is_on_the_disk(gate: Gateway, tmp_path: Path, monkeypatch: Any) -> None:
     seen: list[list[str]] = []
     run = gate._engine.run
-    monkeypatch.setattr(gate._engine, "run", lambda sql, keys: seen.append(kinds(tmp_path)) or run(sql, keys))
+    monkeypatch.setattr(gate._engine, "run", lambda *asked: seen.append(kinds(tmp_path)) or run(*asked))
     gate.sql(ASK, epsilon="0.1")
     assert [k.count("debit") for k in seen] == [1]
     assert "answer" not in seen[0]

@@ -86,9 +86,53 @@ def test_frames(make: Any) -> None:
         assert gate.sql("SELECT COUNT(DISTINCT u) FROM data", epsilon=10**9).rows == [(3,)]
 
 
-def test_a_view_is_no_protected_table(tmp_path: Path) -> None:
-    (tmp_path / "sfumato.toml").write_text(policy(write(tmp_path, "duckdb"), "v"), encoding="utf-8")
-    with pytest.raises(PolicyError, match="not a stored table"):
+VIEWS = {
+    "its rows": ("SELECT u, age, cost, k FROM t WHERE age > 35", None, 2),
+    "a join on the person": ("SELECT a.u, b.age, a.cost, a.k FROM t a JOIN t b ON a.u = b.u", None, 6),
+    "one row of each person": ("SELECT u, MAX(age) AS age, MAX(cost) AS cost, MAX(k) AS k FROM t GROUP BY u", None, 3),
+    "the first rows": ("SELECT u, age, cost, k FROM t LIMIT 2", "LIMIT over rows of persons", 0),
+    "other people's rows": ("SELECT a.u, b.age, a.cost, a.k FROM t a JOIN t b ON a.k = b.k", "different persons", 0),
+    "a window over others": ("SELECT u, RANK() OVER (ORDER BY age) AS age, cost, k FROM t", "other persons", 0),
+    "another person's name": ("SELECT k AS u, age, cost, k FROM t", "does not show the person", 0),
+    "a quotient": ("SELECT u, age / 2 AS age, cost, k FROM t", "divides", 0),
+    "an aggregate": ("SELECT k AS u, COUNT(*) AS age, 1 AS cost, k FROM t GROUP BY k", "aggregates persons", 0),
+    "a table that is not named": ("SELECT u, age, cost, k FROM hidden", "there is no table", 0),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_is_inlined_and_judged(name: str, tmp_path: Path) -> None:
+    query, refused, count = VIEWS[name]
+    files = write(tmp_path, "duckdb")
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as connection:
+        connection.execute("CREATE TABLE hidden AS SELECT * FROM t")
+        connection.execute(f"CREATE OR REPLACE VIEW v AS {query}")
+    text = policy(files) + "[tables.v]" + policy(files, "v").split("[tables.v]", 1)[1]
+    (tmp_path / "sfumato.toml").write_text(text, encoding="utf-8")
+    if refused is not None:
+        with pytest.raises(PolicyError, match=refused):
+            open_policy(tmp_path / "sfumato.toml")
+        return
+    with open_policy(tmp_path / "sfumato.toml") as gate:
+        assert gate.sql("SELECT COUNT(*) FROM v").rows == [(count,)]
+
+
+def test_a_view_has_the_names_that_it_was_given(tmp_path: Path) -> None:
+    files = write(tmp_path, "duckdb")
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as connection:
+        connection.execute("CREATE OR REPLACE VIEW v(u, age, cost, k) AS SELECT u, cost, age, k FROM t")
+    text = policy(files) + "[tables.v]" + policy(files, "v").split("[tables.v]", 1)[1]
+    (tmp_path / "sfumato.toml").write_text(text, encoding="utf-8")
+    with open_policy(tmp_path / "sfumato.toml") as gate:
+        assert gate.sql("SELECT SUM(cost) FROM v").rows == [(190,)]
+
+
+def test_a_public_view_over_persons_is_refused(tmp_path: Path) -> None:
+    files = write(tmp_path, "duckdb")
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as connection:
+        connection.execute("CREATE VIEW open_view AS SELECT u, age FROM t")
+    (tmp_path / "sfumato.toml").write_text(policy(files) + "[tables.open_view]\npublic = true\n", encoding="utf-8")
+    with pytest.raises(PolicyError, match="is not public"):
         open_policy(tmp_path / "sfumato.toml")
 
 

@@ -33,7 +33,7 @@ def book(path=":memory:", **changes):
     return Ledger.open(path, **policy | changes)
 
 
-def ask(ledger, question="q", epsilon=TENTH, *, analyst="ana", version="1", event=None, key=None):
+def ask(ledger, question="q", epsilon=TENTH, *, analyst="ana", version="1", event=None, key=None, cells=None):
     """Debit a question; most tests do not care what it is."""
     return ledger.debit(
         analyst,
@@ -43,6 +43,7 @@ def ask(ledger, question="q", epsilon=TENTH, *, analyst="ana", version="1", even
         version=version,
         text=f"SELECT {question}",
         key=key,
+        cells=cells,
     )
 
 
@@ -872,7 +873,7 @@ def test_newer_code_wrote_it(path):
     for opened in (lambda: book(path), lambda: Ledger.visit(path)):
         with pytest.raises(LedgerError, match="written by newer code") as refused:
             opened()
-        assert refused.value.detail == "Its format is 7; this version knows 1."
+        assert refused.value.detail == "Its format is 7; this version knows 2."
 
 
 def test_newer_code_came_while_it_was_open(path):
@@ -884,23 +885,23 @@ def test_newer_code_came_while_it_was_open(path):
 
 
 def test_an_older_format_is_upgraded_after_a_copy(filled, monkeypatch):
-    monkeypatch.setattr(schema, "FORMAT", 3)
-    monkeypatch.setattr(schema, "UPGRADES", {1: lambda c: c.execute("CREATE TABLE extra(x)"), 2: lambda c: None})
+    monkeypatch.setattr(schema, "FORMAT", 4)
+    monkeypatch.setattr(schema, "UPGRADES", {2: lambda c: c.execute("CREATE TABLE extra(x)"), 3: lambda c: None})
     with book(filled, shares={"ana": 1}) as ledger:
         fill(ledger, 1, start=5)
     with closing(sqlite3.connect(filled)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (4,)
         assert connection.execute("SELECT count(*) FROM extra").fetchone() == (0,)
     monkeypatch.undo()
-    copy = filled.with_name("clinic.ledger.format-1")
+    copy = filled.with_name("clinic.ledger.format-2")
     with Ledger.visit(copy) as ledger:
         assert ledger.verify().entries == 12
 
 
 def test_a_failed_upgrade_changes_nothing(filled, monkeypatch):
     before = dump(filled)
-    monkeypatch.setattr(schema, "FORMAT", 2)
-    monkeypatch.setattr(schema, "UPGRADES", {1: lambda c: c.execute("DROP TABLE key") and c.execute("nonsense")})
+    monkeypatch.setattr(schema, "FORMAT", 3)
+    monkeypatch.setattr(schema, "UPGRADES", {2: lambda c: c.execute("DROP TABLE key") and c.execute("nonsense")})
     with pytest.raises(LedgerError, match="cannot be read or written"):
         book(filled)
     assert dump(filled) == before
@@ -969,14 +970,15 @@ def test_a_forked_child_does_not_touch_it(path):
 # many threads
 
 
-def race(ledger, threads, each, epsilon="0.01"):
+def race(ledger, threads, each, epsilon="0.01", cells=lambda thread: None):
     """Debits from many threads: receipts and refusals."""
 
     def work(thread):
         done = []
         for number in range(each):
             try:
-                done.append(ask(ledger, f"{thread}-{number}", epsilon, analyst=f"a{thread % 2}"))
+                question = f"{thread}-{number}"
+                done.append(ask(ledger, question, epsilon, analyst=f"a{thread % 2}", cells=cells(thread)))
             except BudgetError:
                 done.append(None)
         return done

@@ -27,6 +27,7 @@ from sfumato.mechanisms import (
     PermuteAndFlip,
     PrefixSums,
     RandomizedResponse,
+    RankedChoice,
     SparseVector,
     Staircase,
     TruncatedGeometric,
@@ -44,6 +45,7 @@ WITH_EPSILON: dict[str, Callable[[Any, Any], Any]] = {
     "Exponential": Exponential,
     "PermuteAndFlip": PermuteAndFlip,
     "NoisyMax": NoisyMax,
+    "RankedChoice": RankedChoice,
     "RandomizedResponse": lambda s, e: RandomizedResponse(e, 2 if s == 1 else s),
     "Staircase": Staircase,
     "SparseVector": SparseVector,
@@ -204,6 +206,29 @@ def test_scores() -> None:
     ):  # one scale for all, whatever they are written as
         assert Exponential(1, 60).release([F(1, 3), score, F(61, 2), 20]) == 1
     assert NoisyMax(1, 60).release_with_gap([7])[1] == 0
+
+
+def test_ranked_choices() -> None:
+    law = RankedChoice(1, 60)
+    assert law.release([90, 2, 1 + 90]) == 1
+    assert law.release(Exact(np.array([90, 91, 3], np.int32)), Exact([1, 2**62, 1])) == 2
+    assert law.release([2**80, 2**70, 2**90], [1, 2**62, 2**62]) == 1
+    assert law.release(np.array([2**63 - 1, 0]), np.array([2**62, 1])) == 1
+    assert law.release(np.array([5]), [7]) == 0
+    assert law.release([0, 1], [1, 2**200]) == 1  # a better score does not make up for so many candidates
+    scores = np.arange(200)
+    assert law.release(scores) < 3
+    assert scores[0] == 0
+    for bad in ([], 3, [1.5, 2], [[1], [2]], [True], [-1, 2], np.array([-1, 2]), [2**70, -1], None):
+        with pytest.raises(InputError):
+            law.release(bad)
+    for bad in ([], 3, [1.5, 2], [[1], [2]], [True, True], [1, 0], [1], [1, 1, 1], np.array([1, -1])):
+        with pytest.raises(InputError):
+            law.release([4, 5], bad)
+    assert [float(p) for p in law.mass([3])] == [1]
+    with pytest.raises(InputError) as caught:
+        law.release(Exact([-987654321, 2]))
+    assert "987654321" not in str(caught.value) + repr(caught.value.to_dict())
 
 
 def test_responses() -> None:

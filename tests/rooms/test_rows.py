@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from sfumato.policy import Policy, from_dict
+from sfumato.sql import public
 from sfumato.sql.bind import bind
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, plan
@@ -37,12 +38,12 @@ def people(adjacency: str = "add-remove", rows: int = 1) -> Policy:
 
 def asked(select: str, policy: Policy | None = None) -> Plan:
     policy = policy or people()
-    return plan(bind(parse(f"SELECT {select}"), policy, date(2024, 1, 1)), policy, F(1))
+    return plan(bind(parse(f"SELECT {select}"), policy, date(2024, 1, 1)), policy, F(1), run=public.run)
 
 
 def price(select: str, policy: Policy | None = None) -> int:
     """By how much each scale is stretched: epsilon over the share of one bundle."""
-    return int(F(1) / asked(select, policy).share)
+    return int(F(1) / asked(select, policy).cuts[0].parts[0].share)
 
 
 def counts(*conditions: str) -> str:
@@ -115,9 +116,7 @@ def test_persons_with_several_rows_add_up() -> None:
 def test_under_replace_one_may_leave_a_count_and_enter_another() -> None:
     """Red becomes blue: two counts change by one. A single count is excepted only where all are paid for."""
     both = counts("eyes = 'red'", "eyes = 'blue'")
-    assert [r.scale for r in asked(f"{both} FROM p", people("replace")).bundles] == [2, 2]
-    assert [r.scale for r in asked("COUNT(*) FROM p", people("replace")).bundles] == [1]
-    assert [r.scale for r in asked(f"{counts('height > 150', 'height > 160')} FROM p", people("replace")).bundles] == [
-        2,
-        2,
-    ]
+    assert [r.scale for r in asked(f"{both} FROM p", people("replace")).cuts[0].parts[0].bundles] == [2, 2]
+    assert [r.scale for r in asked("COUNT(*) FROM p", people("replace")).cuts[0].parts[0].bundles] == [1]
+    nested = counts("height > 150", "height > 160")
+    assert [r.scale for r in asked(f"{nested} FROM p", people("replace")).cuts[0].parts[0].bundles] == [2, 2]

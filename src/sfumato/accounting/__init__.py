@@ -1,9 +1,10 @@
 """Accounting: what a release costs, what several cost together, and whether one more may be made.
 
-`events` says what was released and its price, `compose` adds prices up, `curves` converts between currencies, `filters`
-decides. Nothing here draws chance or sees data.
+`events` says what was released and its price, `compose` adds prices up, `curves` converts between currencies, `cells`
+tells people apart, `filters` decides. Nothing here draws chance or sees data.
 """
 
+from sfumato.accounting.cells import Cells, Heights
 from sfumato.accounting.compose import advanced, group, optimal, parallel, sequential
 from sfumato.accounting.curves import (
     delta_of_rho,
@@ -33,10 +34,12 @@ __all__ = [
     "COMPOSITIONS",
     "KINDS",
     "BoundedRange",
+    "Cells",
     "Event",
     "Filter",
     "Gaussian",
     "GaussianSelection",
+    "Heights",
     "Pure",
     "Refinement",
     "RenyiFilter",

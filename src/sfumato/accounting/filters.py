@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 
+from sfumato.accounting.cells import Cells, Rooms, to_units
 from sfumato.accounting.curves import renyi, renyi_limit, rho_star
 from sfumato.accounting.events import Event, charge
 from sfumato.accounting.refusals import refusal
@@ -40,20 +41,13 @@ class _Sums:
 
     def after(self, loss: Loss) -> _Sums:
         return _Sums(
-            self.epsilon + _units(loss.epsilon or 0),
-            self.rho + _units(loss.rho or 0),
-            self.delta + _units(loss.delta),
+            self.epsilon + to_units(loss.epsilon or 0),
+            self.rho + to_units(loss.rho or 0),
+            self.delta + to_units(loss.delta),
             self.epsilon_shut | (loss.epsilon is None),
             self.rho_shut | (loss.rho is None),
             self.debits + 1,
         )
-
-
-def _units(amount: Fraction | int) -> int:
-    """An amount in units of 1e-15, rounded up; a negative one would be a refund, and nothing is refunded."""
-    if amount < 0:
-        raise InputError(f"a loss must be at least 0, but is {show(amount)}")
-    return -(-amount.numerator * UNIT.denominator // amount.denominator)
 
 
 class Filter:
@@ -64,7 +58,7 @@ class Filter:
         likelihood ratio, is a supermartingale for each alpha, so the stopped process is rho*-zCDP. best: a finished
         transcript fits one door wholly or the other wholly, and both promise the same epsilon, so the two parts add
         without a second delta. The exceptional events of releases add up to delta_selection. Limits are rounded
-        down, prices up. In full: docs/decisions/002-best-filter.md.
+        down, prices up. In full: docs/decisions/002-best-filter.md. For charges to some people only, see `Cells`.
     Reference: Rogers, Roth, Ullman, Vadhan, NeurIPS 2016; Whitehouse, Ramdas, Rogers, Wu, ICML 2023.
     Checked by: laws::a_filter_never_exceeds, laws::no_adversary_exceeds_the_best_filter, rooms::ten_tenths_are_one,
         rooms::fifty_nine_tenths_under_best, rooms::a_gaussian_shuts_the_pure_door,
@@ -107,42 +101,43 @@ class Filter:
             sums.delta * UNIT,
         )
 
-    def remaining(self) -> Loss:
-        """What is left at each door: 0 where it is shut, None where there is no such door."""
-        epsilon, rho, delta = self._rooms()
+    def remaining(self, cells: Cells | None = None) -> Loss:
+        """What is left at each door, to everybody or to these cells: 0 where it is shut, None where there is none."""
+        epsilon, rho, delta = self._rooms(cells)
         return Loss(
             None if self._epsilon is None else (epsilon or 0) * UNIT,
             None if self._rho is None else (rho or 0) * UNIT,
             (delta or 0) * UNIT,
         )
 
-    def _rooms(self) -> tuple[int | None, int | None, int | None]:
+    def _rooms(self, cells: Cells | None) -> Rooms:
         sums = self._sums
-        return (
+        rooms = (
             _room(self._epsilon, sums.epsilon, sums.epsilon_shut),
             _room(self._rho, sums.rho, sums.rho_shut),
             _room(self._delta, sums.delta),
         )
+        return rooms if cells is None else cells.rooms(rooms)
 
-    def admits(self, loss: Loss) -> bool:
+    def admits(self, loss: Loss, cells: Cells | None = None) -> bool:
         """Whether this release fits; asking costs nothing."""
-        return self._fits(self._sums.after(loss))
+        return self._fits(self._sums.after(_growth(loss, cells)))
 
     def _fits(self, sums: _Sums) -> bool:
         by_epsilon = self._epsilon is not None and not sums.epsilon_shut and sums.epsilon <= self._epsilon
         by_rho = self._rho is not None and not sums.rho_shut and sums.rho <= self._rho
         return sums.delta <= self._delta and (by_epsilon or by_rho)
 
-    def spend(self, loss: Loss) -> None:
-        """Debit this release, or raise a BudgetError and change nothing."""
-        sums = self._sums.after(loss)
+    def spend(self, loss: Loss, cells: Cells | None = None) -> None:
+        """Debit this release, to everybody or to these cells, or raise a BudgetError and change nothing."""
+        sums = self._sums.after(_growth(loss, cells))
         if not self._fits(sums):
-            raise refusal(self.composition, loss, self.remaining(), self.limit)
+            raise refusal(self.composition, loss, self.remaining(cells), self.limit)
         self._sums = sums
 
-    def remaining_count(self, loss: Loss) -> int:
-        """How many more releases of this price fit, exactly."""
-        epsilon, rho, delta = self._rooms()
+    def remaining_count(self, loss: Loss, cells: Cells | None = None) -> int:
+        """How many more releases of this price fit, exactly, if all of them are charged to the same."""
+        epsilon, rho, delta = self._rooms(cells)
         doors = max(_times(epsilon, loss.epsilon), _times(rho, loss.rho))
         return min(doors, _times(delta, loss.delta))
 
@@ -171,6 +166,11 @@ def divide_delta(delta: object, delta_selection: object | None) -> tuple[Fractio
     return selection, whole - selection
 
 
+def _growth(loss: Loss, cells: Cells | None) -> Loss:
+    """What a release adds to what is spent: its price, or what its cells make of it."""
+    return loss if cells is None else cells.growth(loss)
+
+
 def _limit(amount: Fraction) -> int:
     """A limit in units, rounded down."""
     return amount // UNIT
@@ -189,7 +189,7 @@ def _times(room: int | None, cost: Fraction | None) -> int:
     """How often a cost fits in a room."""
     if room is None or cost is None:
         return 0
-    units = _units(cost)
+    units = to_units(cost)
     return room // units if units else NO_END
 
 

@@ -121,7 +121,9 @@ class _Coin:
             self.last += 1
         self.multiplier = int(per_unit * (1 << self.last))
         most = (short * long >> self.first) + 1
-        lost = Fraction(short + long + 1 if any(self.trim) else 0, 1 << self.first) + (1 if self.first else 0)
+        # a factor that is not cut loses nothing: its remainder, times the other, is counted only where it was cut
+        cut = (long if self.trim[0] else 0) + (short if self.trim[1] else 0) + all(self.trim)
+        lost = Fraction(cut, 1 << self.first) + (1 if self.first else 0)
         error = per_unit * lost + Fraction(most, 1 << self.last) + 1
         if not (self.multiplier < 1 << 31 and most < 1 << 32 and 4 * error + 2 < _BELOW):
             raise AssertionError("the coin's fixed point does not hold this scale")

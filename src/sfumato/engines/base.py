@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from sfumato.errors import EngineError
 from sfumato.policy import Table
-from sfumato.words import Exact
+from sfumato.words import Exact, Sheet
 
 OPERATOR = logging.getLogger("sfumato.operator")
 
@@ -19,14 +19,19 @@ OPERATOR = logging.getLogger("sfumato.operator")
 class Engine(Protocol):
     """One connection to the owner's data."""
 
-    def run(self, sql: str, keys: int) -> list[tuple[tuple[Any, ...], Exact]]:
-        """Rows as (group, sealed sums); the first `keys` columns are the group."""
+    def run(
+        self, sql: str, keys: int, sheets: tuple[Sheet, ...] = (), salt: str | None = None
+    ) -> list[tuple[tuple[Any, ...], Exact]]:
+        """Rows as (group, sealed sums); the first `keys` columns are the group. `sheets` are released tables."""
 
-    def run_public(self, sql: str) -> list[tuple[Any, ...]]:
-        """Rows of public tables, in the clear."""
+    def run_public(self, sql: str, sheets: tuple[Sheet, ...] = ()) -> list[tuple[Any, ...]]:
+        """Rows of public and released tables, in the clear."""
 
     def schema(self, table: Table) -> dict[str, str]:
         """The columns of a table with their types, in the policy's words, as its source declares them."""
+
+    def views(self) -> dict[str, str]:
+        """The tables of the policy that are views in the source, with their queries."""
 
     def close(self) -> None:
         """Let go of the data."""

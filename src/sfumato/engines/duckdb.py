@@ -8,6 +8,7 @@ value of a row decides a type. After loading, access to anything outside is swit
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ import duckdb
 
 from sfumato.engines.base import OPERATOR, failure
 from sfumato.errors import PolicyError
-from sfumato.policy import Policy, Table
-from sfumato.words import Exact, identifier, string
+from sfumato.policy import Policy, Table, UnitJoin
+from sfumato.words import Exact, Sheet, identifier, string
 
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 _LINES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
@@ -31,6 +32,8 @@ class DuckDB:
             config["threads"] = threads
         self._private = duckdb.connect(":memory:", config=config)
         self._public = duckdb.connect(":memory:", config=config)
+        self._views: dict[str, str] = {}
+        self._schemas: dict[str, dict[str, str]] = {}
         try:
             for table in policy.tables.values():
                 self._load(policy, table, frames or {})
@@ -41,37 +44,50 @@ class DuckDB:
                 detail=str(error).split("\n")[0],
                 hint="Check files and columns of the policy.",
             ) from None
+        self._check_units(policy)
         for connection in (self._private, self._public):
             connection.execute("DETACH DATABASE IF EXISTS source")
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
 
     def _load(self, policy: Policy, table: Table, frames: dict[str, Any]) -> None:
-        connection, files = self._of(table), policy.source.files
+        """A table into its engine; public ones into both, so that private rows can meet them."""
+        for connection in (self._private, self._public) if table.public else (self._private,):
+            self._load_into(connection, policy, table, frames)
+
+    def _load_into(
+        self, connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, frames: dict[str, Any]
+    ) -> None:
+        files = policy.source.files
         if table.name in frames:
             connection.register("_frame", frames[table.name])
-            self._create(table, "_frame")
+            self._create(connection, table, "_frame")
             connection.unregister("_frame")
         elif isinstance(files, str):
             connection.execute(f"ATTACH IF NOT EXISTS {string(files)} AS source (READ_ONLY)")
-            self._check_base_table(table)
-            self._create(table, f"source.{identifier(table.name)}")
+            view = self._view(connection, table)
+            if view is not None:  # it is not loaded: questions about it are about its tables
+                self._views[table.name] = view
+                rows = connection.execute(f"DESCRIBE SELECT * FROM source.{identifier(table.name)}").fetchall()
+                self._schemas[table.name] = {str(row[0]): _kind(str(row[1])) for row in rows}
+                return
+            self._create(connection, table, f"source.{identifier(table.name)}")
         elif isinstance(files, dict) and table.name in files:
-            self._create(table, _reader(files[table.name], table))
+            self._create(connection, table, _reader(files[table.name], table))
         else:
             raise PolicyError(f'no file holds the table "{table.name}"', hint="Name it in [source] files.")
 
     def _of(self, table: Table) -> duckdb.DuckDBPyConnection:
         return self._public if table.public else self._private
 
-    def _create(self, table: Table, source: str) -> None:
-        self._check_columns(table, source)
-        columns = ", ".join(self._bare(table, source)) or "*"
-        self._of(table).execute(f"CREATE TABLE {identifier(table.name)} AS SELECT {columns} FROM {source}")
+    def _create(self, connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> None:
+        self._check_columns(connection, table, source)
+        columns = ", ".join(self._bare(connection, table, source)) or "*"
+        connection.execute(f"CREATE TABLE {identifier(table.name)} AS SELECT {columns} FROM {source}")
 
-    def _bare(self, table: Table, source: str) -> list[str]:
+    def _bare(self, connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> list[str]:
         """The columns to be read; texts by their bytes, so that no collation of the source makes two of them equal."""
-        rows = self._of(table).execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+        rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
         texts = {str(row[0]) for row in rows if str(row[1]).startswith("VARCHAR")}
         names = table.columns or [str(row[0]) for row in rows]
         return [
@@ -81,11 +97,13 @@ class DuckDB:
 
     def schema(self, table: Table) -> dict[str, str]:
         """The columns of a table with their types, in the policy's words, as its source declares them."""
+        if table.name in self._schemas:
+            return self._schemas[table.name]
         rows = self._of(table).execute(f"DESCRIBE {identifier(table.name)}").fetchall()
         return {str(row[0]): _kind(str(row[1])) for row in rows}
 
-    def _check_columns(self, table: Table, source: str) -> None:
-        there = {str(row[0]) for row in self._of(table).execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+    def _check_columns(self, connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> None:
+        there = {str(row[0]) for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
         missing = [name for name in table.columns if name not in there]
         if missing:
             raise PolicyError(
@@ -94,32 +112,76 @@ class DuckDB:
                 hint="Names must match to the letter.",
             )
 
-    def _check_base_table(self, table: Table) -> None:
-        """A view could let one person change the rows of others: only stored tables are taken."""
-        found = (
-            self._of(table)
-            .execute(
-                "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'source' AND table_name = ?", [table.name]
-            )
-            .fetchone()
-        )
+    def _view(self, connection: duckdb.DuckDBPyConnection, table: Table) -> str | None:
+        """The query of a view, or None for a stored table."""
+        rows = connection.execute(
+            "SELECT sql FROM duckdb_views() WHERE database_name = 'source' AND view_name = ?", [table.name]
+        ).fetchall()
+        if rows:
+            query = str(rows[0][0]).split(" AS ", 1)[1].strip().rstrip(";").replace("count_star()", "count(*)")
+            described = connection.execute(f"DESCRIBE SELECT * FROM source.{identifier(table.name)}").fetchall()
+            names = ", ".join(identifier(str(row[0])) for row in described)
+            return f"SELECT * FROM ({query}) AS v ({names})"
+        found = connection.execute(
+            "SELECT COUNT(*) FROM duckdb_tables() WHERE database_name = 'source' AND table_name = ?", [table.name]
+        ).fetchone()
         if not found or not found[0]:
+            raise PolicyError(f'the database has no table "{table.name}"', hint="Names must match to the letter.")
+        return None
+
+    def views(self) -> dict[str, str]:
+        """The tables of the policy that are views, with their queries."""
+        return dict(self._views)
+
+    def _check_units(self, policy: Policy) -> None:
+        """Units are compared as they are, without a cast: their types must be the same (semantics 1.1)."""
+        private = [t for t in policy.tables.values() if not t.public and t.name not in self._views]
+        units = [(table.name, table.unit) for table in private if isinstance(table.unit, str)]
+        for (first, one), (other, two) in pairwise(units):
+            self._check_alike((first, one), (other, two))
+        for table in private:
+            if isinstance(table.unit, UnitJoin):
+                self._check_alike((table.name, table.unit.column), (table.unit.table, table.unit.key))
+                self._check_unique(table.unit)
+
+    def _check_alike(self, one: tuple[str, str], other: tuple[str, str]) -> None:
+        types = [self._type(*one), self._type(*other)]
+        if types[0] != types[1] and not all(_kind(kind) == "integer" for kind in types):
             raise PolicyError(
-                f'"{table.name}" is not a stored table of the database', hint="Views are not supported yet."
+                f'"{one[0]}.{one[1]}" and "{other[0]}.{other[1]}" name persons, but their types differ',
+                detail=f"In the source they are {types[0]} and {types[1]}.",
+                hint="Identifiers are compared as they are: store both in the same type, in files of the same kind.",
             )
 
-    def run(self, sql: str, keys: int) -> list[tuple[tuple[Any, ...], Exact]]:
+    def _type(self, table: str, column: str) -> str:
+        rows = self._private.execute(f"DESCRIBE {identifier(table)}").fetchall()
+        return next(str(row[1]) for row in rows if str(row[0]) == column)
+
+    def _check_unique(self, unit: UnitJoin) -> None:
+        """The key that leads to a person leads to one: checked when the data are admitted."""
+        key = identifier(unit.key)
+        sql = f"SELECT COUNT(*) - COUNT(DISTINCT {key}) FROM {identifier(unit.table)} WHERE {key} IS NOT NULL"
+        found = self._private.execute(sql).fetchone()
+        if found and found[0]:
+            raise PolicyError(
+                f'"{unit.table}.{unit.key}" leads to persons, but is not unique',
+                hint="A key of a foreign key must name one row; the data of this version cannot be admitted.",
+            )
+
+    def run(
+        self, sql: str, keys: int, sheets: tuple[Sheet, ...] = (), salt: str | None = None
+    ) -> list[tuple[tuple[Any, ...], Exact]]:
         """Rows as (group, sealed sums)."""
         try:
-            rows = self._private.cursor().execute(sql).fetchall()
+            rows = _asked(self._private, sql, sheets, salt)
         except (duckdb.Error, MemoryError, RuntimeError) as error:
             raise failure(error) from None
         return [(tuple(row[:keys]), Exact(tuple(row[keys:]))) for row in rows]
 
-    def run_public(self, sql: str) -> list[tuple[Any, ...]]:
-        """Rows of public tables, in the clear: this connection never held a private one."""
+    def run_public(self, sql: str, sheets: tuple[Sheet, ...] = ()) -> list[tuple[Any, ...]]:
+        """Rows of public and released tables, in the clear: this connection never held a private one."""
         try:
-            return [tuple(row) for row in self._public.cursor().execute(sql).fetchall()]
+            return [tuple(row) for row in _asked(self._public, sql, sheets)]
         except (duckdb.Error, MemoryError, RuntimeError) as error:
             raise failure(error, paid=False) from None
 
@@ -127,6 +189,16 @@ class DuckDB:
         """Let go of the data."""
         self._private.close()
         self._public.close()
+
+
+def _asked(
+    connection: duckdb.DuckDBPyConnection, sql: str, sheets: tuple[Sheet, ...], salt: str | None = None
+) -> list[tuple[Any, ...]]:
+    """The rows of one question on a connection of its own, beside the released tables that it reads."""
+    with connection.cursor() as cursor:
+        for sheet in sheets:
+            cursor.execute(sheet.create(), list(sheet.values))
+        return cursor.execute(sql, {"salt": salt} if salt is not None else None).fetchall()
 
 
 def _memory() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -11,12 +12,14 @@ from importlib import import_module
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.sql.aggregates.base import Noisy
-from sfumato.sql.plain import Plain
-from sfumato.sql.plan import Plan, Source, above, noisy_of, spread_of, value_of
-from sfumato.sql.public import finish
+from sfumato.sql.aggregates.base import Term
+from sfumato.sql.cut import GAUSSIAN, Cut, Part, value_of
+from sfumato.sql.forms import Form, Laws, form_of, interval, laws
+from sfumato.sql.plan import Plan
+from sfumato.sql.public import table_of
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Aggregate, Column, Facts, Node
-from sfumato.words import Loss, as_written, show
+from sfumato.sql.tree import columns_of as columns_in
+from sfumato.words import Loss, Sheet, as_written, show
 
 TYPES = {
     INTEGER: "bigint",
@@ -29,8 +32,19 @@ TYPES = {
 }
 """PostgreSQL's names."""
 
-Cells = tuple[tuple[tuple[int, ...], ...], ...]
-"""Released whole numbers: by bundle, by group, by part."""
+
+@dataclass(frozen=True)
+class Drawn:
+    """What was released of one grouping set: the open keys that were chosen, and whole numbers by bundle and group."""
+
+    keys: tuple[tuple[Any, ...], ...]
+    cells: tuple[tuple[tuple[int, ...], ...], ...]
+
+
+Draws = tuple[tuple[Drawn, ...], ...]
+"""What was released: by cut, by grouping set."""
+Run = Callable[[str, tuple[Sheet, ...]], list[tuple[Any, ...]]]
+"""Where what lies above the cut runs."""
 
 
 @dataclass(frozen=True)
@@ -69,28 +83,35 @@ class Answer:
     receipt: str | None
     confidence: Fraction = Fraction(95, 100)
     _plan: Plan | None = field(default=None, repr=False)
-    _cells: Cells = field(default=(), repr=False)
-    _places: tuple[int, ...] = field(default=(), repr=False)
+    _draws: Draws = field(default=(), repr=False)
+    _places: tuple[dict[str, int], ...] = field(default=(), repr=False)
 
     def intervals(self, confidence: Any = None) -> list[list[tuple[Any, Any] | None]]:
         """One list per row: (low, high) for each column that is an aggregate, else None."""
         wanted = self.confidence if confidence is None else as_written(confidence, "confidence")
         plan = self._plan
-        if plan is None:
+        if plan is None or not plan.cuts:
             return [[None] * len(self.columns) for _ in self.rows]
-        sources = dict(plan.sources)
+        known = laws(plan.cuts)
+        forms = [form_of(node, known) for _, node in plan.question.items]
+        numbers = [_Numbers(part, drawn) for part, drawn in zip(plan.cuts, self._draws, strict=True)]
         result = []
-        for place in self._places:
+        for places in self._places:
             row: list[tuple[Any, Any] | None] = []
-            for _, node in plan.question.items:
-                if place < 0 or not isinstance(node, Aggregate):
-                    row.append(None)
-                    continue
-                source = sources[node]
-                noisy = _noisy(plan, source, self._cells)[place]
-                row.append(_outward(spread_of(node, source, noisy, wanted), node))
+            for form, (_, node) in zip(forms, plan.question.items, strict=True):
+                row.append(
+                    None if form is None else _interval(form, node, known, numbers, places=places, confidence=wanted)
+                )
             result.append(row)
         return result
+
+    @property
+    def noisy(self) -> tuple[bool, ...]:
+        """Which columns have intervals: known from the question alone, the same for every row."""
+        if self._plan is None or not self._plan.cuts:
+            return (False,) * len(self.columns)
+        known = laws(self._plan.cuts)
+        return tuple(noisy_column(node, known) for _, node in self._plan.question.items)
 
     def to_dict(self) -> dict[str, Any]:
         """The one document of all doors: fractions, decimals and dates as text, NULL as null."""
@@ -172,16 +193,66 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal | date) else value
 
 
-def _outward(ends: Any, node: Aggregate) -> tuple[Any, Any] | None:
+class _Numbers:
+    """The released numbers of one cut, row by row."""
+
+    def __init__(self, cut: Cut, drawn: tuple[Drawn, ...]) -> None:
+        self.cut, self.drawn = cut, drawn
+        self.place = cut.release.place
+        self.rows = [(i, n) for i, part in enumerate(drawn) for n in range(_count(cut.parts[i], part))]
+
+    def part(self, row: int) -> tuple[Part, Drawn, int]:
+        """The grouping set of a released row, and which group of it the row is."""
+        which, group = self.rows[row]
+        return self.cut.parts[which], self.drawn[which], group
+
+    def sums(self, row: int, bundle: int) -> tuple[Fraction, ...]:
+        """The noisy sums of a bundle in a row."""
+        if bundle < 0:
+            return ()
+        part, drawn, group = self.part(row)
+        return tuple(cell * part.bundles[bundle].unit for cell in drawn.cells[bundle][group])
+
+
+def _count(part: Part, drawn: Drawn) -> int:
+    """How many groups a grouping set has."""
+    return len(part.groups) * (len(drawn.keys) if part.chosen else 1)
+
+
+def _interval(
+    form: Form, node: Node, known: Laws, numbers: list[_Numbers], *, places: dict[str, int], confidence: Fraction
+) -> tuple[Any, Any] | None:
+    def value(atom: tuple[int, int, int]) -> tuple[Fraction, Term]:
+        cut, bundle, part = atom
+        of = numbers[cut]
+        row = places[of.place]
+        released = of.part(row)[0].bundles[bundle]
+        return of.sums(row, bundle)[part], Term(released.scale, released.unit, released.noise == GAUSSIAN)
+
+    used = {atom[0] for atom, _ in (*form.top.terms, *form.bottom.terms)}
+    if any(places.get(numbers[cut].place) is None for cut in used):
+        return None
+    ends = interval(form, value, confidence)
+    aggregate = known[node.name][1] if isinstance(node, Column) and node.name in known else None
+    if aggregate is not None and aggregate.name == "avg" and aggregate.arg is not None:  # within its declared range
+        low, high = aggregate.arg.facts.low, aggregate.arg.facts.high
+        if low is None or high is None:
+            return None
+        first, last = ends if ends is not None else (low, high)
+        ends = (low if first is None else max(low, first), high if last is None else min(high, last))
+    return _outward(ends, node.facts, aggregate)
+
+
+def _outward(ends: Any, facts: Facts, aggregate: Aggregate | None) -> tuple[Any, Any] | None:
     """Interval ends in the column's own type, rounded outward; what cannot be negative is not."""
     if ends is None or ends[0] is None or ends[1] is None:
         return None
     low, high = ends
-    if _nonnegative(node):
+    if aggregate is not None and _nonnegative(aggregate):
         low, high = max(Fraction(0), low), max(Fraction(0), high)
-    grid = node.facts.grid or Fraction(1, 10**9)
+    grid = facts.grid or Fraction(1, 10**9)
     down, up = low // grid * grid, -(-high // grid) * grid
-    return _number(down, node.facts), _number(up, node.facts)
+    return _number(down, facts), _number(up, facts)
 
 
 def _nonnegative(node: Aggregate) -> bool:
@@ -199,10 +270,37 @@ def _number(value: Fraction, facts: Facts) -> int | Decimal:
     return Decimal(int(value * 10**digits)).scaleb(-digits)
 
 
+def sheets(cuts: tuple[Cut, ...], draws: Draws) -> tuple[Sheet, ...]:
+    """Released tables, as the engine above the cut reads them."""
+    return tuple(_sheet(cut, drawn) for cut, drawn in zip(cuts, draws, strict=True))
+
+
+def _sheet(cut: Cut, drawn: tuple[Drawn, ...]) -> Sheet:
+    release, numbers = cut.release, _Numbers(cut, drawn)
+    columns: dict[str, list[Any]] = {name: [] for name, _ in release.keys}
+    for part, found in zip(cut.parts, drawn, strict=True):
+        chosen = found.keys if part.chosen else ((),)
+        for picked in chosen:
+            for group in part.groups:
+                row = dict(zip(part.chosen, picked, strict=True)) | dict(zip(part.listed, group, strict=True))
+                for i, (name, _) in enumerate(release.keys):
+                    columns[name].append(row.get(i))
+    if len(cut.parts) > 1:
+        columns[f"{release.number}.set"] = [which for which, _ in numbers.rows]
+    for name, aggregate, source in cut.sources:
+        columns[name] = [
+            _released(aggregate, value_of(aggregate, source, numbers.sums(row, source.bundle)))
+            for row in range(len(numbers.rows))
+        ]
+    columns[release.place] = list(range(len(numbers.rows)))
+    return table_of(release, columns)
+
+
 def build(
     plan: Plan,
-    cells: Cells,
+    draws: Draws,
     *,
+    run: Run,
     cost: Spent,
     remaining: Spent,
     receipt: str | None,
@@ -210,59 +308,19 @@ def build(
 ) -> Answer:
     """The answer from released whole numbers: everything from here on is post-processing."""
     question = plan.question
-    released: dict[str, tuple[Facts, list[Any]]] = {}
-    for i, (name, node) in enumerate(question.keys):
-        released[name] = (node.facts, [group[i] for group in plan.groups])
-    names: dict[Aggregate, str] = {}
-    for n, (aggregate, source) in enumerate(plan.sources):
-        names[aggregate] = f"_a{n}"
-        noisy = _noisy(plan, source, cells)
-        released[f"_a{n}"] = (aggregate.facts, [_released(aggregate, value_of(aggregate, source, x)) for x in noisy])
-    if not released:
-        released["_none"] = (Facts(INTEGER, grid=Fraction(1)), [0] * len(plan.groups))
-    rows = finish(
-        released,
-        [above(node, names) for _, node in question.items],
-        having=None if question.having is None else above(question.having, names),
-        order=tuple(type(s)(above(s.node, names), s.descending, s.nulls_first) for s in question.order),
-        limit=question.limit,
-        offset=question.offset,
-        distinct=question.distinct,
-    )
-    shown = [tuple(_shown(value, node) for value, (_, node) in zip(row, question.items, strict=False)) for row in rows]
+    rows = run(plan.sql, sheets(plan.cuts, draws))
+    known = laws(plan.cuts)
+    shown = [
+        tuple(_shown(value, node, known) for value, (_, node) in zip(row, question.items, strict=False)) for row in rows
+    ]
     columns = tuple(name for name, _ in question.items)
     types = tuple(TYPES.get(node.facts.kind, "text") for _, node in question.items)
-    notes = list(plan.notes) if plan.bundles else []
-    places = tuple(int(row[-1]) for row in rows)
-    return Answer(columns, types, shown, cost, remaining, notes, receipt, confidence, plan, cells, places)
-
-
-def build_plain(asked: Plain, rows: list[tuple[Any, ...]], remaining: Spent) -> Answer:
-    """The answer to a question about public rows: exact and free."""
-    question = asked.question
-    released = {name: (facts, [row[i] for row in rows]) for i, (name, facts) in enumerate(asked.columns)}
-    finished = finish(
-        released,
-        [above(node, asked.names) for _, node in question.items],
-        having=None if question.having is None else above(question.having, asked.names),
-        order=tuple(type(s)(above(s.node, asked.names), s.descending, s.nulls_first) for s in question.order),
-        limit=question.limit,
-        offset=question.offset,
-        distinct=question.distinct,
-    )
-    columns = tuple(name for name, _ in question.items)
-    types = tuple(TYPES.get(node.facts.kind, "text") for _, node in question.items)
-    nodes = [above(node, asked.names) for _, node in question.items]  # not aggregates: nothing is clamped
-    shown = [tuple(_shown(value, node) for value, node in zip(row, nodes, strict=False)) for row in finished]
-    free = Spent(Fraction(0), Fraction(0), Fraction(0))
-    return Answer(columns, types, shown, free, remaining, [(None, "exact: this table is public")], None)
-
-
-def _noisy(plan: Plan, source: Source, cells: Cells) -> list[Noisy]:
-    """The released sums of an aggregate's bundle, group by group; a constant has none."""
-    if source.bundle < 0:
-        return [Noisy((), Fraction(0), Fraction(1))] * len(plan.groups)
-    return [noisy_of(plan.bundles[source.bundle], cell) for cell in cells[source.bundle]]
+    notes: list[tuple[str | None, str]] = list(plan.notes)
+    if not plan.cuts:
+        notes = [(None, "exact: only public tables are read")]
+    names = question.relation.shape.places
+    places = tuple(dict(zip(names, row[len(question.items) :], strict=True)) for row in rows)
+    return Answer(columns, types, shown, cost, remaining, notes, receipt, confidence, plan, draws, places)
 
 
 def _released(aggregate: Aggregate, value: Fraction | None) -> Any:
@@ -274,36 +332,51 @@ def _released(aggregate: Aggregate, value: Fraction | None) -> Any:
     return float(value)
 
 
-def _shown(value: Any, node: Node) -> Any:
+def _shown(value: Any, node: Node, known: Laws) -> Any:
     """A value for people: exact numbers from steps, doubles to twelve digits, clamped to what is possible."""
     facts = node.facts
     if value is None or facts.kind not in (INTEGER, DECIMAL, DOUBLE):
         return value
     if facts.exact and facts.grid is not None:
         number = int(value) * facts.grid
-        if isinstance(node, Aggregate) and _nonnegative(node):
+        if isinstance(node, Column) and node.name in known and _nonnegative(known[node.name][1]):
             number = max(Fraction(0), number)
         return _number(number, facts)
     return +Decimal(f"{float(value):.12g}")
 
 
+def noisy_column(node: Node, known: Laws) -> bool:
+    """Whether a column is a sum or a ratio of released numbers, and so has intervals."""
+    form = form_of(node, known)
+    return form is not None and not form.is_constant
+
+
 def law_of(plan: Plan, node: Node) -> tuple[str, Fraction | None]:
     """The law of a column and its scale, for a preview."""
-    if isinstance(node, Column):
+    known = laws(plan.cuts)
+    released = set(known) & set(columns_in(node))
+    if not released:
         return "exact", None
-    if isinstance(node, Aggregate):
-        source = dict(plan.sources)[node]
-        if source.bundle >= 0 and len(plan.bundles[source.bundle].bundle.parts) == 1 and source.formula != "constant":
-            return "geometric", plan.bundles[source.bundle].scale
+    form = form_of(node, known)
+    if isinstance(node, Column) and form is not None and len(form.top.terms) == 1 and not form.bottom.terms:
+        (cut, bundle, _), _ = form.top.terms[0]
+        found = plan.cuts[cut].parts[0].bundles[bundle]
+        return found.noise, found.scale
     return "derived", None
 
 
 def width_of(plan: Plan, node: Node, confidence: Fraction) -> Fraction | None:
     """Half the width of a column's interval, where it does not depend on the answer."""
-    if law_of(plan, node)[0] == "geometric" and isinstance(node, Aggregate):
-        source = dict(plan.sources)[node]
-        released = plan.bundles[source.bundle]
-        ends = spread_of(node, source, Noisy((Fraction(0),), released.scale, released.unit), confidence)
-        grid = node.facts.grid or Fraction(1, 10**6)
-        return None if ends is None or ends[1] is None else -(-ends[1] // grid) * grid
-    return None
+    form = form_of(node, laws(plan.cuts))
+    if form is None or form.is_constant or form.bottom.terms:
+        return None
+
+    def value(atom: tuple[int, int, int]) -> tuple[Fraction, Term]:
+        found = plan.cuts[atom[0]].parts[0].bundles[atom[1]]
+        return Fraction(0), Term(found.scale, found.unit, found.noise == GAUSSIAN)
+
+    ends = interval(form, value, confidence)
+    if ends is None or ends[0] is None or ends[1] is None:
+        return None
+    grid = node.facts.grid or Fraction(1, 10**6)
+    return -(-((ends[1] - ends[0]) / 2) // grid) * grid

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,17 +18,19 @@ from sfumato.accounting import price
 from sfumato.engines import Engine, connect
 from sfumato.engines.base import failure
 from sfumato.errors import BudgetError, EngineError, InputError, PolicyError, QueryError, SfumatoError
-from sfumato.gateway.answer import Answer, Cells, Spent, build, build_plain
-from sfumato.gateway.preview import Preview, columns_of, exact_columns
+from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, sheets
+from sfumato.gateway.preview import Preview, columns_of, notes_of
 from sfumato.ledger import Ledger, Receipt, Standing, Stored
-from sfumato.mechanisms import Geometric
+from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.policy import Column, Policy, from_dict, load, with_types
-from sfumato.sql.aggregates.base import half_width
+from sfumato.sql.aggregates.base import Term, width_of
 from sfumato.sql.bind import Question, bind
+from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Part
+from sfumato.sql.cut import Released as ReleasedBundle
 from sfumato.sql.parse import parse
-from sfumato.sql.plain import Plain, plain
 from sfumato.sql.plan import Plan, plan
-from sfumato.words import Exact, positive, probability, show
+from sfumato.sql.tree import DATE, TIMESTAMP
+from sfumato.words import Exact, Sheet, identifier, positive, probability, show
 
 OWNER = "owner"
 _LONGEST = 10_000
@@ -42,6 +46,8 @@ class Gateway:
     ) -> None:
         self.policy, self._ledger, self._engine = policy, ledger, engine
         self._clock = clock or (lambda: datetime.now(UTC))
+        self._views = engine.views()
+        self._look = lru_cache(maxsize=1024)(engine.run_public)  # public tables do not change while they are open
 
     def __enter__(self) -> Gateway:
         return self
@@ -61,7 +67,7 @@ class Gateway:
         *,
         analyst: str = OWNER,
         rows_per_unit: int | None = None,
-        noise: str = "geometric",
+        noise: str | None = None,
         within: Any = None,
         confidence: Any = Fraction(95, 100),
         key: str | None = None,
@@ -69,12 +75,8 @@ class Gateway:
         """Answer a question: this spends."""
         sure = probability(confidence, "confidence")
         asked = self._plan(sql, epsilon, rows_per_unit=rows_per_unit, noise=noise, within=within, confidence=sure)
-        if isinstance(asked, Plain):
-            return build_plain(asked, self._engine.run_public(asked.sql), self._left(analyst, None))
         if asked.event is None:
-            left = self._left(analyst, None)
-            none: Cells = tuple(() for _ in asked.bundles)
-            return build(asked, none, cost=_FREE, remaining=left, receipt=None, confidence=sure)
+            return self._answer(asked, _nothing(asked), cost=_FREE, analyst=analyst, confidence=sure)
         paid = self._ledger.debit(
             analyst,
             asked.event,
@@ -83,13 +85,13 @@ class Gateway:
             version=self._version(),
             text=sql,
             key=key,
+            cells=asked.cells,
         )
         stored = paid if isinstance(paid, Stored) else self._ledger.store(paid, _write(self._draw(asked, paid)))
         drawn = asked if stored.epsilon == asked.epsilon else self._replan(asked, stored.epsilon, rows_per_unit)
         cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
-        left = self._left(analyst, asked)
-        cells = _read(stored.answer)
-        return build(drawn, cells, cost=cost, remaining=left, receipt=stored.receipt.id, confidence=sure)
+        draws = _read(stored.answer, drawn)
+        return self._answer(drawn, draws, cost=cost, analyst=analyst, confidence=sure, receipt=stored.receipt.id)
 
     def explain(
         self,
@@ -98,7 +100,7 @@ class Gateway:
         *,
         analyst: str = OWNER,
         rows_per_unit: int | None = None,
-        noise: str = "geometric",
+        noise: str | None = None,
         within: Any = None,
         confidence: Any = Fraction(95, 100),
         key: str | None = None,  # noqa: ARG002  the same arguments as `sql`
@@ -109,22 +111,20 @@ class Gateway:
             asked = self._plan(sql, epsilon, rows_per_unit=rows_per_unit, noise=noise, within=within, confidence=sure)
         except SfumatoError as refusal:
             return Preview(refusal)
-        if isinstance(asked, Plain):
-            left = self._left(analyst, None)
-            return Preview(None, _FREE, left, left, exact_columns(asked))
         before = self._left(analyst, asked)
         if asked.event is None or self._ledger.stored(asked.digest, self._version(), asked.epsilon) is not None:
-            return Preview(None, _FREE, before, before, columns_of(asked), asked.notes)
+            return Preview(None, _FREE, before, before, columns_of(asked), asked.notes, sure)
         cost = price(asked.event)
         refused = None
-        if self._ledger.remaining_count(analyst, cost) < 1:
+        if self._ledger.remaining_count(analyst, cost, cells=asked.cells, version=self._version()) < 1:
             refused = BudgetError(
                 f'budget of "{analyst}" on "{self.policy.data.id}" does not allow this question',
-                detail=f"It costs epsilon {show(cost.epsilon or 0)}; {show(before.epsilon or 0)} remains.",
+                detail=_lacking(Spent.of(cost), before),
                 hint="Ask for a smaller epsilon, or the owner for a larger budget; stored answers stay free.",
             )
         after = Spent(_minus(before.epsilon, cost.epsilon), _minus(before.rho, cost.rho), before.delta - cost.delta)
-        return Preview(refused, Spent.of(cost), before, after, columns_of(asked), asked.notes)
+        notes = notes_of(asked, self.policy.privacy.composition, self._ledger.budget(None).spent.epsilon is not None)
+        return Preview(refused, Spent.of(cost), before, after, columns_of(asked), notes, sure)
 
     def budget(self, analyst: str | None = None) -> Standing:
         """What an analyst may spend, has spent, and has left; of everybody together without a name."""
@@ -132,25 +132,25 @@ class Gateway:
 
     # the steps
     def _plan(
-        self, sql: str, epsilon: Any, *, rows_per_unit: int | None, noise: str, within: Any, confidence: Fraction
-    ) -> Plan | Plain:
-        if noise != "geometric":
-            raise InputError(f'noise "{noise}" is not supported yet', hint='Use noise = "geometric".')
+        self, sql: str, epsilon: Any, *, rows_per_unit: int | None, noise: str | None, within: Any, confidence: Fraction
+    ) -> Plan:
+        if noise not in (None, GEOMETRIC, GAUSSIAN):
+            raise InputError(f'noise "{noise}" is not known', hint='Use "geometric" or "gaussian".')
         if epsilon is not None and within is not None:
             raise InputError("give epsilon or within, not both")
         try:
-            question = bind(parse(sql), self.policy, self._clock().date())
-            if question.table.public:
-                return plain(question)
+            question = bind(parse(sql), self.policy, self._clock().date(), self._look, self._views)
+            wanted = self.policy.privacy.query_epsilon if epsilon is None else positive(epsilon, "epsilon")
             if within is not None:
-                asked = self._within(question, rows_per_unit, positive(within, "within"), confidence)
-            else:
-                wanted = self.policy.privacy.query_epsilon if epsilon is None else positive(epsilon, "epsilon")
-                asked = plan(question, self.policy, self._allowed(wanted), rows_per_unit)
-            _rehearse(asked)
+                wanted = self._within(question, rows_per_unit, noise, positive(within, "within"), confidence)
+            asked = self._planned(question, self._allowed(wanted), rows_per_unit, noise)
+            self._rehearse(asked)
         except RecursionError:
             raise QueryError("the question is nested too deeply", sqlstate="54001") from None
         return asked
+
+    def _planned(self, question: Question, epsilon: Fraction, rows_per_unit: int | None, noise: str | None) -> Plan:
+        return plan(question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look)
 
     def _allowed(self, epsilon: Fraction) -> Fraction:
         least = self.policy.privacy.min_epsilon
@@ -160,86 +160,161 @@ class Gateway:
 
     def _replan(self, asked: Plan, epsilon: Fraction, rows_per_unit: int | None) -> Plan:
         """The plan of a stored answer that was drawn at a higher epsilon."""
-        return plan(asked.question, self.policy, epsilon, rows_per_unit)
+        return self._planned(asked.question, epsilon, rows_per_unit, asked.noise)
 
-    def _within(self, question: Question, rows_per_unit: int | None, width: Fraction, confidence: Fraction) -> Plan:
+    def _within(
+        self, question: Question, rows_per_unit: int | None, noise: str | None, width: Fraction, confidence: Fraction
+    ) -> Fraction:
         """The least epsilon, to three digits, for which every column is within the wanted width (semantics 5.7)."""
-        one = plan(question, self.policy, Fraction(1), rows_per_unit)
-        for aggregate, source in one.sources:
-            if source.formula == "zero":
-                continue
-            if len(one.bundles[source.bundle].bundle.parts) > 1 or source.formula == "constant":
-                raise QueryError(
-                    f"within cannot be promised for {aggregate.name.upper()}: its error depends on the number of rows",
-                    position=aggregate.position,
-                    hint="Ask with epsilon, or for COUNT and SUM apart.",
-                )
-        if not one.bundles:
-            return one
+        one = self._planned(question, Fraction(1), rows_per_unit, noise)
+        least = self.policy.privacy.min_epsilon
+        bundles = [released for part in one.cuts for kept in part.parts for released in kept.bundles]
+        for part in one.cuts:
+            for _, aggregate, source in part.sources:
+                if source.bundle >= 0 and (
+                    len(part.parts[0].bundles[source.bundle].bundle.parts) > 1 or source.formula == "constant"
+                ):
+                    raise QueryError(
+                        f"within cannot be promised for {aggregate.name.upper()}: its error depends on the number of"
+                        " rows",
+                        position=aggregate.position,
+                        hint="Ask with epsilon, or for COUNT and SUM apart.",
+                    )
+        if not bundles:
+            return max(self.policy.privacy.query_epsilon, least)
         step = Fraction(1, 1000)
-        while not self._narrow(one, step, width, confidence):
+        while not _narrow(bundles, step, width, confidence):
             step *= 10
-        while step > self.policy.privacy.min_epsilon and self._narrow(one, step / 10, width, confidence):
+        while step > least and _narrow(bundles, step / 10, width, confidence):
             step /= 10
         low, high = 100, 1000  # in thousandths of `step`
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self._narrow(one, step * middle / 1000, width, confidence) else (middle, high)
-        return plan(
-            question,
-            self.policy,
-            self._allowed(max(step * high / 1000, self.policy.privacy.min_epsilon)),
-            rows_per_unit,
-        )
+            low, high = (low, middle) if _narrow(bundles, step * middle / 1000, width, confidence) else (middle, high)
+        return max(step * high / 1000, least)
 
-    def _narrow(self, one: Plan, epsilon: Fraction, width: Fraction, confidence: Fraction) -> bool:
-        return all(half_width((Fraction(1),), r.scale / epsilon, r.unit, confidence) <= width for r in one.bundles)
-
-    def _draw(self, asked: Plan, receipt: Receipt) -> Cells:
-        """Run, then noise, in list order; a failure after the debit is recorded, and the debit stands."""
-        if asked.sql is None:
-            raise AssertionError("a question without a release does not run")
+    def _draw(self, asked: Plan, receipt: Receipt) -> Draws:
+        """Run, then noise, stage by stage; a failure after the debit is recorded, and the debit stands."""
         try:
-            return self._release(asked, dict(self._engine.run(asked.sql, len(asked.question.keys))))
+            drawn: list[tuple[Drawn, ...]] = []
+            for number, part in enumerate(asked.cuts):
+                before = sheets(asked.cuts[:number], tuple(drawn))
+                drawn.append(tuple(self._release(kept, before) for kept in part.parts))
+            return tuple(drawn)
         except Exception as error:  # noqa: BLE001  one sentence for every cause (semantics 6.2)
             self._ledger.fail(receipt)
             raise error if isinstance(error, EngineError) else failure(error) from None
 
-    def _release(self, asked: Plan, rows: dict[tuple[Any, ...], Exact]) -> Cells:
-        """Noise on every sum of every group, in list order."""
+    def _release(self, part: Part, before: tuple[Sheet, ...]) -> Drawn:
+        """Which open keys are shown, then noise on every sum of every group, in list and key order."""
+        salt = secrets.token_hex(16) if part.chosen else None
+        shown: tuple[tuple[Any, ...], ...] = ()
+        if part.selection is not None and part.people is not None:
+            counted = sorted(self._engine.run(part.people, len(part.chosen), before, salt), key=_in_order)
+            people = [row.part(0) for _, row in counted]
+            chosen = part.selection.release(Exact(people)).tolist() if people else []
+            shown = tuple(key for (key, _), kept in zip(counted, chosen, strict=True) if kept)
+        if part.sql is None:
+            return Drawn(shown, ())
+        rows = {
+            tuple(group[part.kept.index(i)] for i in (*part.chosen, *part.listed)): sums
+            for group, sums in self._engine.run(part.sql, len(part.kept), before, salt)
+        }
+        groups = [(*key, *group) for key in (shown if part.chosen else ((),)) for group in part.groups]
         cells, at = [], 0
-        for released in asked.bundles:
+        for released in part.bundles:
             width = len(released.bundle.parts)
-            exact = [_sums(rows.get(group), at, width) for group in asked.groups]
-            law = Geometric(released.sensitivity / released.unit, asked.share)
-            noisy = law.release(Exact([cell for group in exact for cell in group]))
-            flat = [int(value) for value in noisy]
+            exact = [cell for group in groups for cell in _sums(rows.get(group), at, width)]
+            flat = [int(value) for value in _law(released, part).release(Exact(exact))] if exact else []
             cells.append(tuple(tuple(flat[i : i + width]) for i in range(0, len(flat), width)))
             at += width
-        return tuple(cells)
+        return Drawn(shown, tuple(cells))
+
+    def _answer(
+        self,
+        asked: Plan,
+        draws: Draws,
+        *,
+        cost: Spent,
+        analyst: str,
+        confidence: Fraction,
+        receipt: str | None = None,
+    ) -> Answer:
+        left = self._left(analyst, asked)
+        run = self._engine.run_public
+        return build(asked, draws, run=run, cost=cost, remaining=left, receipt=receipt, confidence=confidence)
+
+    def _rehearse(self, asked: Plan) -> None:
+        """What lies above the cut, once over zeros: what cannot be computed is refused before anything is paid."""
+        draws = _nothing(asked, rows=1)
+        build(
+            replace(asked, cuts=tuple(_first(part) for part in asked.cuts)),
+            draws,
+            run=self._run_above,
+            cost=_FREE,
+            remaining=_FREE,
+            receipt=None,
+            confidence=Fraction(1, 2),
+        )
+
+    def _run_above(self, sql: str, released: tuple[Sheet, ...]) -> list[tuple[Any, ...]]:
+        try:
+            return self._engine.run_public(sql, released)
+        except EngineError:
+            raise QueryError("what is asked of the released numbers cannot be computed", sqlstate="22000") from None
 
     def _version(self) -> str:
         return self.policy.version_at(self._clock())
 
     def _left(self, analyst: str, asked: Plan | None) -> Spent:
-        count = (
-            None if asked is None or asked.event is None else self._ledger.remaining_count(analyst, price(asked.event))
-        )
-        return Spent.of(self._ledger.budget(None if analyst == OWNER else analyst).remaining, count)
+        """What is left, for a question to the same people."""
+        who = None if analyst == OWNER else analyst
+        if asked is None or asked.event is None:
+            return Spent.of(self._ledger.budget(who).remaining)
+        of: dict[str, Any] = {"cells": asked.cells, "version": self._version()}
+        count = self._ledger.remaining_count(analyst, price(asked.event), **of)
+        return Spent.of(self._ledger.budget(who, **of).remaining, count)
 
 
-def _rehearse(asked: Plan) -> None:
-    """What lies above the cut, once over zeros: what cannot be computed is refused before anything is paid."""
-    few = asked.groups[:1]
-    zeros = tuple(tuple((0,) * len(released.bundle.parts) for _ in few) for released in asked.bundles)
-    build(
-        replace(asked, groups=few),
-        zeros,
-        cost=_FREE,
-        remaining=_FREE,
-        receipt=None,
-        confidence=Fraction(1, 2),
-    )
+def _first(part: Cut) -> Cut:
+    """A cut with one group in each grouping set."""
+    return replace(part, parts=tuple(replace(kept, groups=kept.groups[:1]) for kept in part.parts))
+
+
+def _nothing(asked: Plan, rows: int | None = None) -> Draws:
+    """Zeros in all groups, or in the first ones; open keys are none, or one that is NULL."""
+    draws = []
+    for part in asked.cuts:
+        found = []
+        for kept in part.parts:
+            keys = ((None,) * len(kept.chosen),) if kept.chosen and rows else ()
+            count = len(kept.groups[:rows]) * (len(keys) if kept.chosen else 1)
+            cells = tuple(((0,) * len(released.bundle.parts),) * count for released in kept.bundles)
+            found.append(Drawn(keys, cells))
+        draws.append(tuple(found))
+    return tuple(draws)
+
+
+def _law(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:
+    """The mechanism of a bundle, on whole numbers."""
+    if released.noise == GAUSSIAN:
+        return Gaussian(None, part.share, squared=released.sensitivity / released.unit**2)
+    return Geometric(released.sensitivity / released.unit, part.share)
+
+
+def _narrow(bundles: list[ReleasedBundle], epsilon: Fraction, width: Fraction, confidence: Fraction) -> bool:
+    """Whether every interval at this epsilon is within the width."""
+    for released in bundles:
+        gaussian = released.noise == GAUSSIAN
+        scale = released.scale / (epsilon**2 if gaussian else epsilon)
+        if width_of(((Fraction(1), Term(scale, released.unit, gaussian)),), confidence) > width:
+            return False
+    return True
+
+
+def _in_order(row: tuple[tuple[Any, ...], Exact]) -> list[tuple[bool, Any]]:
+    """Keys in their own order, NULL last (semantics 2.5)."""
+    return [(value is None, 0 if value is None else value) for value in row[0]]
 
 
 def _sums(row: Exact | None, at: int, width: int) -> tuple[Any, ...]:
@@ -247,17 +322,60 @@ def _sums(row: Exact | None, at: int, width: int) -> tuple[Any, ...]:
     return (0,) * width if row is None else tuple(row.part(i) for i in range(at, at + width))
 
 
+def _lacking(cost: Spent, left: Spent) -> str:
+    """What does not suffice: delta, or epsilon, or rho where the price or what is left is counted in it."""
+    if cost.delta > left.delta:
+        return f"It costs delta {show(cost.delta)}; {show(left.delta)} remains."
+    if cost.epsilon is None or (not left.epsilon and left.rho is not None):
+        return f"It costs rho {show(cost.rho or 0)}; {show(left.rho or 0)} remains."
+    return f"It costs epsilon {show(cost.epsilon)}; {show(left.epsilon or 0)} remains."
+
+
 def _minus(left: Fraction | None, cost: Fraction | None) -> Fraction | None:
-    return None if left is None or cost is None else max(Fraction(0), left - cost)
+    """What is left at a door; a price without a claim in its currency shuts it."""
+    if left is None or cost is None:
+        return None if left is None else Fraction(0)
+    return max(Fraction(0), left - cost)
 
 
-def _write(cells: Cells) -> bytes:
-    return json.dumps({"format": 1, "cells": cells}, separators=(",", ":")).encode()
+def _write(draws: Draws) -> bytes:
+    """Released numbers as they are stored; keys that JSON does not know as text."""
+    document = [
+        [{"keys": [[_plain(value) for value in key] for key in part.keys], "cells": part.cells} for part in drawn]
+        for drawn in draws
+    ]
+    return json.dumps({"format": 2, "cuts": document}, separators=(",", ":")).encode()
 
 
-def _read(stored: bytes) -> Cells:
+def _read(stored: bytes, asked: Plan) -> Draws:
     document = json.loads(stored)
-    return tuple(tuple(tuple(group) for group in bundle) for bundle in document["cells"])
+    return tuple(
+        tuple(
+            Drawn(
+                tuple(
+                    tuple(
+                        _typed(value, part.release.keys[i][1].facts.kind)
+                        for i, value in zip(kept.chosen, key, strict=True)
+                    )
+                    for key in found["keys"]
+                ),
+                tuple(tuple(tuple(group) for group in bundle) for bundle in found["cells"]),
+            )
+            for kept, found in zip(part.parts, drawn, strict=True)
+        )
+        for part, drawn in zip(asked.cuts, document["cuts"], strict=True)
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _typed(value: Any, kind: str) -> Any:
+    """A stored key in its own type."""
+    if value is None or kind not in (DATE, TIMESTAMP):
+        return value
+    return datetime.fromisoformat(value) if kind == TIMESTAMP else date.fromisoformat(value)
 
 
 def open_policy(path: str | Path) -> Gateway:
@@ -272,6 +390,7 @@ def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: st
     engine = connect(policy, frames)
     policy = _with_schema(policy, engine)
     privacy = policy.privacy
+    _check_views(policy, engine)
     book = Ledger.open(
         ledger,
         data_id=policy.data.id,
@@ -282,9 +401,26 @@ def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: st
         shares={name: share.epsilon for name, share in policy.analysts.items()},
         policy_digest=policy.digest,
         failures=privacy.failures,
+        adjacency=privacy.adjacency,
+        partition=None if privacy.partition is None else ".".join(privacy.partition),
         anchor=anchor,
     )
     return Gateway(policy, book, engine)
+
+
+def _check_views(policy: Policy, engine: Engine) -> None:
+    """A view that would be refused in a question is refused when the policy is opened."""
+    for name in engine.views():
+        try:
+            text = f"SELECT COUNT(*) FROM {identifier(name)}"  # noqa: S608  a name of the policy, quoted
+            bind(parse(text), policy, date(2000, 1, 1), engine.run_public, engine.views())
+        except QueryError as refused:
+            engine.close()
+            raise PolicyError(
+                f'"{name}" is a view that cannot be protected: {refused.message}',
+                detail=refused.detail,
+                hint=refused.hint,
+            ) from None
 
 
 def _with_schema(policy: Policy, engine: Engine) -> Policy:

@@ -9,10 +9,34 @@ from functools import partial
 from typing import Any
 
 from sfumato.errors import SfumatoError
-from sfumato.gateway.answer import Spent, law_of, width_of
-from sfumato.sql.plain import Plain
+from sfumato.gateway.answer import TYPES, Spent, law_of, noisy_column, width_of
+from sfumato.reals import round_up, sqrt
+from sfumato.sql.cut import GAUSSIAN, GEOMETRIC
+from sfumato.sql.forms import form_of, laws
 from sfumato.sql.plan import Plan
+from sfumato.sql.relations import (
+    Combined,
+    Grouped,
+    Marked,
+    Named,
+    Relation,
+    Release,
+    Stacked,
+    Windowed,
+    below,
+    releases_in,
+)
+from sfumato.sql.tree import Node
+from sfumato.sql.tree import columns_of as columns_in
 from sfumato.words import as_written, show
+
+_FINE = Fraction(1, 10**6)
+"""Square roots are shown to this step, rounded up."""
+
+CLOSES_THE_PURE_DOOR = (
+    "Gaussian noise has no epsilon of its own: after this answer the budget of everybody is counted in rho alone,"
+    " for good"
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +48,8 @@ class PreviewColumn:
     scale: Fraction | None
     note: str
     _width: Callable[[Fraction], Fraction | None]
+    type: str = "text"
+    noisy: bool = False
 
     def half_width(self, confidence: Any = Fraction(95, 100)) -> Fraction | None:
         """± at this confidence, where it does not depend on the answer."""
@@ -40,9 +66,10 @@ class Preview:
     after: Spent | None = None
     columns: tuple[PreviewColumn, ...] = ()
     notes: tuple[tuple[str | None, str], ...] = ()
+    confidence: Fraction = Fraction(95, 100)
 
     def to_dict(self) -> dict[str, Any]:
-        """One document for all doors."""
+        """One document for all doors, with half widths at the confidence that was asked for."""
         return {
             "refused": None if self.refused is None else self.refused.to_dict(),
             "cost": None if self.cost is None else self.cost.to_dict(),
@@ -53,32 +80,75 @@ class Preview:
                     "name": c.name,
                     "law": c.law,
                     "scale": None if c.scale is None else str(c.scale),
-                    "half_width": None if (width := c.half_width()) is None else str(width),
+                    "half_width": None if (width := c.half_width(self.confidence)) is None else str(width),
                     "note": c.note,
                 }
                 for c in self.columns
             ],
+            "confidence": show(self.confidence),
             "notes": [list(note) for note in self.notes],
         }
 
 
-def exact_columns(asked: Plain) -> tuple[PreviewColumn, ...]:
-    """The columns of a question about public rows."""
-    names = [name for name, _ in asked.question.items]
-    return tuple(PreviewColumn(name, "exact", None, "this table is public", lambda _: None) for name in names)
-
-
 def columns_of(plan: Plan) -> tuple[PreviewColumn, ...]:
-    """The columns of a plan, as a preview shows them."""
-    result = []
-    sources = dict(plan.sources)
+    """The columns of a plan, as a preview shows them; the scale of Gaussian noise is its standard deviation."""
+    result, noisy = [], _noisy(plan.question.relation)
     for name, node in plan.question.items:
         law, scale = law_of(plan, node)
-        note = ""
-        if law == "geometric":
-            released = plan.bundles[sources[node].bundle]  # type: ignore[index]
-            note = f"one person changes it by at most {show(released.sensitivity)} in all groups together"
-        elif law == "derived":
-            note = "its interval depends on the answer"
-        result.append(PreviewColumn(name, law, scale, note, partial(width_of, plan, node)))
+        if law == "exact" and noisy & columns_in(node).keys():
+            law = "derived"
+        if law == GAUSSIAN and scale is not None:
+            scale = round_up(sqrt(scale), _FINE)
+        kind = TYPES.get(node.facts.kind, "text")
+        has_interval = noisy_column(node, laws(plan.cuts))
+        width = partial(width_of, plan, node)
+        result.append(PreviewColumn(name, law, scale, _note(plan, node, law), width, kind, has_interval))
     return tuple(result)
+
+
+def notes_of(plan: Plan, composition: str, pure_door_open: bool) -> tuple[tuple[str | None, str], ...]:
+    """What to keep in mind; that Gaussian noise closes a door for everybody is said before it is paid for."""
+    closes = plan.noise == GAUSSIAN and plan.event is not None and composition == "best" and pure_door_open
+    return (*plan.notes, *(((None, CLOSES_THE_PURE_DOOR),) if closes else ()))
+
+
+def _note(plan: Plan, node: Node, law: str) -> str:
+    if law == GEOMETRIC:
+        return f"one person changes it by at most {show(_moved(plan, node))} in all groups together"
+    if law == GAUSSIAN:
+        moved = round_up(sqrt(_moved(plan, node)), _FINE)
+        return f"one person changes all groups together by a vector of length at most {show(moved)}"
+    if law == "derived":
+        form = form_of(node, laws(plan.cuts))
+        if form is None:
+            return "no interval: it is no sum or ratio of released numbers"
+        return "its interval depends on the answer" if width_of(plan, node, Fraction(1, 2)) is None else ""
+    return "only public tables are read" if law == "exact" and not plan.cuts else ""
+
+
+def _moved(plan: Plan, node: Node) -> Fraction:
+    """What one person can change a released column by; for Gaussian noise the square of the length."""
+    form = form_of(node, laws(plan.cuts))
+    assert form is not None
+    (cut, bundle, _), _ = form.top.terms[0]
+    return plan.cuts[cut].parts[0].bundles[bundle].sensitivity
+
+
+def _noisy(relation: Relation) -> set[str]:
+    """The columns above the cut that were made of released numbers: keys and public columns are not."""
+    if isinstance(relation, Release):
+        return {name for name, _ in relation.aggregates}
+    found = {name for part in below(relation) for name in _noisy(part)}
+    if isinstance(relation, Named):
+        return {name for name, node in relation.items if found & columns_in(node).keys()}
+    if isinstance(relation, Stacked | Combined):
+        sides = [[bool(found & columns_in(node).keys()) for node in nodes] for _, nodes in relation.parts]
+        return {name for name, *noisy in zip(relation.columns, *sides, strict=True) if any(noisy)}
+    if isinstance(relation, Grouped) and releases_in(relation):  # also what only counts released rows
+        made = {name for name, _ in relation.aggregates}
+        return made | {name for name, node in relation.keys if found & columns_in(node).keys()}
+    if isinstance(relation, Windowed) and releases_in(relation):
+        found |= {name for name, _ in relation.windows}
+    if isinstance(relation, Marked) and releases_in(relation.right):
+        found.add(relation.name)
+    return found

@@ -1,9 +1,9 @@
 """The ledger: what was spent, durable before any row is read, chained by hash, never refunded.
 
 `book` is the room's one object; `records` are what comes out of it. Behind it: `chain` links entries, `schema` is the
-file inside and `store` the file outside, `groupcommit` lets one fsync serve all who wait, `sums` are the running sums,
-`decide` is one debit, `settle` its answer or its failure, `audit` recomputes everything, `anchor` keeps the head
-elsewhere.
+file inside and `store` the file outside, `groupcommit` lets one fsync serve all who wait, `sums` are the running sums
+and `cells` those of some people only, `decide` is one debit, `settle` its answer or its failure, `audit` recomputes
+everything, `anchor` keeps the head elsewhere.
 """
 
 from sfumato.ledger.book import Ledger

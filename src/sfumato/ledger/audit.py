@@ -9,14 +9,39 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from fractions import Fraction
+from heapq import nlargest
+from typing import Any
 
 from sfumato.accounting import Filter, from_dict, price
 from sfumato.errors import BudgetError, LedgerError
+from sfumato.ledger.cells import scope_of, units_of
 from sfumato.ledger.chain import FIRST, digest, walk
 from sfumato.ledger.records import EVERYBODY, Entry, Report, Terms, loss_from_dict
 from sfumato.ledger.schema import FORMAT, check_schema
-from sfumato.ledger.sums import ZERO, add, columns, limits_of
+from sfumato.ledger.sums import AMOUNTS, ZERO, add, columns, limits_of, write_units
 from sfumato.words import UNIT, Loss
+
+
+class Tally:
+    """What the cells of one scope have paid in one currency, and which two have paid most.
+
+    A cell comes among the two that paid most only by paying, so those two and the ones that pay now are enough.
+    """
+
+    def __init__(self) -> None:
+        self.paid: dict[str, int] = {}
+        self.top: list[str] = []
+
+    def take(self, cells: list[str], cost: int, most: int) -> int:
+        """Charge these cells; by how much the largest grew, or the `most` largest together."""
+        before = self._peak(most)
+        for cell in cells:
+            self.paid[cell] = self.paid.get(cell, 0) + cost
+        self.top = nlargest(2, {*self.top, *cells}, key=self.paid.__getitem__)
+        return self._peak(most) - before
+
+    def _peak(self, most: int) -> int:
+        return sum(self.paid[cell] for cell in self.top[:most])
 
 
 class Replay:
@@ -24,6 +49,8 @@ class Replay:
 
     def __init__(self) -> None:
         self.terms: Terms | None = None
+        self.recorded: dict[str, Any] | None = None
+        self.tallies: dict[tuple[str, str], tuple[Tally, Tally, Tally]] = {}
         self.filters: dict[str, Filter] = {}
         self.sums: dict[str, dict[str, int]] = {EVERYBODY: dict(ZERO)}
         self.debits: dict[str, Entry] = {}
@@ -48,10 +75,12 @@ class Replay:
             raise _wrong(entry, "it names no data set, or a format that is not known")
 
     def _policy(self, entry: Entry) -> None:
-        before = None if self.terms is None else self.terms.to_dict()
-        if entry.body["before"] != before:
+        if entry.body["before"] != self.recorded:
             raise _wrong(entry, "the policy that it replaces was not the one in force")
         self.terms = Terms.from_dict(entry.body["now"])
+        if self.debits and self.terms.covers_less(self.recorded):
+            raise _wrong(entry, "what was spent was not priced for its adjacency")
+        self.recorded = entry.body["now"]
         self.filters = self.terms.filters()
         for who, budget in self.filters.items():
             budget.restore(self.sums.get(who, ZERO))
@@ -65,8 +94,12 @@ class Replay:
         cost = price(from_dict(body["event"]))
         if loss_from_dict(body["price"]) != cost:
             raise _wrong(entry, "its price is not that of its event")
+        cells = body.get("cells")  # format 1 had none: everybody
+        if cells is not None and not (self.terms.partition and _are_names(cells)):
+            raise _wrong(entry, "its cells are not those of a partition")
+        scope = scope_of(self.terms, body["version"])
         for who in (EVERYBODY, analyst):
-            self._spend(entry, who, cost)
+            self._spend(entry, who, cost if cells is None else self._grow(who, scope, cells, cost))
         self.debits[body["receipt"]] = entry
 
     def _spend(self, entry: Entry, who: str, cost: Loss) -> None:
@@ -76,6 +109,16 @@ class Replay:
             except BudgetError as error:
                 raise _wrong(entry, "it is beyond the budget of its day") from error
         self.sums[who] = add(self.sums.get(who, ZERO), cost)
+
+    def _grow(self, who: str, scope: str, cells: list[str], cost: Loss) -> Loss:
+        """What a charge to cells adds to what is spent: by how much the largest of them grows in each currency."""
+        assert self.terms is not None
+        most = self.terms.adjacency.keys(1)
+        tallies = self.tallies.setdefault((who, scope), (Tally(), Tally(), Tally()))
+        epsilon, rho, delta = (
+            tally.take(cells, units, most) * UNIT for tally, units in zip(tallies, units_of(cost), strict=True)
+        )
+        return Loss(None if cost.epsilon is None else epsilon, None if cost.rho is None else rho, delta)
 
     def _answer(self, entry: Entry) -> None:
         self._settle(entry)
@@ -105,6 +148,13 @@ class Replay:
         self.failures.clear()
 
 
+def _are_names(cells: object) -> bool:
+    """One name or more, in order, each once."""
+    if not isinstance(cells, list) or not cells or not all(isinstance(cell, str) and cell for cell in cells):
+        return False
+    return cells == sorted(set(cells))
+
+
 def _wrong(entry: Entry, why: str) -> LedgerError:
     return LedgerError(f"entry {entry.seq} of the ledger cannot be", detail=f"{entry.kind}: {why}.")
 
@@ -117,6 +167,7 @@ def audit(connection: sqlite3.Connection) -> Report:
     if replay.terms is None:
         raise LedgerError("the chain of the ledger is empty or has no policy")
     _check_sums(connection, replay, replay.terms)
+    _check_cells(connection, replay)
     _check_answers(connection, replay)
     _check_keys(connection, replay)
     check_schema(connection)
@@ -149,11 +200,29 @@ def _check_sums(connection: sqlite3.Connection, replay: Replay, terms: Terms) ->
     found = {row[0]: tuple(row[1:]) for row in connection.execute("SELECT * FROM sums")}
     for who in sorted(wanted.keys() | found.keys()):
         if wanted.get(who) != found.get(who):
-            owner = "everybody" if who == EVERYBODY else f'"{who}"'
-            raise LedgerError(
-                f"the sums of {owner} are not those of the debits",
-                detail=f"The chain was replayed up to entry {replay.seq}.",
-            )
+            raise _wrong_sums("sums", who, replay)
+
+
+def _check_cells(connection: sqlite3.Connection, replay: Replay) -> None:
+    """Each cell is what its debits add up to, and there is none beside them."""
+    wanted = {
+        (who, scope, cell): tuple(write_units(tally.paid[cell]) for tally in tallies)
+        for (who, scope), tallies in replay.tallies.items()
+        for cell in tallies[0].paid
+    }
+    query = f"SELECT analyst, scope, cell, {', '.join(AMOUNTS)} FROM cells"  # noqa: S608 - constants
+    found = {row[:3]: tuple(row[3:]) for row in connection.execute(query)}
+    if wanted != found:
+        where = min(place for place in wanted.keys() | found.keys() if wanted.get(place) != found.get(place))
+        raise _wrong_sums("cells", where[0], replay)
+
+
+def _wrong_sums(what: str, who: str, replay: Replay) -> LedgerError:
+    owner = "everybody" if who == EVERYBODY else f'"{who}"'
+    return LedgerError(
+        f"the {what} of {owner} are not those of the debits",
+        detail=f"The chain was replayed up to entry {replay.seq}.",
+    )
 
 
 def _check_answers(connection: sqlite3.Connection, replay: Replay) -> None:

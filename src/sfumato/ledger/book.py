@@ -17,15 +17,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO, TypeVar
 
-from sfumato.accounting import Event
+from sfumato.accounting import Event, Filter
 from sfumato.errors import InputError, LedgerError
 from sfumato.ledger import audit, chain, settle, store, sums
 from sfumato.ledger.anchor import check_anchor, read_anchor
-from sfumato.ledger.decide import decide, make_request, name
+from sfumato.ledger.cells import check_cells
+from sfumato.ledger.decide import decide, find_cells, make_request
 from sfumato.ledger.groupcommit import Work, Writer
 from sfumato.ledger.opening import Clock, Opening, now, open_ledger, place_of, stamp
-from sfumato.ledger.records import EVERYBODY, Entry, Receipt, Report, Standing, Stored, Terms
-from sfumato.words import Loss, positive
+from sfumato.ledger.records import EVERYBODY, Entry, Receipt, Report, Standing, Stored, Terms, name
+from sfumato.words import Adjacency, Loss, positive
 
 T = TypeVar("T")
 
@@ -63,6 +64,8 @@ class Ledger:
         shares: Mapping[str, Any] | None = None,
         policy_digest: str = "",
         failures: int = 3,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+        partition: str | None = None,
         anchor: Path | str | None = None,
         who: str = "owner",
         busy: float = 10.0,
@@ -70,8 +73,9 @@ class Ledger:
     ) -> Ledger:
         """Open or make the ledger of a data set, under this policy; a policy that differs from the last is an entry.
 
-        `:memory:` lives only in this process. `anchor` names a file, best on another disk. `busy` is how many seconds
-        to wait for another process.
+        `partition` names the column whose values are the cells of people; without it every question is charged to
+        everybody. `:memory:` lives only in this process. `anchor` names a file, best on another disk. `busy` is how
+        many seconds to wait for another process.
         """
         terms = Terms.of(
             digest=policy_digest,
@@ -81,6 +85,8 @@ class Ledger:
             delta_selection=delta_selection,
             shares=shares or {},
             failures=failures,
+            adjacency=adjacency,
+            partition=partition,
         )
         held = None if anchor is None else Path(anchor)
         return cls(Opening(place_of(path), name(data_id, "data id"), terms, held, who, busy, clock))
@@ -120,28 +126,41 @@ class Ledger:
         version: str,
         text: str,
         key: str | None = None,
+        cells: tuple[str, ...] | None = None,
     ) -> Receipt | Stored:
         """Pay for a question before any row is read for it; or find that it was paid for already.
 
         `question` is the digest of the canonical question without its epsilon, `version` that of the data, `text` what
-        the analyst wrote. A `key` makes a retry safe: it brings back the stored answer, or pays again.
+        the analyst wrote. A `key` makes a retry safe: it brings back the stored answer, or pays again. `cells` names
+        the cells of the partition that hold everybody whose rows can change the answer; None is everybody.
 
         Guarantee: a receipt is on the disk when it is returned. All receipts that were ever returned, by any thread and
             any process, fit together in the filter of the total, and those of an analyst with a share in hers. A
             refusal writes nothing. A stored answer to the same question on the same data version, drawn at this
-            epsilon or a higher one, costs nothing.
+            epsilon or a higher one, costs nothing. What is charged to cells counts as `accounting.Cells` says: spent is
+            what everybody was charged plus, for each data version, the largest cell (replace: the two largest).
         Proof: BEGIN IMMEDIATE admits one writer at a time, sums are read inside its transaction, and what the filter
             admits is written with them in one commit; a result is handed out after that commit returned, which under
             WAL with synchronous=FULL is after fsync. A price is that of the event, rounded up once. An answer given
-            again is the same answer: it says nothing new.
+            again is the same answer: it says nothing new. Sums of cells are read and written beside the others, and
+            what a charge adds to the largest is added to the sum that the filter and the walls of the file bound.
         Reference: semantics 5.1 to 5.4; Haerder, Reuter, ACM Computing Surveys 15, 1983 (one force serves a group).
         Checked by: rooms::forty_tenths_are_four, rooms::fifty_nine_tenths_under_best_in_a_ledger,
             rooms::shares_ration_one_total, rooms::a_refusal_writes_nothing, rooms::a_higher_epsilon_is_free,
-            rooms::eight_threads_spend_one_budget, doors::two_processes_spend_one_budget,
+            rooms::eight_threads_spend_one_budget, rooms::cells_are_parallel, rooms::another_process_charged_the_cell,
+            laws::spent_is_the_worst_path, doors::two_processes_spend_one_budget, doors::two_processes_share_the_cells,
             doors::what_was_printed_is_in_the_ledger_after_kill, doors::a_full_disk_stops_serving
         """
         request = make_request(
-            analyst, event, question=question, epsilon=epsilon, version=version, text=_text(text), key=key
+            self.terms,
+            analyst,
+            event,
+            question=question,
+            epsilon=epsilon,
+            version=version,
+            text=_text(text),
+            key=key,
+            cells=cells,
         )
         return self._write(lambda connection: decide(connection, self._rules, request, self._now()))
 
@@ -190,30 +209,49 @@ class Ledger:
         wanted = positive(epsilon, "epsilon")
         return self._read(lambda connection: settle.find_best_answer(connection, question, version, wanted))
 
-    def budget(self, analyst: str | None = None) -> Standing:
-        """Where an analyst stands, or everybody together."""
-        return self._read(lambda connection: self._standing(connection, analyst))
+    def budget(
+        self, analyst: str | None = None, *, cells: tuple[str, ...] | None = None, version: str | None = None
+    ) -> Standing:
+        """Where an analyst stands, or everybody together; what remains is for a question to all, or to these cells."""
+        touched = check_cells(cells, self.terms)
+        return self._read(lambda connection: self._standing(connection, analyst, touched, version))
 
-    def _standing(self, connection: sqlite3.Connection, analyst: str | None) -> Standing:
+    def _standing(
+        self, connection: sqlite3.Connection, analyst: str | None, cells: tuple[str, ...] | None, version: str | None
+    ) -> Standing:
+        def left(budget: Filter, who: str) -> Loss:
+            budget.restore(sums.read_sums(connection, who))
+            return budget.remaining(find_cells(connection, self.terms, who, cells, version))
+
         filters = self.terms.filters()
         total = filters[EVERYBODY]
-        total.restore(sums.read_sums(connection, EVERYBODY))
+        to_all = left(total, EVERYBODY)
         if analyst is None:
-            return Standing(total.limit, total.spent, total.remaining())
+            return Standing(total.limit, total.spent, to_all)
         own = filters.get(analyst, self.terms.filters()[EVERYBODY])
-        own.restore(sums.read_sums(connection, analyst))
-        left = _least(total.remaining(), own.remaining()) if analyst in filters else total.remaining()
-        return Standing(own.limit, own.spent, left)
+        to_her = left(own, analyst)
+        return Standing(own.limit, own.spent, _least(to_all, to_her) if analyst in filters else to_all)
 
-    def remaining_count(self, analyst: str | None, loss: Loss) -> int:
-        """How many more releases of this price fit, for an analyst or for everybody together."""
+    def remaining_count(
+        self,
+        analyst: str | None,
+        loss: Loss,
+        *,
+        cells: tuple[str, ...] | None = None,
+        version: str | None = None,
+    ) -> int:
+        """How many more releases of this price fit, for an analyst or for everybody, to all or to the same cells."""
+        touched = check_cells(cells, self.terms)
 
         def count(connection: sqlite3.Connection) -> int:
             filters = self.terms.filters()
             names = {EVERYBODY, EVERYBODY if analyst not in filters else analyst}
             for who in names:
                 filters[who].restore(sums.read_sums(connection, who))
-            return min(filters[who].remaining_count(loss) for who in names)
+            return min(
+                filters[who].remaining_count(loss, find_cells(connection, self.terms, who, touched, version))
+                for who in names
+            )
 
         return self._read(count)
 
@@ -250,8 +288,9 @@ class Ledger:
 
         Guarantee: if it returns, then no entry was edited, removed or moved since it was written, short of cutting the
             end or writing every later entry anew; with an anchor, not even that up to the entry that the anchor names.
-            Every debit has the price of its event and was within the budget of its day; the sums, the stored answers
-            and their debits are those of the chain. Otherwise a LedgerError names the first entry that is wrong.
+            Every debit has the price of its event and was within the budget of its day; the sums, those of the cells,
+            the stored answers and their debits are those of the chain. Otherwise a LedgerError names the first entry
+            that is wrong.
         Proof: each hash is over all fields of its entry and the hash before it, so a change shows in the first entry
             that differs unless SHA-256 collides, and the hash of the last entry binds all before it. The rest is
             recomputed by the code that decides.
@@ -259,7 +298,8 @@ class Ledger:
         Checked by: rooms::verify_finds_an_edited_body, rooms::verify_finds_edited_sums,
             rooms::verify_finds_a_deleted_entry, rooms::verify_finds_swapped_entries, rooms::verify_finds_a_cut_tail,
             rooms::verify_finds_an_edited_answer, rooms::verify_finds_an_answer_without_its_debit,
-            rooms::verify_finds_an_older_backup, rooms::verify_finds_what_was_hashed_anew
+            rooms::verify_finds_an_older_backup, rooms::verify_finds_what_was_hashed_anew,
+            rooms::verify_finds_edited_cells, rooms::verify_finds_cells_that_were_hashed_anew
         """
         self._check()
         mark = None if self._opening.anchor is None else read_anchor(self._opening.anchor)

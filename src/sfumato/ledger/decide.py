@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sfumato.accounting import KINDS, Event, Filter, price
+from sfumato.accounting import KINDS, Cells, Event, Filter, price
 from sfumato.errors import BudgetError, InputError, LedgerError
+from sfumato.ledger.cells import check_cells, scope_of, weigh, write_cells
 from sfumato.ledger.chain import append, read_entry, read_last
-from sfumato.ledger.records import EVERYBODY, Receipt, Stored, Terms, loss_to_dict
+from sfumato.ledger.records import EVERYBODY, Receipt, Stored, Terms, loss_to_dict, name
 from sfumato.ledger.schema import check_format
 from sfumato.ledger.settle import find_answer, find_best_answer
 from sfumato.ledger.sums import add, read_sums, write_sums
 from sfumato.words import Loss, positive
-
-LONGEST_NAME = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +46,21 @@ class Request:
     key: str | None
     event: dict[str, Any]
     price: Loss
-
-
-def name(value: object, what: str) -> str:
-    """A name that reads back as it was written, or one clear error."""
-    if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= LONGEST_NAME:
-        raise InputError(f"{what} must be 1 to {LONGEST_NAME} printable characters, but is {value!r:.80}")
-    return value
+    cells: tuple[str, ...] | None
+    """None is everybody."""
 
 
 def make_request(
-    analyst: str, event: Event, *, question: str, epsilon: object, version: str, text: str, key: str | None
+    terms: Terms,
+    analyst: str,
+    event: Event,
+    *,
+    question: str,
+    epsilon: object,
+    version: str,
+    text: str,
+    key: str | None,
+    cells: tuple[str, ...] | None,
 ) -> Request:
     """Check and price a question, before anybody waits for the disk."""
     if type(event) not in KINDS.values():
@@ -71,6 +74,7 @@ def make_request(
         None if key is None else name(key, "key"),
         event.to_dict(),
         price(event),
+        check_cells(cells, terms),
     )
 
 
@@ -89,6 +93,9 @@ def decide(connection: sqlite3.Connection, rules: Rules, request: Request, now: 
     entry = append(connection, now, "debit", request.analyst, _body(receipt, request))
     for who, state in states.items():
         write_sums(connection, who, state)
+        if request.cells is not None:
+            scope = scope_of(rules.terms, request.version)
+            write_cells(connection, who, scope, request.cells, request.price)
     _remember_key(connection, request, entry.seq)
     return Receipt(receipt, request.analyst, request.price, entry.seq)
 
@@ -102,6 +109,7 @@ def _body(receipt: str, request: Request) -> dict[str, Any]:
         "text": request.text,
         "event": request.event,
         "price": loss_to_dict(request.price),
+        "cells": None if request.cells is None else list(request.cells),
     }
 
 
@@ -177,17 +185,28 @@ def _admit(connection: sqlite3.Connection, rules: Rules, request: Request) -> di
     refusals: list[tuple[Fraction, BudgetError]] = []
     for who in (EVERYBODY, request.analyst):
         before = read_sums(connection, who)
-        after[who] = add(before, request.price)
+        cells = find_cells(connection, rules.terms, who, request.cells, request.version)
+        after[who] = add(before, request.price if cells is None else cells.growth(request.price))
         if who in rules.filters:
             budget = rules.filters[who]
             budget.restore(before)
             try:
-                budget.spend(request.price)
+                budget.spend(request.price, cells)
             except BudgetError as error:
-                refusals.append((_room(budget.remaining()), _refusal(rules.data_id, who, error)))
+                refusals.append((_room(budget.remaining(cells)), _refusal(rules.data_id, who, error)))
     if refusals:  # where both refuse, the hint of the wider one would be refused again
         raise min(refusals, key=lambda refusal: refusal[0])[1]
     return after
+
+
+def find_cells(
+    connection: sqlite3.Connection, terms: Terms, who: str, cells: tuple[str, ...] | None, version: str | None
+) -> Cells | None:
+    """Where the cells of a question stand, for everybody or for an analyst; None if it is charged to everybody."""
+    if cells is None:
+        return None
+    scope = scope_of(terms, name(version, "version"))
+    return weigh(connection, who, scope, cells, terms.adjacency)
 
 
 def _room(left: Loss) -> Fraction:

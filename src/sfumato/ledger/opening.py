@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from sfumato.errors import InputError, LedgerError
+from sfumato.errors import InputError, LedgerError, PolicyError
 from sfumato.ledger import chain, schema, store, sums
 from sfumato.ledger.anchor import check_anchor, read_anchor, write_anchor
-from sfumato.ledger.decide import Rules, name
+from sfumato.ledger.decide import Rules
 from sfumato.ledger.groupcommit import Writer
-from sfumato.ledger.records import Terms
+from sfumato.ledger.records import EVERYBODY, Terms, name
 
 Clock = Callable[[], datetime]
 
@@ -130,8 +131,20 @@ def _adopt(connection: sqlite3.Connection, data_id: str, request: Opening) -> Ru
     last = chain.read_last(connection, "policy")
     before, sealed = (None, "") if last is None else (last.body["now"], last.hash)
     terms = Terms.from_dict(before or {}) if request.terms is None else request.terms
-    if terms.to_dict() != before:
+    if request.terms is not None and terms.to_dict() != before:
+        _check_adjacency(connection, before, terms)
         body = {"who": name(request.who, "who"), "before": before, "now": terms.to_dict()}
         sealed = chain.append(connection, stamp(request.clock), "policy", None, body).hash
         sums.write_limits(connection, terms)
     return Rules(data_id, terms, terms.filters(), sealed)
+
+
+def _check_adjacency(connection: sqlite3.Connection, before: dict[str, Any] | None, terms: Terms) -> None:
+    """What was spent is what the promise says it is: prices for add-remove do not bound what replace promises."""
+    spent = sums.read_sums(connection, EVERYBODY)["debits"] if terms.covers_less(before) else 0
+    if spent:
+        raise PolicyError(
+            'adjacency cannot become "replace" any more',
+            detail=f"{spent} debits were priced for add-remove, where one person changes less.",
+            hint='Keep adjacency = "add-remove", or begin a new data set.',
+        )

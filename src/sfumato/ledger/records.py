@@ -11,14 +11,23 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.accounting import Filter
-from sfumato.errors import LedgerError, PolicyError
-from sfumato.words import Loss, as_written, positive, show, whole
+from sfumato.errors import InputError, LedgerError, PolicyError
+from sfumato.words import Adjacency, Loss, as_written, positive, show, whole
 
 EVERYBODY = ""
 """Whose sums the total is, in the table of sums; no analyst has this name."""
 
 HIGHEST = 10**18
 """No budget has a larger epsilon: sums are kept in a fixed number of digits, and e^(10^18) promises nothing anyway."""
+
+LONGEST_NAME = 255
+
+
+def name(value: object, what: str) -> str:
+    """A name that reads back as it was written, or one clear error."""
+    if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= LONGEST_NAME:
+        raise InputError(f"{what} must be 1 to {LONGEST_NAME} printable characters, but is {value!r:.80}")
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,11 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A budget: allowed in all, spent, and left to this analyst (never more than is left to everybody)."""
+    """A budget: allowed in all, spent, and left to this analyst (never more than is left to everybody).
+
+    Where a partition of people is charged, spent is the largest cell; what is left was asked for everybody or for some
+    cells, and in cells that were asked about less, more is left.
+    """
 
     total: Loss
     spent: Loss
@@ -77,7 +90,10 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the owner decided about spending: the part of a policy that the ledger enforces and records."""
+    """What the owner decided about spending: the part of a policy that the ledger enforces and records.
+
+    `partition` names the column whose values are the cells of people; None if everything is charged to everybody.
+    """
 
     digest: str
     composition: str
@@ -86,6 +102,8 @@ class Terms:
     delta_selection: Fraction
     shares: Mapping[str, Fraction]
     failures: int
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    partition: str | None = None
 
     def __post_init__(self) -> None:
         if EVERYBODY in self.shares:
@@ -106,6 +124,8 @@ class Terms:
         delta_selection: object | None,
         shares: Mapping[str, Any],
         failures: int,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+        partition: str | None = None,
     ) -> Terms:
         """Terms as people write them: 0.1 is 1/10, and half of delta is for selection unless said otherwise."""
         whole_delta = as_written(delta, "delta")
@@ -115,8 +135,10 @@ class Terms:
             positive(epsilon, "epsilon"),
             whole_delta,
             whole_delta / 2 if delta_selection is None else as_written(delta_selection, "delta_selection"),
-            {name: positive(share, f'the share of "{name}"') for name, share in sorted(shares.items())},
+            {who: positive(share, f'the share of "{who}"') for who, share in sorted(shares.items())},
             whole(failures, "failures", low=1),
+            Adjacency.of(adjacency),
+            None if partition is None else name(partition, "partition"),
         )
 
     def filters(self) -> dict[str, Filter]:
@@ -134,17 +156,28 @@ class Terms:
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
             "delta_selection": str(self.delta_selection),
-            "shares": {name: str(share) for name, share in self.shares.items()},
+            "shares": {who: str(share) for who, share in self.shares.items()},
             "failures": self.failures,
+            "adjacency": self.adjacency.value,
+            "partition": self.partition,
         }
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Terms:
-        """Read terms back from the chain."""
-        names = ("digest", "composition", "epsilon", "delta", "delta_selection", "shares", "failures")
-        if set(document) != set(names):
+        """Read terms back from the chain; format 1 had no partition and did not record the adjacency."""
+        first = ("digest", "composition", "epsilon", "delta", "delta_selection", "shares", "failures")
+        names = (*first, "adjacency", "partition")
+        if set(document) not in (set(first), set(names)):
             raise LedgerError("the policy in the ledger is damaged", detail=f"It must have {', '.join(names)}.")
         return cls.of(**document)
+
+    def covers_less(self, before: Mapping[str, Any] | None) -> bool:
+        """Whether what was spent under the policy before was priced for fewer neighbours than these terms have.
+
+        Under replace one person changes up to twice as much. The other way round, prices only were higher than needed.
+        """
+        recorded = (before or {}).get("adjacency")
+        return self.adjacency is Adjacency.REPLACE and recorded == Adjacency.ADD_REMOVE.value
 
 
 def loss_to_dict(loss: Loss) -> dict[str, str | None]:

@@ -15,15 +15,12 @@ from collections.abc import Callable
 
 from sfumato.errors import LedgerError
 
-FORMAT = 1
+FORMAT = 2
 APPLICATION = 0x5366756D
 """Marks the file as ours ("Sfum"), so that no other database is taken for a ledger."""
 
 DIGITS = 60
 """Budgets end at 10^18, rho is about epsilon², a unit is 10^-15: sums that were admitted have 52 digits at most."""
-
-UPGRADES: dict[int, Callable[[sqlite3.Connection], None]] = {}
-"""From a format to the next one, inside one transaction. A copy of the file is kept first."""
 
 _TEXT = """
 CREATE TABLE entry(
@@ -103,7 +100,48 @@ CREATE TABLE key(
     PRIMARY KEY(analyst, key)) WITHOUT ROWID
 """
 
-SCHEMA = tuple(f"CREATE {part.strip()}" for part in re.sub(r"--.*", "", _TEXT).split("CREATE")[1:])
+# A row is what one cell was charged, for everybody ('') or for one analyst. The largest ones are looked for each time.
+_CELLS = """
+CREATE TABLE cells(
+    analyst TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    cell TEXT NOT NULL,
+    epsilon TEXT NOT NULL CHECK(length(epsilon) = 60 AND epsilon NOT GLOB '*[^0-9]*'),
+    rho TEXT NOT NULL CHECK(length(rho) = 60 AND rho NOT GLOB '*[^0-9]*'),
+    delta TEXT NOT NULL CHECK(length(delta) = 60 AND delta NOT GLOB '*[^0-9]*'),
+    PRIMARY KEY(analyst, scope, cell)) WITHOUT ROWID
+
+CREATE INDEX cells_epsilon ON cells(analyst, scope, epsilon)
+
+CREATE INDEX cells_rho ON cells(analyst, scope, rho)
+
+CREATE INDEX cells_delta ON cells(analyst, scope, delta)
+
+CREATE TRIGGER cells_grow BEFORE UPDATE ON cells
+WHEN NEW.epsilon < OLD.epsilon OR NEW.rho < OLD.rho OR NEW.delta < OLD.delta
+    OR NEW.analyst IS NOT OLD.analyst OR NEW.scope IS NOT OLD.scope OR NEW.cell IS NOT OLD.cell
+BEGIN SELECT RAISE(ABORT, 'nothing is refunded'); END
+
+CREATE TRIGGER cells_remain BEFORE DELETE ON cells
+BEGIN SELECT RAISE(ABORT, 'sums are never removed'); END
+"""
+
+
+def _statements(text: str) -> tuple[str, ...]:
+    return tuple(f"CREATE {part.strip()}" for part in re.sub(r"--.*", "", text).split("CREATE")[1:])
+
+
+SCHEMA = _statements(_TEXT + _CELLS)
+
+
+def _add_cells(connection: sqlite3.Connection) -> None:
+    """From format 1, where every debit was charged to everybody: so it stays, and there are no cells yet."""
+    for statement in _statements(_CELLS):
+        connection.execute(statement)
+
+
+UPGRADES: dict[int, Callable[[sqlite3.Connection], None]] = {1: _add_cells}
+"""From a format to the next one, inside one transaction. A copy of the file is kept first."""
 
 
 def create(connection: sqlite3.Connection) -> None:

@@ -19,6 +19,8 @@ from sfumato.mechanisms.tails import gaussian_tail
 from sfumato.reals import Real, as_real, ceil, exp, ln
 from sfumato.words import Adjacency, Loss, positive, probability, whole
 
+_ENOUGH = Fraction(100)
+
 
 @dataclass(frozen=True)
 class KeySelection:
@@ -49,9 +51,9 @@ class KeySelection:
 
     @property
     def per_key(self) -> tuple[Fraction, Fraction]:
-        """(e, d) of one key."""
+        """(e, d) of one key; an epsilon beyond 100 would change no coin that anybody could tell from certainty."""
         touched = self.adjacency.keys(self.keys_per_unit)
-        return self.epsilon / touched, self.delta / touched
+        return min(self.epsilon / touched, _ENOUGH), self.delta / touched
 
     @property
     def event(self) -> Selection:

@@ -1,28 +1,29 @@
 """Expressions: names become columns with their facts, operators and functions become calls, aggregates are bound.
 
-Comes in: the parser's nodes, and the table that the question is about. Goes out: nodes of our tree. Refuses names that
-the policy does not have (42703), types that do not go together (42883), and what is not of this kind (0A000).
+Comes in: the parser's nodes, and what names mean in this SELECT. Goes out: nodes of our tree. Refuses names that the
+policy does not have (42703), types that do not go together (42883), and what is not of this kind (0A000).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime
+from dataclasses import replace
+from datetime import date, datetime, time
 from fractions import Fraction
 
 from sqlglot import exp
 
 from sfumato.errors import InputError, QueryError
-from sfumato.policy import Bound, Table
-from sfumato.policy import Column as Declared
-from sfumato.sql.aggregates import AGGREGATES
+from sfumato.sql import intervals, patterns
 from sfumato.sql.functions import call
 from sfumato.sql.parse import place
+from sfumato.sql.scope import Scope
 from sfumato.sql.tree import (
     BOOLEAN,
     DATE,
     DECIMAL,
     DOUBLE,
+    HALF,
     INTEGER,
     NULL,
     NUMBERS,
@@ -36,36 +37,11 @@ from sfumato.sql.tree import (
     Over,
     Sorted,
     Value,
-    children,
+    has,
 )
 from sfumato.words import as_written
 
 _MOST_NODES = 20_000
-
-
-def facts_of(column: Declared) -> Facts:
-    """What the policy's declaration, enforced in the scan, makes true of a column."""
-    kind, nullable = column.type or TEXT, column.nulls
-    if column.values is not None and kind == INTEGER:
-        numbers = [int(v) for v in column.values]
-        return Facts(INTEGER, Fraction(min(numbers)), Fraction(max(numbers)), Fraction(1), nullable)
-    low, high = (_end(bound) for bound in (column.low, column.high))
-    if kind == INTEGER:
-        return Facts(INTEGER, low, high, Fraction(1), nullable)
-    if kind in (DECIMAL, DOUBLE):
-        if column.grid is None or low is None:
-            return Facts(DOUBLE, low, high, None, nullable)
-        return Facts(DECIMAL, low, high, column.grid, nullable)
-    if kind == TEXT:
-        longest = max(len(str(v)) for v in column.values) if column.values is not None else column.max_length
-        return Facts(TEXT, nullable=nullable, length=longest)
-    return Facts(kind, low, high, Fraction(1) if kind == DATE else None, nullable)
-
-
-def _end(bound: Bound | None) -> Fraction | None:
-    if isinstance(bound, date):  # a datetime is a date too: its day
-        return Fraction(bound.toordinal())
-    return None if bound is None else Fraction(bound)
 
 
 def constant(value: Value, position: int = 0) -> Constant:
@@ -78,7 +54,8 @@ def constant(value: Value, position: int = 0) -> Constant:
     elif isinstance(value, Fraction):
         facts = Facts(DECIMAL, value, value, Fraction(1, value.denominator), False)
     elif isinstance(value, datetime):
-        facts = Facts(TIMESTAMP, nullable=False)
+        day = Fraction(value.toordinal())
+        facts = Facts(TIMESTAMP, day, day, nullable=False)
     elif isinstance(value, date):
         day = Fraction(value.toordinal())
         facts = Facts(DATE, day, day, Fraction(1), False)
@@ -87,29 +64,37 @@ def constant(value: Value, position: int = 0) -> Constant:
     return Constant(value, facts, position)
 
 
-class Expressions:
-    """The expressions of one SELECT about one table."""
+Aggregator = Callable[[str, tuple[Node, ...], Node | None, int], Aggregate]
+"""Name, arguments, FILTER and place: an aggregate of the kind that stands here."""
+WindowFacts = Callable[[str, tuple[Node, ...], int], Facts]
+"""Name, arguments and place: what is known of a window function here."""
+SubQuery = Callable[[str, exp.Expression, Scope, Node | None, int], Node]
+"""Kind (exists, in, value), the query, the row around it, the operand of IN, and its place."""
 
-    def __init__(self, table: Table, alias: str, today: date) -> None:
-        self.table, self.alias, self.today = table, alias, today
+
+class Expressions:
+    """The expressions of one SELECT; without an aggregator, aggregates are not allowed here."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        today: date,
+        sub: SubQuery | None = None,
+        aggregator: Aggregator | None = None,
+        windows: WindowFacts | None = None,
+    ) -> None:
+        self.scope, self.today, self.sub = scope, today, sub
+        self.aggregator, self.windows = aggregator, windows
+        self.grouping: Callable[[list[Node], int], Node] | None = None
         self.met = 0
 
-    def column(self, node: exp.Column) -> Column:
-        """A column of the policy; the unit is one like others here."""
+    def column(self, node: exp.Column) -> Node:
+        """What a name stands for; the unit is a column like others here."""
         if isinstance(node.this, exp.Star):
             raise rows_refused(node)
-        name, owner = fold(node.this), node.args.get("table")
-        if owner is not None and fold(owner) != self.alias:
-            raise QueryError(f'there is no table "{fold(owner)}" here', position=place(node), sqlstate="42P01")
-        declared = self.table.columns.get(name)
-        if declared is None:
-            raise QueryError(
-                f'there is no column "{name}" in "{self.table.name}"',
-                position=place(node),
-                sqlstate="42703",
-                hint=f"There are: {', '.join(self.table.columns)}.",
-            )
-        return Column(name, facts_of(declared), place(node))
+        owner = node.args.get("table")
+        found = self.scope.find(None if owner is None else fold(owner), fold(node.this), place(node))
+        return replace(found, position=place(node))
 
     def condition(self, clause: exp.Expression | None) -> Node | None:
         """A WHERE or FILTER: a condition without aggregates."""
@@ -118,10 +103,6 @@ class Expressions:
         node = self.node(clause.this)
         if has(node, Over):
             raise QueryError("window functions are not allowed in WHERE", position=place(clause), sqlstate="42P20")
-        if has(node, Aggregate):
-            raise QueryError(
-                "aggregates are not allowed in WHERE", position=place(clause), hint="Use HAVING.", sqlstate="42803"
-            )
         if node.facts.kind not in (BOOLEAN, NULL):
             raise QueryError("WHERE needs a condition", position=place(clause), sqlstate="42804")
         return node
@@ -139,9 +120,20 @@ class Expressions:
     def function(self, name: str, *args: exp.Expression, extra: str = "", at: exp.Expression) -> Node:
         """A function or operator applied to its arguments."""
         nodes = _coerced(name, tuple(self.node(arg) for arg in args))
+        whole = self._whole_person(nodes) if name == "coalesce" else None
+        if whole is not None:
+            return replace(whole, position=place(at))
         if name == "negate" and isinstance(nodes[0], Constant) and isinstance(nodes[0].value, int | Fraction):
             return constant(-nodes[0].value, place(at))
         return call(name, nodes, extra, place(at))
+
+    def _whole_person(self, nodes: tuple[Node, ...]) -> Column | None:
+        """COALESCE of the persons of both sides of a FULL JOIN is the person."""
+        halves = [n.unit.split(":") for n in nodes if isinstance(n, Column) and n.unit.startswith(HALF)]
+        joins = {number for _, number, _ in halves}
+        if len(halves) != len(nodes) or len(joins) != 1 or {side for _, _, side in halves} != {"l", "r"}:
+            return None
+        return self.scope.relation.columns.get(f"{joins.pop()}.unit")
 
     def literal(self, node: exp.Expression) -> Node:
         """A written number or text."""
@@ -160,7 +152,7 @@ class Expressions:
 
     def cast(self, node: exp.Expression) -> Node:
         """CAST and DATE '…'."""
-        target = _TYPES.get(node.args["to"].this.value)
+        target = _target(node.args["to"])
         if target is None:
             raise QueryError(f"a cast to {node.args['to'].sql()} is not supported", position=place(node))
         if isinstance(node.this, exp.Literal) and node.this.is_string and target in (DATE, TIMESTAMP):
@@ -173,16 +165,23 @@ class Expressions:
         return call("and", (low, self.function("<=", node.this, node.args["high"], at=node)), "", place(node))
 
     def among(self, node: exp.Expression) -> Node:
-        """IN with a written list."""
+        """IN with a written list or a sub-query."""
+        query = node.args.get("query")
+        if query is not None:
+            return self.subquery("in", query, self.node(node.this), node)
         if not node.expressions:
-            raise QueryError(
-                "IN needs a written list here", position=place(node), hint="Sub-queries are not supported yet."
-            )
+            raise QueryError("IN needs a list or a sub-query", position=place(node), sqlstate="42601")
         tests = [self.function("=", node.this, value, at=node) for value in node.expressions]
         while len(tests) > 1:  # a balanced tree, so that a long list is not a deep one
             pairs = [tests[i : i + 2] for i in range(0, len(tests), 2)]
             tests = [call("or", tuple(pair), "", place(node)) if len(pair) > 1 else pair[0] for pair in pairs]
         return tests[0]
+
+    def subquery(self, kind: str, query: exp.Expression, operand: Node | None, at: exp.Expression) -> Node:
+        """A sub-query in an expression."""
+        if self.sub is None:
+            raise QueryError("a sub-query cannot stand here", position=place(at), hint="Put it into WHERE.")
+        return self.sub(kind, query, self.scope, operand, place(at))
 
     def truth(self, node: exp.Expression) -> Node:
         """IS NULL, IS TRUE and their like."""
@@ -228,70 +227,73 @@ class Expressions:
         parts = [node.this, node.args.get("start"), node.args.get("length")]
         return self.function("substring", *(p for p in parts if p is not None), at=node)
 
-    def aggregate(self, node: exp.Expression) -> Node:
-        """COUNT, SUM, AVG over the rows of the table."""
-        name = type(node).__name__.lower()
+    def aggregate(self, node: exp.Expression, where: Node | None = None) -> Node:
+        """An aggregate, of the kind that stands here: released, of one person's rows, or over public rows."""
+        if isinstance(node, exp.WithinGroup):
+            return self._percentile(node, where)
+        name = AGGREGATE_NAMES[type(node)]
         this: exp.Expression | None = node.this
-        if isinstance(this, exp.Distinct):
-            return self._distinct(name, this, node)
         if name == "count" and node.args.get("expressions"):
             raise QueryError("COUNT takes one argument", position=place(node))
-        arg = None if this is None or isinstance(this, exp.Star) else self.node(this)
-        if arg is not None and has(arg, Aggregate | Over):
-            raise QueryError(
-                "aggregates cannot be nested", position=place(node), sqlstate="42803", hint="Aggregate once."
-            )
-        if self.table.public:
-            return _public_aggregate(name, arg, place(node))
-        if name not in AGGREGATES:
-            raise QueryError(
-                f"{name.upper()} is not supported yet",
-                position=place(node),
-                hint=f"Supported: COUNT, SUM, AVG, COUNT(DISTINCT {self.table.unit}).",
-            )
-        return AGGREGATES[name].bind(arg, None, place(node))
+        if isinstance(this, exp.Distinct):
+            if len(this.expressions) != 1:
+                raise QueryError("COUNT(DISTINCT …) takes one column", position=place(node))
+            if name not in ("count", "min", "max"):
+                raise QueryError(
+                    f"{name.upper()}(DISTINCT …) is not supported",
+                    position=place(node),
+                    hint=f"Write {name.upper()}(…).",
+                )
+            name, this = "count_distinct" if name == "count" else name, this.expressions[0]
+        parts = [] if this is None or isinstance(this, exp.Star) else [this]
+        parts += [node.expression] if node.args.get("expression") is not None else []
+        return self._aggregated(name, tuple(self.node(part) for part in parts), where, place(node))
 
-    def _distinct(self, name: str, this: exp.Distinct, node: exp.Expression) -> Node:
-        args = [self.node(arg) for arg in this.expressions]
-        if name == "count" and len(args) == 1 and isinstance(args[0], Column) and args[0].name == self.table.unit:
-            return AGGREGATES["count_persons"].bind(args[0], None, place(node))
-        if name != "count":
+    def _percentile(self, node: exp.Expression, where: Node | None) -> Node:
+        """PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x), and MODE() WITHIN GROUP (ORDER BY x)."""
+        order = node.expression.expressions if isinstance(node.expression, exp.Order) else []
+        if type(node.this) not in AGGREGATE_NAMES or len(order) != 1 or order[0].args.get("desc"):
+            raise QueryError("WITHIN GROUP needs a percentile and ORDER BY one column, ascending", position=place(node))
+        args = [self.node(order[0].this)]
+        args += [self.node(node.this.this)] if node.this.this is not None else []
+        return self._aggregated(AGGREGATE_NAMES[type(node.this)], tuple(args), where, place(node))
+
+    def _aggregated(self, name: str, args: tuple[Node, ...], where: Node | None, position: int) -> Node:
+        if self.aggregator is None:
+            raise QueryError("aggregates are not allowed here", position=position, hint="Use HAVING.", sqlstate="42803")
+        if any(has(arg, Aggregate | Over) for arg in args):
             raise QueryError(
-                f"{name.upper()}(DISTINCT …) is not supported", position=place(node), hint=f"Write {name.upper()}(…)."
+                "aggregates cannot be nested",
+                position=position,
+                sqlstate="42803",
+                hint="Aggregate in a sub-query, then again.",
             )
-        raise QueryError(
-            "COUNT(DISTINCT …) is supported for the person only",
-            position=place(node),
-            hint=f"Write COUNT(DISTINCT {self.table.unit}).",
-        )
+        return self.aggregator(name, args, where, position)
 
     def filtered(self, node: exp.Expression) -> Node:
         """An aggregate with its FILTER."""
-        inner = self.node(node.this)
-        if not isinstance(inner, Aggregate):
+        if type(node.this) not in AGGREGATE_NAMES and not isinstance(node.this, exp.WithinGroup):
             raise QueryError("FILTER belongs to an aggregate", position=place(node), sqlstate="42601")
         where = self.condition(node.expression)
-        return Aggregate(inner.name, inner.arg, where, inner.facts, inner.position)
+        if where is not None and has(where, Aggregate):
+            raise QueryError("aggregates are not allowed in FILTER", position=place(node), sqlstate="42803")
+        return self.aggregate(node.this, where)
 
     def window(self, node: exp.Expression) -> Node:
-        """A window function, which stands above the cut."""
-        if node.args.get("spec") is not None:
-            raise QueryError("frames of windows are not supported yet", position=place(node))
+        """A window function; `windows` says what is known of it where it stands."""
         inner = node.this
-        name = type(inner).__name__.lower()
-        name = {"rownumber": "row_number", "denserank": "dense_rank"}.get(name, name)
-        if name not in ("row_number", "rank", "dense_rank", "sum", "avg", "min", "max", "count"):
-            raise QueryError(f"window function {name} is not supported", position=place(node))
-        args = tuple(
-            self.node(arg)
-            for arg in ([inner.this] if inner.this is not None and not isinstance(inner.this, exp.Star) else [])
-        )
+        name = WINDOW_NAMES.get(type(inner)) or AGGREGATE_NAMES.get(type(inner), type(inner).__name__.lower())
+        if name not in _WINDOWS or self.windows is None:
+            raise QueryError(f"window function {name} is not supported here", position=place(node))
+        if isinstance(inner.this, exp.Distinct):
+            raise QueryError("DISTINCT is not supported in a window function", position=place(node))
+        parts = [inner.this] if inner.this is not None and not isinstance(inner.this, exp.Star) else []
+        args = tuple(self.node(arg) for arg in parts)
+        if name in ("lag", "lead"):
+            args += self._offset(inner)
+        elif inner.args.get("expressions"):
+            raise QueryError(f"window function {name} takes one argument", position=place(node))
         order = node.args.get("order")
-        facts = Facts(INTEGER, grid=Fraction(1)) if not args or name in ("count", "rank") else args[0].facts
-        if name == "avg":
-            facts = Facts(DOUBLE)
-        elif args:
-            facts = Facts(facts.kind, None, None, facts.grid, True, facts.length)
         return Over(
             name,
             args,
@@ -300,9 +302,175 @@ class Expressions:
                 Sorted(self.node(item.this), bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
                 for item in (order.expressions if order is not None else [])
             ),
-            facts,
+            self.windows(name, args, place(node)),
+            _frame(node.args.get("spec")),
             place(node),
         )
+
+    def grouped(self, node: exp.Expression) -> Node:
+        """GROUPING(key, …)."""
+        if self.grouping is None:
+            raise QueryError("GROUPING needs a GROUP BY", position=place(node), sqlstate="42803")
+        return self.grouping([self.node(part) for part in node.expressions], place(node))
+
+    def _offset(self, inner: exp.Expression) -> tuple[Node, ...]:
+        """How far LAG and LEAD look: a written whole number."""
+        offset = inner.args.get("offset")
+        if inner.args.get("default") is not None:
+            raise QueryError("a default of LAG or LEAD is not supported", position=place(inner), hint="Use COALESCE.")
+        if offset is None:
+            return ()
+        if not isinstance(offset, exp.Literal) or not offset.this.isdigit() or len(offset.this) > 6:
+            raise QueryError("LAG and LEAD need a written whole number", position=place(inner))
+        return (constant(int(offset.this)),)
+
+    def today_or_now(self, node: exp.Expression) -> Node:
+        """CURRENT_DATE, and now(): fixed at planning, part of the question.
+
+        Where only a day is handed in, now() is its first moment, so that a question asked twice is the same one.
+        """
+        moment = self.today if isinstance(self.today, datetime) else datetime.combine(self.today, time())
+        return constant(moment.date() if isinstance(node, exp.CurrentDate) else moment, place(node))
+
+    def sum(self, node: exp.Expression) -> Node:
+        """+ and -, also with an interval."""
+        sign = 1 if isinstance(node, exp.Add) else -1
+        left, right = node.this.unnest(), node.expression.unnest()
+        if isinstance(right, exp.Interval):
+            return self._shifted(node.this, right, sign)
+        if isinstance(left, exp.Interval) and sign > 0:
+            return self._shifted(node.expression, left, sign)
+        return self.function("+" if sign > 0 else "-", node.this, node.expression, at=node)
+
+    def _shifted(self, this: exp.Expression, written: exp.Interval, sign: int) -> Node:
+        span = self._span(written)
+        span, start = span if sign > 0 else -span, self.node(this)
+        if isinstance(start, Constant) and isinstance(start.value, date):
+            moved = intervals.later(start.value, span)
+            if moved is None:
+                raise QueryError("this leads beyond the years 1 to 9999", position=start.position, sqlstate="22008")
+            return constant(moved, start.position)
+        return call("shift", (start,), str(span), start.position)
+
+    def _span(self, node: exp.Interval) -> intervals.Span:
+        """A written interval; the parser holds the unit of a single one beside its number."""
+        unit = node.args.get("unit")
+        text = f"{node.this.name} {unit.name if isinstance(unit, exp.Var) else ''}"
+        span = intervals.read(text) if isinstance(node.this, exp.Literal) else None
+        if span is None:
+            raise QueryError(
+                "this interval is not known here",
+                position=place(node),
+                sqlstate="22007",
+                hint="Write whole numbers with their units: INTERVAL '1 year 3 months', INTERVAL '7 days'.",
+            )
+        return span
+
+    def interval(self, node: exp.Expression) -> Node:
+        """An interval by itself."""
+        raise QueryError(
+            "an interval is added to a date or a timestamp, or taken from one",
+            position=place(node.parent or node),
+            hint="Write CURRENT_DATE - INTERVAL '1 year'.",
+        )
+
+    def range(self, node: exp.Expression) -> Node:
+        """BETWEEN, and BETWEEN SYMMETRIC, whose ends may stand in either order."""
+        if not node.args.get("symmetric"):
+            return self.between(node)
+        ends = node.args["low"], node.args["high"]
+        tests = [exp.Between(this=node.this, low=low, high=high) for low, high in (ends, ends[::-1])]
+        return call("or", tuple(self.between(test) for test in tests), "", place(node))
+
+    def truncated(self, node: exp.Expression) -> Node:
+        """TRUNC with a written number of digits."""
+        digits = node.args.get("decimals")
+        written = digits is None or (isinstance(digits, exp.Literal) and digits.this.isdigit())
+        if not written or (digits is not None and int(digits.this) > 12):
+            raise QueryError("trunc needs a written number of digits, at most 12", position=place(node))
+        return self.function("trunc", node.this, extra="" if digits is None else digits.this, at=node)
+
+    def logarithm(self, node: exp.Expression) -> Node:
+        """LOG(x), of base 10, and LOG(base, x)."""
+        if node.args.get("expression") is None:
+            return self.function("log10", node.this, at=node)
+        return self.function("log", node.this, node.expression, at=node)
+
+    def width_bucket(self, node: exp.Expression) -> Node:
+        """WIDTH_BUCKET with written ends and count."""
+        parts = [node.args.get(part) for part in ("this", "min_value", "max_value", "num_buckets")]
+        return self.function("width_bucket", *(part for part in parts if part is not None), at=node)
+
+    def distinct(self, node: exp.Expression) -> Node:
+        """IS DISTINCT FROM, and IS NOT DISTINCT FROM."""
+        test = self.function("is distinct from", node.this, node.expression, at=node)
+        return test if isinstance(node, exp.NullSafeNEQ) else call("not", (test,), "", place(node))
+
+    def like_any_case(self, node: exp.Expression) -> Node:
+        """ILIKE and NOT ILIKE."""
+        test = self.function("ilike", node.this, node.expression, at=node)
+        return call("not", (test,), "", place(node)) if node.args.get("negate") else test
+
+    def escaped(self, node: exp.Expression) -> Node:
+        """LIKE and ILIKE with a sign of escape: the same pattern with a backslash."""
+        test, sign = node.this, node.expression
+        if not isinstance(test, exp.Like | exp.ILike) or not test.expression.is_string or not sign.is_string:
+            raise QueryError("ESCAPE needs LIKE with a written pattern", position=place(node))
+        pattern = patterns.without_escape(test.expression.name, sign.name) if len(sign.name) <= 1 else None
+        if pattern is None:
+            raise QueryError(
+                "ESCAPE needs one character, which does not end the pattern", position=place(node), sqlstate="22025"
+            )
+        same = test.copy()
+        same.set("expression", exp.Literal.string(pattern))
+        return self.node(same)
+
+    def trimmed(self, node: exp.Expression) -> Node:
+        """TRIM, LTRIM, RTRIM and BTRIM, of blanks or of written characters."""
+        parts = [part for part in (node.this, node.args.get("expression")) if part is not None]
+        return self.function("trim", *parts, extra=str(node.args.get("position") or "").lower(), at=node)
+
+    def joined(self, node: exp.Expression) -> Node:
+        """|| and CONCAT: beside text, whole numbers, truths and times are text."""
+        parts = [node.this, node.expression] if isinstance(node, exp.DPipe) else node.expressions
+        nodes = [self.node(part) for part in parts]
+        if isinstance(node, exp.Concat) or any(n.facts.kind == TEXT for n in nodes):
+            nodes = [n if n.facts.kind in (TEXT, NULL) else call("cast", (n,), TEXT, n.position) for n in nodes]
+        return call("||" if isinstance(node, exp.DPipe) else "concat", tuple(nodes), "", place(node))
+
+
+def _frame(spec: exp.Expression | None) -> str:
+    """The frame of a window, in the words of SQL."""
+    if spec is None:
+        return ""
+
+    def end(value: object, side: object) -> str:
+        if value == "CURRENT ROW":
+            return "CURRENT ROW"
+        if value == "UNBOUNDED":
+            return f"UNBOUNDED {str(side).upper()}"
+        if isinstance(value, exp.Literal) and value.this.isdigit() and len(value.this) <= 9:
+            return f"{int(value.this)} {str(side).upper()}"
+        raise QueryError("the frame of a window needs written whole numbers", position=place(spec))
+
+    kind, args = str(spec.args.get("kind") or "RANGE").upper(), spec.args
+    first = end(args.get("start"), args.get("start_side"))
+    last = end(args.get("end") or "CURRENT ROW", args.get("end_side"))
+    if kind not in ("ROWS", "RANGE", "GROUPS") or (kind == "RANGE" and any(c.isdigit() for c in first + last)):
+        raise QueryError("RANGE with a distance is not supported", position=place(spec), hint="Write ROWS.")
+    return f"{kind} BETWEEN {first} AND {last}"
+
+
+def _target(to: exp.Expression) -> str | None:
+    """The word that a cast has for its type, with the numbers in its brackets."""
+    word = _TYPES.get(to.this.value)
+    numbers = [part.name for part in to.expressions]
+    if word is None or not numbers:
+        return word
+    if not all(n.isdigit() and len(n) <= 7 for n in numbers) or len(numbers) > (2 if word == DECIMAL else 1):
+        return None
+    cut = to.this.value == "VARCHAR" and int(numbers[0]) > 0
+    return f"{word}({','.join(numbers)})" if word == DECIMAL or cut else None
 
 
 def rows_refused(node: exp.Expression) -> QueryError:
@@ -315,22 +483,9 @@ def rows_refused(node: exp.Expression) -> QueryError:
     )
 
 
-def _public_aggregate(name: str, arg: Node | None, position: int) -> Aggregate:
-    """An aggregate over public rows needs no bounds."""
-    if name == "count":
-        return Aggregate(name, arg, None, Facts(INTEGER, grid=Fraction(1), nullable=False), position)
-    if arg is None:
-        raise QueryError(f"{name.upper()} needs a column", position=position, sqlstate="42601")
-    kind = arg.facts.kind
-    if name in ("sum", "avg") and kind not in NUMBERS:
-        raise QueryError(f"{name.upper()} needs numbers, but was given {kind}", position=position, sqlstate="42883")
-    plain = Facts(kind, None, None, arg.facts.grid, True, arg.facts.length)
-    return Aggregate(name, arg, None, Facts(DOUBLE) if name == "avg" else plain, position)
-
-
 def _coerced(name: str, args: tuple[Node, ...]) -> tuple[Node, ...]:
     """A written text beside a date or a number is that date or number, as in PostgreSQL."""
-    if name not in ("=", "<>", "<", "<=", ">", ">=", "-", "+") or len(args) != 2:
+    if name not in ("=", "<>", "<", "<=", ">", ">=", "-", "+", "is distinct from") or len(args) != 2:
         return args
     kinds = [arg.facts.kind for arg in args]
     for i, other in ((0, 1), (1, 0)):
@@ -367,11 +522,6 @@ def _time(text: str, kind: str, position: int) -> Constant:
         ) from None
 
 
-def has(node: Node, kind: object) -> bool:
-    """Whether a node of this kind is in the tree."""
-    return isinstance(node, kind) or any(has(child, kind) for child in children(node))  # type: ignore[arg-type]
-
-
 def fold(identifier: exp.Expression) -> str:
     """Unquoted names fold to lower case."""
     name = str(identifier.this if isinstance(identifier, exp.Identifier) else identifier.name)
@@ -380,13 +530,52 @@ def fold(identifier: exp.Expression) -> str:
 
 
 _TYPES = {
-    **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), INTEGER),
-    **dict.fromkeys(("DOUBLE", "FLOAT"), DOUBLE),
-    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR"), TEXT),
+    "BIGINT": INTEGER,
+    "INT": "int4",
+    "SMALLINT": "int2",
+    "DECIMAL": DECIMAL,
+    "DOUBLE": DOUBLE,
+    "FLOAT": "real",
+    **dict.fromkeys(("TEXT", "VARCHAR"), TEXT),
     "DATE": DATE,
     "TIMESTAMP": TIMESTAMP,
     "BOOLEAN": BOOLEAN,
 }
+
+AGGREGATE_NAMES: dict[type[exp.Expression], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.LogicalAnd: "bool_and",
+    exp.LogicalOr: "bool_or",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.Median: "median",
+    exp.PercentileCont: "percentile_cont",
+    exp.PercentileDisc: "percentile_disc",
+    exp.Mode: "mode",
+    exp.AnyValue: "any_value",
+    exp.First: "first",
+    exp.Last: "last",
+    exp.ArgMax: "arg_max",
+    exp.ArgMin: "arg_min",
+}
+"""The parser's aggregates and their names here."""
+WINDOW_NAMES: dict[type[exp.Expression], str] = {
+    exp.RowNumber: "row_number",
+    exp.Rank: "rank",
+    exp.DenseRank: "dense_rank",
+    exp.Lag: "lag",
+    exp.Lead: "lead",
+    exp.FirstValue: "first_value",
+    exp.LastValue: "last_value",
+}
+_WINDOWS = (*WINDOW_NAMES.values(), "sum", "avg", "min", "max", "count")
 
 _Build = Callable[["Expressions", exp.Expression], Node]
 
@@ -408,9 +597,26 @@ _KINDS: dict[type[exp.Expression], _Build] = {
     exp.Literal: Expressions.literal,
     exp.Boolean: lambda _, n: constant(bool(n.this), place(n)),
     exp.Null: lambda _, n: constant(None, place(n)),
-    exp.CurrentDate: lambda b, n: constant(b.today, place(n)),
+    exp.CurrentDate: Expressions.today_or_now,
+    exp.CurrentTimestamp: Expressions.today_or_now,
+    exp.Localtimestamp: Expressions.today_or_now,
+    exp.Add: Expressions.sum,
+    exp.Sub: Expressions.sum,
+    exp.Interval: Expressions.interval,
+    exp.Trunc: Expressions.truncated,
+    exp.Log: Expressions.logarithm,
+    exp.WidthBucket: Expressions.width_bucket,
+    exp.NullSafeEQ: Expressions.distinct,
+    exp.NullSafeNEQ: Expressions.distinct,
+    exp.ILike: Expressions.like_any_case,
+    exp.Escape: Expressions.escaped,
+    exp.Trim: Expressions.trimmed,
+    exp.DPipe: Expressions.joined,
+    exp.Concat: Expressions.joined,
+    exp.StrPosition: lambda b, n: b.function("strpos", n.this, n.args["substr"], at=n),
+    exp.Replace: lambda b, n: b.function("replace", n.this, n.expression, n.args["replacement"], at=n),
     exp.Cast: Expressions.cast,
-    exp.Between: Expressions.between,
+    exp.Between: Expressions.range,
     exp.In: Expressions.among,
     exp.Is: Expressions.truth,
     exp.Case: Expressions.case,
@@ -421,21 +627,23 @@ _KINDS: dict[type[exp.Expression], _Build] = {
     exp.TimestampTrunc: lambda b, n: b.function("date_trunc", n.this, extra=n.args["unit"].name.lower(), at=n),
     exp.DateTrunc: lambda b, n: b.function("date_trunc", n.this, extra=n.args["unit"].name.lower(), at=n),
     exp.Filter: Expressions.filtered,
+    exp.Grouping: Expressions.grouped,
     exp.Window: Expressions.window,
-    exp.Count: Expressions.aggregate,
-    exp.Sum: Expressions.aggregate,
-    exp.Avg: Expressions.aggregate,
-    exp.Min: Expressions.aggregate,
-    exp.Max: Expressions.aggregate,
+    exp.Exists: lambda b, n: b.subquery("exists", n.this, None, n),
+    exp.Subquery: lambda b, n: b.subquery("value", n, None, n),
+    exp.WithinGroup: lambda b, n: b.aggregate(n),
+    **dict.fromkeys(AGGREGATE_NAMES, lambda b, n: b.aggregate(n)),
     **{
         kind: _plain(name)
         for kind, name in (
-            (exp.Add, "+"), (exp.Sub, "-"), (exp.Mul, "*"), (exp.Div, "/"), (exp.Mod, "%"), (exp.Neg, "negate"),
+            (exp.Mul, "*"), (exp.Div, "/"), (exp.Mod, "%"), (exp.Neg, "negate"),
             (exp.EQ, "="), (exp.NEQ, "<>"), (exp.LT, "<"), (exp.LTE, "<="), (exp.GT, ">"), (exp.GTE, ">="),
             (exp.And, "and"), (exp.Or, "or"), (exp.Not, "not"), (exp.Abs, "abs"), (exp.Sign, "sign"),
             (exp.Floor, "floor"), (exp.Ceil, "ceil"), (exp.Coalesce, "coalesce"), (exp.Nullif, "nullif"),
             (exp.Greatest, "greatest"), (exp.Least, "least"), (exp.Lower, "lower"), (exp.Upper, "upper"),
-            (exp.Trim, "trim"), (exp.Length, "length"), (exp.DPipe, "||"),
+            (exp.Length, "length"), (exp.IntDiv, "div"), (exp.Pow, "power"), (exp.Ln, "ln"), (exp.Exp, "exp"),
+            (exp.Sqrt, "sqrt"), (exp.Cbrt, "cbrt"), (exp.Left, "left"), (exp.Right, "right"),
+            (exp.Reverse, "reverse"), (exp.StartsWith, "starts_with"), (exp.RegexpLike, "regexp_like"),
         )
     },
 }  # fmt: skip

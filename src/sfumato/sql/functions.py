@@ -7,11 +7,14 @@ an error would tell whether a row was there.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from datetime import date
 from fractions import Fraction
 
 from sfumato.errors import QueryError
+from sfumato.sql import intervals, patterns
 from sfumato.sql.tree import (
     BOOLEAN,
     DATE,
@@ -32,6 +35,10 @@ from sfumato.sql.tree import (
 _FARTHEST = 1_000_000
 _LIMIT = Fraction(1 << 100)
 """Beyond this many steps of the grid an intermediate number might not fit into the engine's 127 bits."""
+_LONGEST = 100_000
+"""Beyond this many characters a text is not made."""
+WIDTHS = {INTEGER: 63, "int4": 31, "int2": 15}
+"""The bits of PostgreSQL's whole numbers, by the word that a cast has for them."""
 
 
 def call(name: str, args: tuple[Node, ...], extra: str = "", position: int = 0) -> Call:
@@ -56,6 +63,9 @@ def call(name: str, args: tuple[Node, ...], extra: str = "", position: int = 0) 
 
 class _Mismatch(Exception):
     """Types that do not go together."""
+
+
+TypesDiffer = _Mismatch
 
 
 class _TooLarge(Exception):
@@ -151,7 +161,7 @@ def _divide(args: tuple[Node, ...], _: str) -> Facts:
     """Whole numbers: toward zero, as PostgreSQL does. Others: a double, without a grid. By zero: NULL."""
     _numbers("arithmetic", args)
     a, b = args[0].facts, args[1].facts
-    nullable = _nullable(args) or b.low is None or b.high is None or b.low <= 0 <= b.high
+    nullable = _nullable(args) or not b.exact or b.low is None or b.high is None or b.low <= 0 <= b.high
     low = high = None
     if a.low is not None and a.high is not None:
         if _exact_kind(args) == INTEGER and a.exact and b.exact:
@@ -168,17 +178,46 @@ def _divide(args: tuple[Node, ...], _: str) -> Facts:
     return Facts(DOUBLE, low, high, None, nullable)
 
 
+def _exact_numbers(name: str, args: tuple[Node, ...]) -> None:
+    _numbers(name, args)
+    if not all(arg.facts.exact for arg in args):
+        raise _Mismatch(f"{name} needs exact numbers: whole numbers, or decimals with a declared grid")
+
+
+def _not_zero(f: Facts) -> bool:
+    """An exact number that is surely not zero."""
+    return f.low is not None and f.high is not None and not f.low <= 0 <= f.high
+
+
 def _modulo(args: tuple[Node, ...], _: str) -> Facts:
+    """% and MOD: the rest has the sign of the dividend, and is smaller than the divisor."""
+    _exact_numbers("%", args)
     a, b = args[0].facts, args[1].facts
-    if a.kind != INTEGER or b.kind != INTEGER:
-        raise _Mismatch("% needs whole numbers")
+    grid = common_grid(a.grid, b.grid)
+    assert grid is not None
+    sizes = [f.largest - less for f, less in ((a, Fraction(0)), (b, grid)) if f.bounded]
     low = high = None
-    if b.bounded:
-        most = max(Fraction(0), b.largest - 1)
+    if sizes:
+        most = max(Fraction(0), min(sizes))
         low = Fraction(0) if a.low is not None and a.low >= 0 else -most
         high = Fraction(0) if a.high is not None and a.high <= 0 else most
-    sure = b.low is not None and b.high is not None and not b.low <= 0 <= b.high
-    return Facts(INTEGER, low, high, Fraction(1), _nullable(args) or not sure)
+    return fit(Facts(_exact_kind(args), low, high, grid, _nullable(args) or not _not_zero(b)))
+
+
+def _whole_quotient(args: tuple[Node, ...], _: str) -> Facts:
+    """DIV: the quotient toward zero, a numeric in PostgreSQL."""
+    _exact_numbers("div", args)
+    a, b = args[0].facts, args[1].facts
+    low = high = None
+    if a.low is not None and a.high is not None:
+        smallest = b.grid or Fraction(1)
+        if b.low is not None and b.high is not None and _not_zero(b):
+            smallest = min(abs(b.low), abs(b.high))
+        most = Fraction(int(a.largest / smallest))
+        signed = not (b.low is not None and b.low >= 0)
+        low = Fraction(0) if a.low >= 0 and not signed else -most
+        high = Fraction(0) if a.high <= 0 and not signed else most
+    return fit(Facts(DECIMAL, low, high, Fraction(1), _nullable(args) or not _not_zero(b)))
 
 
 def _negate(args: tuple[Node, ...], _: str) -> Facts:
@@ -198,17 +237,133 @@ def _absolute(args: tuple[Node, ...], _: str) -> Facts:
 
 def _sign(args: tuple[Node, ...], _: str) -> Facts:
     _numbers("sign", args)
-    return Facts(INTEGER, Fraction(-1), Fraction(1), Fraction(1), args[0].facts.nullable)
+    return Facts(DECIMAL, Fraction(-1), Fraction(1), Fraction(1), args[0].facts.nullable)
 
 
-def _rounded(args: tuple[Node, ...], extra: str) -> Facts:
-    """round(x, digits), floor, ceil: onto a decimal grid; what was bounded stays bounded, one step outward."""
-    _numbers("rounding", args[:1])
+def away(number: Fraction) -> int:
+    """The nearest whole number, halves away from zero."""
+    return int(abs(number) + Fraction(1, 2)) * (1 if number >= 0 else -1)
+
+
+def _rounding(whole: Callable[[Fraction], int]) -> Callable[[tuple[Node, ...], str], Facts]:
+    """round(x, digits), floor, ceil, trunc: onto a decimal grid. None of them lets one number overtake another.
+
+    The result is never an integer in PostgreSQL: ROUND(n) / 2 does not cut.
+    """
+
+    def rule(args: tuple[Node, ...], extra: str) -> Facts:
+        _numbers("rounding", args[:1])
+        f = args[0].facts
+        step = Fraction(10) ** -int(extra or 0)
+        low = high = None
+        if f.low is not None and f.high is not None:
+            low, high = whole(f.low / step) * step, whole(f.high / step) * step
+        grid = f.grid if f.exact and f.grid is not None and (f.grid / step).denominator == 1 else step
+        return fit(Facts(DECIMAL, low, high, grid, f.nullable or not f.exact))
+
+    return rule
+
+
+def _outward(*ends: float) -> tuple[Fraction | None, Fraction | None]:
+    """Bounds around doubles, with room for what the engine rounds; none where they are not finite."""
+    if not all(map(math.isfinite, ends)):
+        return None, None
+    unit = 1 << 60
+    low, high = Fraction(min(ends)), Fraction(max(ends))
+    room = Fraction(1, 1 << 40)
+    return (
+        Fraction(math.floor((low - abs(low) * room) * unit), unit),
+        Fraction(math.ceil((high + abs(high) * room) * unit), unit),
+    )
+
+
+def _curve(
+    name: str, value: Callable[[float], float], least: Fraction | None = None, *, zero: bool = True
+) -> Callable[[tuple[Node, ...], str], Facts]:
+    """A double of one number that grows with it; below `least`, or at it where it may not be `zero`, NULL."""
+
+    def rule(args: tuple[Node, ...], _: str) -> Facts:
+        _numbers(name, args)
+        f = args[0].facts
+        low, high = f.low, f.high
+        sure = f.exact and (least is None or (low is not None and (low > least or (zero and low == least))))
+        if least is not None and low is not None and high is not None:
+            low, high = (least, max(high, least)) if low < least else (low, high)
+        ends: tuple[Fraction | None, Fraction | None] = (None, None)
+        if low is not None and high is not None:
+            try:
+                ends = _outward(value(float(low)), value(float(high)))
+            except (OverflowError, ValueError):
+                sure = False
+        return Facts(DOUBLE, *ends, None, f.nullable or not sure or ends[1] is None)
+
+    return rule
+
+
+def _logarithm(args: tuple[Node, ...], _: str) -> Facts:
+    """log(base, x) = ln x / ln base; NULL where there is none."""
+    _numbers("log", args)
+    base, f = args[0].facts, args[1].facts
+    sure = all(g.exact and g.low is not None and g.low > 0 for g in (base, f)) and not _holds(base, Fraction(1))
+    low = high = None
+    if sure and base.low == base.high and base.low is not None and f.low is not None and f.high is not None:
+        try:
+            low, high = _outward(*(math.log(float(x)) / math.log(float(base.low)) for x in (f.low, f.high)))
+        except (OverflowError, ValueError, ZeroDivisionError):
+            low = high = None
+    return Facts(DOUBLE, low, high, None, _nullable(args) or not sure)
+
+
+def _holds(f: Facts, number: Fraction) -> bool:
+    return (f.low is None or f.low <= number) and (f.high is None or f.high >= number)
+
+
+MOST_POWER = 8
+
+
+def _power(args: tuple[Node, ...], _: str) -> Facts:
+    """x to a written power from 1 to 8 is exact where x is exact and bounded; any other is a double, or NULL."""
+    _numbers("power", args)
+    f, power = args[0].facts, args[1]
+    double = Facts(DOUBLE, nullable=True)
+    if not isinstance(power, Constant) or not isinstance(power.value, int) or not 1 <= power.value <= MOST_POWER:
+        return double
+    if not f.exact or f.grid is None or f.low is None or f.high is None:
+        return double
+    k = power.value
+    ends = (f.low**k, f.high**k)
+    low = Fraction(0) if k % 2 == 0 and f.low <= 0 <= f.high else min(ends)
+    facts = Facts(DECIMAL, low, max(ends), f.grid**k, f.nullable)
+    return facts if facts.largest / f.grid**k <= _LIMIT else double
+
+
+def bucket(x: Fraction, low: Fraction, high: Fraction, count: int) -> int:
+    """PostgreSQL's width_bucket; where low is above high, the buckets are counted downward."""
+    if low > high:
+        x, low, high = -x, -low, -high
+    return 0 if x < low else count + 1 if x >= high else int((x - low) * count / (high - low)) + 1
+
+
+def written(args: tuple[Node, ...]) -> list[Fraction]:
+    """The numbers that are written as arguments; none where one of them is not."""
+    values = [arg.value for arg in args if isinstance(arg, Constant)]
+    numbers = [Fraction(v) for v in values if isinstance(v, int | Fraction) and not isinstance(v, bool)]
+    return numbers if len(numbers) == len(args) else []
+
+
+def _width_bucket(args: tuple[Node, ...], _: str) -> Facts:
+    """The number of the bucket: 0 below, count + 1 above."""
+    _numbers("width_bucket", args)
+    if len(args) != 4 or not written(args[1:]):
+        raise _Mismatch("width_bucket needs a number, and a written low, high and count")
+    low, high, count = written(args[1:])
+    if low == high or count.denominator != 1 or not 1 <= count <= _FARTHEST:
+        raise _Mismatch(f"width_bucket needs two different ends, and a whole count from 1 to {_FARTHEST}")
     f = args[0].facts
-    step = Fraction(10) ** -int(extra or 0)
-    kind = INTEGER if f.kind == INTEGER or step >= 1 else DECIMAL
-    low, high = (None, None) if f.low is None or f.high is None else (f.low // step * step, -(-f.high // step) * step)
-    return fit(Facts(kind, low, high, step if kind == DECIMAL else max(step, Fraction(1)), f.nullable))
+    ends = [0, int(count) + 1]
+    if f.exact and f.low is not None and f.high is not None:
+        ends = sorted(bucket(end, low, high, int(count)) for end in (f.low, f.high))
+    return Facts(INTEGER, Fraction(ends[0]), Fraction(ends[1]), Fraction(1), f.nullable or not f.exact)
 
 
 def _compare(args: tuple[Node, ...], _: str) -> Facts:
@@ -224,6 +379,12 @@ def _logic(args: tuple[Node, ...], _: str) -> Facts:
         if arg.facts.kind not in (BOOLEAN, NULL):
             raise _Mismatch(f"a condition is needed here, but this is {arg.facts.kind}")
     return Facts(BOOLEAN, nullable=_nullable(args))
+
+
+def _distinct(args: tuple[Node, ...], _: str) -> Facts:
+    """IS DISTINCT FROM: two NULLs are alike, so this is never NULL."""
+    _compare(args, "")
+    return Facts(BOOLEAN, nullable=False)
 
 
 def _is_null(_args: tuple[Node, ...], _: str) -> Facts:
@@ -324,11 +485,26 @@ def _date_trunc(args: tuple[Node, ...], extra: str) -> Facts:
     return Facts(DATE, low, f.high, Fraction(1), f.nullable)
 
 
+def _shift(args: tuple[Node, ...], extra: str) -> Facts:
+    """A date or a timestamp and an interval: a timestamp; NULL beyond the years 1 to 9999."""
+    f, span = args[0].facts, intervals.stored(extra)
+    if f.kind not in TIMES:
+        raise _Mismatch(f"an interval is added to a date or a timestamp, but this is {f.kind}")
+    first, last = intervals.FIRST, intervals.LAST
+    clock = intervals.DAY - 1 if f.kind == TIMESTAMP else 0
+    low = intervals.later_day(first if f.low is None else int(f.low), span)
+    high = intervals.later_day(last if f.high is None else int(f.high), span, clock)
+    if high < first or low > last:
+        raise _Mismatch("this leads beyond the years 1 to 9999")
+    inside = first <= low and high <= last
+    return Facts(TIMESTAMP, Fraction(max(low, first)), Fraction(min(high, last)), None, f.nullable or not inside)
+
+
 def _text(args: tuple[Node, ...], _: str) -> Facts:
     f = args[0].facts
     if f.kind not in (TEXT, NULL):
         raise _Mismatch(f"text is needed here, but this is {f.kind}")
-    return Facts(TEXT, nullable=_nullable(args), length=f.length)
+    return Facts(TEXT, nullable=_nullable(args), length=0 if f.kind == NULL else f.length)
 
 
 def _cased(args: tuple[Node, ...], _: str) -> Facts:
@@ -350,12 +526,79 @@ def _substring(args: tuple[Node, ...], _: str) -> Facts:
     return _text(args[:1], "")
 
 
-def _concat(args: tuple[Node, ...], _: str) -> Facts:
+def _side(args: tuple[Node, ...], _: str) -> Facts:
+    """left(s, n) and right(s, n): at most n characters."""
+    number = args[1].value if isinstance(args[1], Constant) else None
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _FARTHEST:
+        raise _Mismatch(f"left and right need a written whole number from 0 to {_FARTHEST}")
+    f = _text(args[:1], "")
+    return Facts(TEXT, nullable=f.nullable, length=number if f.length is None else min(number, f.length))
+
+
+def _written_text(arg: Node, longest: int) -> str:
+    if not isinstance(arg, Constant) or not isinstance(arg.value, str) or len(arg.value) > longest:
+        raise _Mismatch(f"a written text of at most {longest} characters is needed here")
+    return arg.value
+
+
+def _trim(args: tuple[Node, ...], _: str) -> Facts:
+    """Blanks, or written characters, taken from one side or both."""
+    for arg in args[1:]:
+        _written_text(arg, 100)
+    return _text(args[:1], "")
+
+
+def _replace(args: tuple[Node, ...], _: str) -> Facts:
+    """Each place of a written text by another one: the length grows by a known factor at most."""
+    f, old, new = _text(args[:1], ""), _written_text(args[1], 1000), _written_text(args[2], 1000)
+    if f.length is None:
+        raise _Mismatch("replace needs text of declared length")
+    length = f.length
+    if old:
+        length = max(length, length // len(old) * len(new) + length % len(old))
+    if length > _LONGEST:
+        raise _Mismatch(f"this could make a text of more than {_LONGEST} characters")
+    return Facts(TEXT, nullable=f.nullable, length=length)
+
+
+def _position(args: tuple[Node, ...], _: str) -> Facts:
+    """strpos(s, part): 0 where it is not found; the empty text is found at 1."""
+    f, _part = _text(args[:1], ""), _text(args[1:], "")
+    high = None if f.length is None else Fraction(max(f.length, 1))
+    return Facts(INTEGER, Fraction(0), high, Fraction(1), _nullable(args))
+
+
+def _starts_with(args: tuple[Node, ...], _: str) -> Facts:
+    for arg in args:
+        _text((arg,), "")
+    return Facts(BOOLEAN, nullable=_nullable(args))
+
+
+def _regular(args: tuple[Node, ...], _: str) -> Facts:
+    """x ~ pattern, for the patterns by which PostgreSQL and the engine mean the same."""
+    _text(args[:1], "")
+    why = patterns.problem(_written_text(args[1], patterns.LONGEST))
+    if why is not None:
+        raise _Mismatch(f"this regular expression is not supported: {why}")
+    return Facts(BOOLEAN, nullable=_nullable(args))
+
+
+def _added(args: tuple[Node, ...]) -> int:
+    """The length of texts one after the other."""
     lengths = [_text((arg,), "").length for arg in args]
     length = sum(x for x in lengths if x is not None) if None not in lengths else None
-    if length is None or length > 100_000:
+    if length is None or length > _LONGEST:
         raise _Mismatch("|| needs text of declared length")
-    return Facts(TEXT, nullable=_nullable(args), length=length)
+    return length
+
+
+def _concat(args: tuple[Node, ...], _: str) -> Facts:
+    return Facts(TEXT, nullable=_nullable(args), length=_added(args))
+
+
+def _concat_known(args: tuple[Node, ...], _: str) -> Facts:
+    """concat(a, b, …): NULLs are passed over."""
+    return Facts(TEXT, nullable=False, length=_added(args))
 
 
 def _like(args: tuple[Node, ...], _: str) -> Facts:
@@ -368,20 +611,134 @@ def _like(args: tuple[Node, ...], _: str) -> Facts:
 
 
 def _cast(args: tuple[Node, ...], extra: str) -> Facts:
-    """To integer (rounded), text or date; what does not fit is NULL."""
+    """What does not fit, or does not read as the type, is NULL."""
     f = args[0].facts
-    if extra == INTEGER and f.kind in (*NUMBERS, BOOLEAN):
-        low, high = (Fraction(0), Fraction(1)) if f.kind == BOOLEAN else (None, None)
-        if f.low is not None and f.high is not None:
-            low, high = Fraction(f.low // 1), Fraction(-(-f.high // 1))
-        return fit(Facts(INTEGER, low, high, Fraction(1), f.nullable or not f.exact))
-    if extra == DOUBLE and f.kind in NUMBERS:
-        return Facts(DOUBLE, f.low, f.high, None, f.nullable)
-    if extra == DATE and f.kind in TIMES:
-        return Facts(DATE, f.low, f.high, Fraction(1), f.nullable)
-    if extra == f.kind:
+    word, numbers = target(extra)
+    rule = _CASTS.get((_family(f.kind), word))
+    if f.kind == NULL:
         return f
-    raise _Mismatch(f"a cast from {f.kind} to {extra} is not supported")
+    if rule is None:
+        raise _Mismatch(f"a cast from {f.kind} to {extra} is not supported")
+    return rule(f, word, numbers)
+
+
+def target(extra: str) -> tuple[str, list[int]]:
+    """The word of a cast, and the numbers in its brackets: decimal(9,2), text(3)."""
+    word, *numbers = re.findall(r"\w+", extra)
+    return word, [int(n) for n in numbers]
+
+
+def _family(kind: str) -> str:
+    return "number" if kind in NUMBERS else kind
+
+
+def _to_whole(f: Facts, word: str, _: list[int]) -> Facts:
+    """Rounded; what the type does not hold is NULL. Where the number has no bounds, its type gives none."""
+    if f.kind == BOOLEAN:
+        return Facts(INTEGER, Fraction(0), Fraction(1), Fraction(1), f.nullable)
+    if f.kind == TEXT or f.low is None or f.high is None:
+        return Facts(INTEGER, None, None, Fraction(1), True)
+    ends = Fraction(f.low // 1), Fraction(-(-f.high // 1))
+    if f.exact:
+        ends = Fraction(away(f.low)), Fraction(away(f.high))
+    return _held(Facts(INTEGER, *ends, Fraction(1), f.nullable or not f.exact), whole_range(word))
+
+
+def whole_range(word: str) -> tuple[Fraction, Fraction]:
+    """What a type of whole numbers holds."""
+    most = 1 << WIDTHS[word]
+    return Fraction(-most), Fraction(most - 1)
+
+
+def _held(facts: Facts, ends: tuple[Fraction, Fraction]) -> Facts:
+    """A bounded number in a type that holds these: what is outside is NULL."""
+    assert facts.low is not None
+    assert facts.high is not None
+    if facts.low > ends[1] or facts.high < ends[0]:
+        raise _Mismatch("this number never fits into its type")
+    outside = facts.low < ends[0] or facts.high > ends[1]
+    low, high = max(facts.low, ends[0]), min(facts.high, ends[1])
+    return fit(Facts(facts.kind, low, high, facts.grid, facts.nullable or outside, facts.length))
+
+
+def _to_decimal(f: Facts, _: str, numbers: list[int]) -> Facts:
+    """numeric(p, s): rounded to s digits, and NULL beyond p - s digits before the point. Bare: as it is."""
+    if not numbers:
+        if f.kind == TEXT:
+            return Facts(DOUBLE, nullable=True)
+        return Facts(DECIMAL if f.exact else DOUBLE, f.low, f.high, f.grid, f.nullable)
+    step, most = decimal_size(numbers)
+    if f.kind == TEXT:
+        return Facts(DECIMAL, None, None, step, True)
+    grid = f.grid if f.exact and f.grid is not None and (f.grid / step).denominator == 1 else step
+    if f.low is None or f.high is None:
+        return Facts(DECIMAL, None, None, grid, True)
+    low, high, last = away(f.low / step) * step, away(f.high / step) * step, most // grid * grid
+    return _held(Facts(DECIMAL, low, high, grid, f.nullable or not f.exact), (-last, last))
+
+
+def decimal_size(numbers: list[int]) -> tuple[Fraction, Fraction]:
+    """The step of numeric(p, s) and its largest number."""
+    digits, places = numbers[0], numbers[1] if len(numbers) > 1 else 0
+    if not 1 <= digits <= 30 or not 0 <= places <= min(digits, 12):
+        raise _Mismatch("numeric(p, s) needs p from 1 to 30, and s from 0 to 12 and at most p")
+    step = Fraction(1, 10**places)
+    return step, 10**digits * step - step
+
+
+def _to_double(f: Facts, word: str, _: list[int]) -> Facts:
+    """double precision, and real, which keeps 24 bits."""
+    if f.kind == TEXT:
+        return Facts(DOUBLE, nullable=True)
+    low, high = f.low, f.high
+    if word == "real" and low is not None and high is not None:
+        tiny = Fraction(1, 1 << 140)
+        low, high = low - abs(low) / (1 << 23) - tiny, high + abs(high) / (1 << 23) + tiny
+    return Facts(DOUBLE, low, high, None, f.nullable or word == "real")
+
+
+def _to_text(f: Facts, _: str, numbers: list[int]) -> Facts:
+    """varchar(n) cuts; whole numbers, truths and times as PostgreSQL prints them."""
+    length = {BOOLEAN: 5, DATE: 10, TIMESTAMP: 26, TEXT: f.length}.get(f.kind)
+    if f.kind in NUMBERS:
+        if f.kind != INTEGER:
+            raise _Mismatch("a cast to text is supported for whole numbers, not for decimals")
+        known = f.low is not None and f.high is not None
+        length = max(len(str(int(end))) for end in (f.low, f.high) if end is not None) if known else 40
+    if numbers:
+        length = numbers[0] if length is None else min(numbers[0], length)
+    return Facts(TEXT, nullable=f.nullable, length=length)
+
+
+def _to_date(f: Facts, _: str, _more: list[int]) -> Facts:
+    """A text is read as 2024-01-31 and in no other form."""
+    if f.kind == TEXT:
+        return Facts(DATE, Fraction(intervals.FIRST), Fraction(intervals.LAST), Fraction(1), True)
+    return Facts(DATE, f.low, f.high, Fraction(1), f.nullable)
+
+
+def _to_timestamp(f: Facts, _: str, _more: list[int]) -> Facts:
+    return Facts(TIMESTAMP, f.low, f.high, None, f.nullable)
+
+
+def _to_truth(f: Facts, _: str, _more: list[int]) -> Facts:
+    """The words that PostgreSQL knows; a whole number but zero is true."""
+    if f.kind in NUMBERS and f.kind != INTEGER:
+        raise _Mismatch(f"a cast from {f.kind} to boolean is not supported")
+    return Facts(BOOLEAN, nullable=f.nullable or f.kind == TEXT)
+
+
+_CASTS: dict[tuple[str, str], Callable[[Facts, str, list[int]], Facts]] = {
+    **{(kind, word): _to_whole for kind in ("number", BOOLEAN, TEXT) for word in WIDTHS},
+    **{(kind, DECIMAL): _to_decimal for kind in ("number", TEXT)},
+    **{(kind, DOUBLE): _to_double for kind in ("number", TEXT)},
+    ("number", "real"): _to_double,
+    **{(kind, TEXT): _to_text for kind in ("number", BOOLEAN, DATE, TIMESTAMP, TEXT)},
+    **{(kind, DATE): _to_date for kind in (DATE, TIMESTAMP, TEXT)},
+    **{(kind, TIMESTAMP): _to_timestamp for kind in TIMES},
+    **{(kind, BOOLEAN): _to_truth for kind in ("number", BOOLEAN, TEXT)},
+}
+"""From which kind to which, with what is known of the result."""
 
 
 FUNCTIONS: dict[str, Callable[[tuple[Node, ...], str], Facts]] = {
@@ -393,9 +750,19 @@ FUNCTIONS: dict[str, Callable[[tuple[Node, ...], str], Facts]] = {
     "negate": _negate,
     "abs": _absolute,
     "sign": _sign,
-    "round": _rounded,
-    "floor": _rounded,
-    "ceil": _rounded,
+    "round": _rounding(away),
+    "floor": _rounding(math.floor),
+    "ceil": _rounding(math.ceil),
+    "trunc": _rounding(math.trunc),
+    "div": _whole_quotient,
+    "ln": _curve("ln", math.log, Fraction(0), zero=False),
+    "log10": _curve("log10", math.log10, Fraction(0), zero=False),
+    "log": _logarithm,
+    "exp": _curve("exp", math.exp),
+    "sqrt": _curve("sqrt", math.sqrt, Fraction(0)),
+    "cbrt": _curve("cbrt", math.cbrt),
+    "power": _power,
+    "width_bucket": _width_bucket,
     "=": _compare,
     "<>": _compare,
     "<": _compare,
@@ -406,6 +773,7 @@ FUNCTIONS: dict[str, Callable[[tuple[Node, ...], str], Facts]] = {
     "or": _logic,
     "not": _logic,
     "is null": _is_null,
+    "is distinct from": _distinct,
     "case": _case,
     "coalesce": _coalesce,
     "nullif": _nullif,
@@ -413,13 +781,23 @@ FUNCTIONS: dict[str, Callable[[tuple[Node, ...], str], Facts]] = {
     "least": _extreme(-1),
     "extract": _extract,
     "date_trunc": _date_trunc,
+    "shift": _shift,
     "lower": _cased,
     "upper": _cased,
-    "trim": _text,
+    "trim": _trim,
     "length": _length,
     "substring": _substring,
+    "left": _side,
+    "right": _side,
+    "reverse": _text,
+    "replace": _replace,
+    "strpos": _position,
+    "starts_with": _starts_with,
     "||": _concat,
+    "concat": _concat_known,
     "like": _like,
+    "ilike": _like,
+    "regexp_like": _regular,
     "cast": _cast,
 }
 """Every function by name, with the rule for what is known of its value."""

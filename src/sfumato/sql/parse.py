@@ -1,12 +1,13 @@
 """The first room: text becomes a parse tree that holds known kinds of nodes only.
 
-Comes in: the analyst's text. Goes out: one SELECT of sqlglot's tree, every node of an allowed kind with allowed parts.
+Comes in: the analyst's text. Goes out: one query of sqlglot's tree, every node of an allowed kind with allowed parts.
 What is not listed here is refused by its name and place, before any data is touched; `bind` then says what each means.
 """
 
 from __future__ import annotations
 
 import logging
+from itertools import pairwise
 from typing import Any
 
 import sqlglot
@@ -14,6 +15,7 @@ from sqlglot import errors as sqlglot_errors
 from sqlglot import exp
 
 from sfumato.errors import QueryError
+from sfumato.sql.intervals import WRITTEN
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would print the analyst's text
 
@@ -22,21 +24,56 @@ _LONGEST = 100_000
 
 _BINARY = (
     exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Nullif,
-    exp.Extract, exp.Filter,
+    exp.Extract, exp.Filter, exp.IntDiv, exp.Pow, exp.Log, exp.Left, exp.Right, exp.StartsWith, exp.RegexpLike,
+    exp.NullSafeEQ, exp.NullSafeNEQ, exp.Escape,
+    exp.WithinGroup, exp.ArgMax, exp.ArgMin,
 )  # fmt: skip
 _UNARY = (
-    exp.From, exp.TableAlias, exp.Paren, exp.Where, exp.Having, exp.Boolean, exp.Var, exp.Neg, exp.Not, exp.Abs,
-    exp.Sign, exp.Floor, exp.Ceil, exp.Lower, exp.Upper, exp.Trim, exp.Length, exp.Sum, exp.Avg, exp.Min, exp.Max,
+    exp.From, exp.Paren, exp.Where, exp.Having, exp.Boolean, exp.Var, exp.Neg, exp.Not, exp.Abs,
+    exp.Sign, exp.Floor, exp.Ceil, exp.Lower, exp.Upper, exp.Length, exp.Sum, exp.Avg, exp.Min, exp.Max,
+    exp.LogicalAnd, exp.LogicalOr, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Median,
+    exp.PercentileCont, exp.PercentileDisc, exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue,
+    exp.Ln, exp.Exp, exp.Sqrt, exp.Cbrt, exp.Reverse, exp.DataTypeParam,
 )  # fmt: skip
-_ALONE = (exp.Star, exp.Null, exp.CurrentDate, exp.RowNumber, exp.Rank, exp.DenseRank)
+_ALONE = (
+    exp.Star, exp.Null, exp.CurrentDate, exp.CurrentTimestamp, exp.Localtimestamp, exp.RowNumber, exp.Rank,
+    exp.DenseRank,
+)  # fmt: skip
 
 ALLOWED: dict[type[exp.Expression], frozenset[str]] = {
     **dict.fromkeys(_BINARY, frozenset({"this", "expression"})),
     **dict.fromkeys(_UNARY, frozenset({"this"})),
     **dict.fromkeys(_ALONE, frozenset()),
     exp.Select: frozenset(
-        {"expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct", "joins"}
+        {
+            "expressions",
+            "from_",
+            "where",
+            "group",
+            "having",
+            "order",
+            "limit",
+            "offset",
+            "distinct",
+            "joins",
+            "with_",
+        }
     ),
+    **dict.fromkeys(
+        (exp.Union, exp.Except, exp.Intersect),
+        frozenset({"this", "expression", "distinct", "order", "limit", "offset", "with_"}),
+    ),
+    exp.Subquery: frozenset({"this", "alias"}),
+    exp.With: frozenset({"expressions"}),
+    exp.CTE: frozenset({"this", "alias"}),
+    exp.Join: frozenset({"this", "side", "kind", "method", "on", "using"}),
+    exp.Exists: frozenset({"this"}),
+    exp.Rollup: frozenset({"expressions"}),
+    exp.Cube: frozenset({"expressions"}),
+    exp.GroupingSets: frozenset({"expressions"}),
+    exp.Grouping: frozenset({"expressions"}),
+    exp.Tuple: frozenset({"expressions"}),
+    exp.TableAlias: frozenset({"this", "columns"}),
     exp.Table: frozenset({"this", "alias", "db", "catalog", "joins"}),
     exp.Identifier: frozenset({"this", "quoted"}),
     exp.Column: frozenset({"this", "table"}),
@@ -48,11 +85,15 @@ ALLOWED: dict[type[exp.Expression], frozenset[str]] = {
     exp.Offset: frozenset({"expression"}),
     exp.Literal: frozenset({"this", "is_string"}),
     exp.Cast: frozenset({"this", "to", "_type"}),
-    exp.DataType: frozenset({"this"}),
+    exp.DataType: frozenset({"this", "expressions"}),
     exp.Div: frozenset({"this", "expression", "typed"}),
     exp.Round: frozenset({"this", "decimals"}),
-    exp.Between: frozenset({"this", "low", "high"}),
-    exp.In: frozenset({"this", "expressions"}),
+    exp.Trunc: frozenset({"this", "decimals"}),
+    exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets"}),
+    exp.Between: frozenset({"this", "low", "high", "symmetric"}),
+    exp.In: frozenset({"this", "expressions", "query"}),
+    exp.Lag: frozenset({"this", "offset", "default"}),
+    exp.Lead: frozenset({"this", "offset", "default"}),
     exp.Is: frozenset({"this", "expression", "negate"}),
     exp.Case: frozenset({"this", "ifs", "default"}),
     exp.If: frozenset({"this", "true"}),
@@ -64,6 +105,12 @@ ALLOWED: dict[type[exp.Expression], frozenset[str]] = {
     exp.Substring: frozenset({"this", "start", "length"}),
     exp.DPipe: frozenset({"this", "expression", "safe"}),
     exp.Like: frozenset({"this", "expression", "negate"}),
+    exp.ILike: frozenset({"this", "expression", "negate"}),
+    exp.Trim: frozenset({"this", "position", "expression"}),
+    exp.StrPosition: frozenset({"this", "substr"}),
+    exp.Replace: frozenset({"this", "expression", "replacement"}),
+    exp.Concat: frozenset({"expressions", "safe", "coalesce"}),
+    exp.Interval: frozenset({"this", "unit"}),
     exp.Count: frozenset({"this", "big_int"}),
     exp.Distinct: frozenset({"expressions", "on"}),
     exp.Window: frozenset({"this", "partition_by", "order", "over", "spec"}),
@@ -73,43 +120,24 @@ ALLOWED: dict[type[exp.Expression], frozenset[str]] = {
 refused, not passed over: a parser may hold a NOT, a time zone or a side of TRIM in one."""
 
 _WORDS: dict[str, tuple[str, str]] = {
-    "Join": ("joins are not supported yet", "Ask about one table."),
-    "Subquery": ("sub-queries are not supported yet", "Ask it first, and write its answer here as a number."),
-    "Exists": ("sub-queries are not supported yet", "Ask it first, and write its answer here as a number."),
-    "With": ("WITH is not supported yet", "Write the question as one SELECT about one table."),
-    "Union": ("UNION is not supported yet", "Ask the questions one after the other."),
-    "Except": ("EXCEPT is not supported yet", "Ask the questions one after the other."),
-    "Intersect": ("INTERSECT is not supported yet", "Ask the questions one after the other."),
     "TableSample": ("sampling is not allowed: every row counts", "Leave TABLESAMPLE out."),
-    "Rollup": ("ROLLUP is not supported yet", "Ask once for each set of keys."),
-    "Cube": ("CUBE is not supported yet", "Ask once for each set of keys."),
-    "GroupingSets": ("GROUPING SETS are not supported yet", "Ask once for each set of keys."),
     "Rand": ("random() is not allowed: the answer would differ each time", "Leave it out; noise is added anyway."),
-    "CurrentTimestamp": ("now() is not supported yet", "Write CURRENT_DATE."),
-    "Interval": ("intervals are not supported yet", "Write days as a number: CURRENT_DATE - 365."),
-    "WithinGroup": ("percentiles are not supported yet", "Ask for counts of ranges with GROUP BY."),
-    "PercentileCont": ("percentiles are not supported yet", "Ask for counts of ranges with GROUP BY."),
-    "PercentileDisc": ("percentiles are not supported yet", "Ask for counts of ranges with GROUP BY."),
-    "Median": ("percentiles are not supported yet", "Ask for counts of ranges with GROUP BY."),
-    "Tuple": ("a list in brackets is not supported here", "Name the columns one by one."),
+    "CurrentTime": ("the clock is not part of a question", "Write now(), which is the start of this day in UTC."),
+    "Localtime": ("the clock is not part of a question", "Write now(), which is the start of this day in UTC."),
     "GroupConcat": ("lists of values would show what persons have", "Ask for counts with GROUP BY."),
     "ArrayAgg": ("lists of values would show what persons have", "Ask for counts with GROUP BY."),
     "ReadCSV": ("files cannot be read from a question", "Ask about a table of the policy."),
-    "RegexpLike": ("regular expressions are not supported yet", "Write LIKE."),
-    "RegexpILike": ("regular expressions are not supported yet", "Write LIKE."),
-    "ILike": ("ILIKE is not supported yet", "Write LOWER(x) LIKE 'a%'."),
+    "RegexpILike": ("~* is not supported: letters of other scripts differ between engines", "Write LOWER(x) ~ 'a+'."),
+    "SimilarTo": ("SIMILAR TO is not supported", "Write LIKE, or ~ with a regular expression."),
     "Parameter": ("parameters are not supported yet", "Write the value."),
     "Placeholder": ("parameters are not supported yet", "Write the value."),
     "Lock": ("FOR UPDATE is not a question", "Leave it out."),
-    "Pow": ("powers are not supported yet", "Write x * x."),
-    "NullSafeNEQ": ("IS DISTINCT FROM is not supported yet", "Write <> and IS NULL."),
-    "NullSafeEQ": ("IS NOT DISTINCT FROM is not supported yet", "Write = and IS NULL."),
 }
 """What to say of the kinds that people write most, and what to write instead."""
 
 
-def parse(text: str) -> exp.Select:
-    """The tree of one SELECT, or a refusal with its place in the text."""
+def parse(text: str) -> exp.Query:
+    """The tree of one query, or a refusal with its place in the text."""
     if len(text) > _LONGEST:
         raise QueryError(
             f"a question has at most {_LONGEST} characters, but this one has {len(text)}", sqlstate="54000"
@@ -127,10 +155,11 @@ def parse(text: str) -> exp.Select:
             "ask one question at a time", sqlstate="42601", hint="Send the statements one after the other."
         )
     tree = statements[0]
-    if not isinstance(tree, exp.Select):
+    if not isinstance(tree, exp.Query):
         raise _refused(tree)
     for node in tree.walk():
         _check(node)
+    _check_intervals(text)
     return tree
 
 
@@ -140,6 +169,23 @@ def _check(node: Any) -> None:
     for part, value in node.args.items():
         if value not in (None, False, []) and part not in ALLOWED[type(node)]:
             raise _refused(node, part)
+
+
+def _check_intervals(text: str) -> None:
+    """The parser passes over what it does not know in an interval ('1 day ago'): the words themselves are looked at."""
+    if "interval" not in text.lower():
+        return
+    tokens = sqlglot.tokenize(text, read="postgres")
+    for word, written in pairwise(tokens):
+        if (word.token_type, written.token_type) != (sqlglot.TokenType.INTERVAL, sqlglot.TokenType.STRING):
+            continue
+        if not WRITTEN.fullmatch(written.text) and not written.text.strip(" +-").isdigit():
+            raise QueryError(
+                f"{written.text!r} is not an interval that is known here",
+                position=written.start + 1,
+                sqlstate="22007",
+                hint="Write whole numbers with their units: INTERVAL '1 year 3 months', INTERVAL '7 days'.",
+            )
 
 
 def place(node: Any) -> int:

@@ -1,83 +1,64 @@
-"""Questions about public tables alone: they hold nobody's data, so the answer is exact and free.
+"""Aggregates over public rows: released tables and public ones. Ordinary SQL, exact and free.
 
-Comes in: a Question about a public table. Goes out: SQL for the engine that holds public tables only, and what its
-columns are; what lies above is worked out by `public.finish`, as for released tables.
+Comes in: an aggregate's name and argument. Goes out: what is known of its value, and its SQL.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fractions import Fraction
 
 from sfumato.errors import QueryError
-from sfumato.sql.bind import Question
 from sfumato.sql.emit import double, expression
-from sfumato.sql.expressions import facts_of
-from sfumato.sql.scan import enforced
-from sfumato.sql.tree import DOUBLE, Aggregate, Column, Facts, Node, children, columns_of
-from sfumato.words import identifier
+from sfumato.sql.tree import BOOLEAN, DOUBLE, INTEGER, NUMBERS, Aggregate, Constant, Facts, Node
 
-NAMES = ("count", "sum", "avg", "min", "max")
+_COUNTS = ("count", "count_distinct")
+_DOUBLES = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "median", "percentile_cont", "corr", "covar_pop",
+            "covar_samp")  # fmt: skip
+_TRUTHS = ("bool_and", "bool_or")
+NAMES = (*_COUNTS, *_DOUBLES, *_TRUTHS, "sum", "min", "max", "percentile_disc", "mode")
 """Aggregates over public rows."""
 
 
-@dataclass(frozen=True)
-class Plain:
-    """A question about public rows: engine SQL, its columns in order, and the names of the aggregates among them."""
-
-    question: Question
-    sql: str
-    columns: tuple[tuple[str, Facts], ...]
-    names: dict[Aggregate, str]
-
-
-def plain(question: Question) -> Plain:
-    """How a question about a public table is answered."""
-    nodes = [node for _, node in question.items] + [s.node for s in question.order]
-    nodes += [question.having] if question.having is not None else []
-    aggregates: list[Aggregate] = []
-    for node in nodes:
-        _collect(node, aggregates)
-    grouped = bool(question.keys or aggregates)
-    names = {aggregate: f"_a{i}" for i, aggregate in enumerate(aggregates)}
-    shown: list[tuple[str, Facts, str]] = [(name, node.facts, expression(node)) for name, node in question.keys]
-    shown += [(names[a], a.facts, _aggregate(a)) for a in aggregates]
-    if not grouped:
-        used: dict[str, Column] = {}
-        for node in nodes:
-            used |= columns_of(node)
-        shown = [(name, column.facts, identifier(name)) for name, column in used.items()]
-        shown = shown or [("_one", Facts("integer", grid=None), "1")]
-    table = question.table
-    scan = ", ".join(
-        f"{enforced(column, identifier(name), facts_of(column))} AS {identifier(name)}"
-        for name, column in table.columns.items()
-    )
-    where = f" WHERE {expression(question.where)}" if question.where is not None else ""
-    columns = ", ".join(f"{sql} AS {identifier(name)}" for name, _, sql in shown)
-    sql = f"SELECT {columns} FROM (SELECT {scan} FROM {identifier(table.name)}){where}"
-    if question.keys:
-        keys = ", ".join(str(i + 1) for i in range(len(question.keys)))
-        sql += f" GROUP BY {keys} ORDER BY {keys}"
-    return Plain(question, sql, tuple((name, facts) for name, facts, _ in shown), names)
+def bind(name: str, args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
+    """An aggregate over public rows needs no bounds."""
+    if name not in NAMES:
+        raise QueryError(f"{name.upper()} is not supported over public rows", position=position)
+    if not args and name != "count":
+        raise QueryError(f"{name.upper()} needs a column", position=position, sqlstate="42601")
+    extra = ""
+    if name.startswith("percentile"):
+        value = args[1].value if isinstance(args[1], Constant) else None
+        if isinstance(value, bool) or not isinstance(value, int | Fraction) or not 0 <= value <= 1:
+            raise QueryError("a percentile needs a written fraction from 0 to 1", position=position, sqlstate="22003")
+        extra = repr(float(value))
+    if name.startswith(("corr", "covar")):
+        raise QueryError(f"{name.upper()} is not supported over public rows", position=position)
+    arg = args[0] if args else None
+    kind = INTEGER if arg is None else arg.facts.kind
+    if name in (*_DOUBLES, "sum") and kind not in NUMBERS:
+        raise QueryError(f"{name.upper()} needs numbers, but was given {kind}", position=position, sqlstate="42883")
+    if name in _TRUTHS and kind != BOOLEAN:
+        raise QueryError(f"{name.upper()} needs a condition", position=position, sqlstate="42883")
+    return Aggregate(name, arg, where, _facts(name, arg), position, extra)
 
 
-def _collect(node: Node, found: list[Aggregate]) -> None:
-    if isinstance(node, Aggregate):
-        if node not in found:
-            found.append(node)
-        return
-    for child in children(node):
-        _collect(child, found)
+def _facts(name: str, arg: Node | None) -> Facts:
+    if name in _COUNTS or arg is None:
+        return Facts(INTEGER, grid=Fraction(1), nullable=False)
+    if name in _DOUBLES:
+        return Facts(DOUBLE)
+    f = arg.facts
+    return Facts(f.kind, None if name == "sum" else f.low, None if name == "sum" else f.high, f.grid, True, f.length)
 
 
-def _aggregate(aggregate: Aggregate) -> str:
-    if aggregate.name not in NAMES:
-        raise QueryError(f"{aggregate.name.upper()} is not supported over public tables", position=aggregate.position)
-    if aggregate.arg is None:
-        inner = "*"
-    elif aggregate.name == "avg" or aggregate.facts.kind == DOUBLE:
-        inner = double(aggregate.arg)
-    else:
-        inner = expression(aggregate.arg)
+def spelling(aggregate: Aggregate) -> str:
+    """The SQL of an aggregate over public rows."""
     where = f" FILTER (WHERE {expression(aggregate.where)})" if aggregate.where is not None else ""
-    return f"{aggregate.name.upper()}({inner}){where}"
+    name, arg = aggregate.name, aggregate.arg
+    if arg is None:
+        return f"COUNT(*){where}"
+    if name == "count_distinct":
+        return f"COUNT(DISTINCT {expression(arg)}){where}"
+    inner = double(arg) if name in _DOUBLES or aggregate.facts.kind == DOUBLE else expression(arg)
+    second = f", {aggregate.extra}" if aggregate.extra else ""
+    return f"{name.upper().replace('PERCENTILE', 'QUANTILE')}({inner}{second}){where}"

@@ -25,7 +25,6 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 
-from sfumato.policy import Table
 from sfumato.sql.aggregates.base import Bundle
 from sfumato.sql.tree import BOOLEAN, DATE, TEXT, Call, Column, Constant, Facts, Node
 
@@ -39,7 +38,7 @@ TRUE = Constant(True, Facts(BOOLEAN, nullable=False))
 FALSE = Constant(False, Facts(BOOLEAN, nullable=False))
 
 
-def longest_row(bundles: list[Bundle], where: Node | None, table: Table) -> int:
+def longest_row(bundles: list[Bundle], where: Node | None) -> int:
     """The largest number of bundles that one row can feed."""
     conditions = [_active(bundle) for bundle in bundles]
     everything = [*conditions, *([where] if where is not None else [])]
@@ -47,7 +46,7 @@ def longest_row(bundles: list[Bundle], where: Node | None, table: Table) -> int:
     opaque: list[Node] = []
     for condition in everything:
         _survey(condition, atoms, opaque)
-    cells = {name: list(_cells(found[0].args[0].facts, found, table, name)) for name, found in atoms.items()}
+    cells = {name: list(_cells(found[0].args[0].facts, found)) for name, found in atoms.items()}
     worlds = prod(len(values) for values in cells.values()) * 3 ** len(opaque)
     if worlds * (len(opaque) + sum(len(found) for found in atoms.values())) > STEPS:
         return len(bundles)
@@ -123,12 +122,11 @@ def _survey(node: Node, atoms: dict[str, list[Call]], opaque: list[Node]) -> Non
         opaque.append(node)
 
 
-def _cells(facts: Facts, atoms: list[Call], table: Table, name: str) -> Iterator[object]:
+def _cells(facts: Facts, atoms: list[Call]) -> Iterator[object]:
     """One value from every stretch of the domain on which the atoms of this column do not change, and NULL."""
     constants = {_comparable(atom.args[1]) for atom in atoms if atom.name != "is null"}
-    declared = table.columns[name].values
-    if declared is not None:
-        yield from declared
+    if facts.values is not None:
+        yield from facts.values
     elif facts.kind == BOOLEAN:
         yield from (False, True)
     elif facts.kind == TEXT:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
+from typing import Any
 
 INTEGER, DECIMAL, DOUBLE = "integer", "decimal", "double"
 DATE, TIMESTAMP, BOOLEAN, TEXT, NULL = "date", "timestamp", "boolean", "text", "null"
@@ -31,6 +32,8 @@ class Facts:
     grid: Fraction | None = None
     nullable: bool = True
     length: int | None = None
+    values: tuple[str, ...] | tuple[int, ...] | tuple[bool, ...] | None = None
+    """The declared list of a bare column; whatever is computed from it has none."""
 
     @property
     def exact(self) -> bool:
@@ -50,13 +53,21 @@ class Facts:
         return max(abs(self.low), abs(self.high))
 
 
+PERSON, HALF, KEY = "person", "half", "key"
+
+
 @dataclass(frozen=True)
 class Column:
-    """A column of the relation below: of a table, or of a released one."""
+    """A column of the relation below; its name is the only one of its kind in the whole question.
+
+    `unit` says by lineage whether it is the person: PERSON for the bare unit, HALF (and which side of which join) for a
+    unit that is NULL where an outer join found nobody, KEY (and which) for a key that a unit is attached by, else "".
+    """
 
     name: str
     facts: Facts
     position: int = field(default=0, compare=False)
+    unit: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -88,17 +99,37 @@ class Aggregate:
     where: Node | None
     facts: Facts
     position: int = field(default=0, compare=False)
+    extra: str = ""
 
 
 @dataclass(frozen=True)
 class Over:
-    """A window function above the cut."""
+    """A window function; below the cut its partition holds the person. `frame` is written as PostgreSQL writes it."""
 
     name: str
     args: tuple[Node, ...]
     partition: tuple[Node, ...]
     order: tuple[Sorted, ...]
     facts: Facts
+    frame: str = ""
+    position: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Sub:
+    """A sub-query in an expression: `kind` is exists, in or value; `on` ties its rows to the row around it.
+
+    `value` is over the rows inside, `operand` over the row around. `counts` are columns that mean 0 where nothing is
+    found. `place` in relations turns it into a join and a column.
+    """
+
+    kind: str
+    relation: Any
+    on: tuple[Node, ...]
+    operand: Node | None
+    value: Node | None
+    facts: Facts
+    counts: frozenset[str] = frozenset()
     position: int = field(default=0, compare=False)
 
 
@@ -111,7 +142,7 @@ class Sorted:
     nulls_first: bool
 
 
-Node = Column | Constant | Call | Aggregate | Over
+Node = Column | Constant | Call | Aggregate | Over | Sub
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -122,16 +153,30 @@ def children(node: Node) -> tuple[Node, ...]:
         return tuple(n for n in (node.arg, node.where) if n is not None)
     if isinstance(node, Over):
         return (*node.args, *node.partition, *(item.node for item in node.order))
+    if isinstance(node, Sub):
+        return (*node.on, *((node.operand,) if node.operand is not None else ()))
     return ()
 
 
+def has(node: Node, kind: object) -> bool:
+    """Whether a node of this kind is in the tree."""
+    return isinstance(node, kind) or any(has(child, kind) for child in children(node))  # type: ignore[arg-type]
+
+
+def size(node: Node) -> int:
+    """How many nodes there are."""
+    return 1 + sum(size(child) for child in children(node))
+
+
 def columns_of(node: Node) -> dict[str, Column]:
-    """The columns that a node reads, by name."""
+    """The columns that a node reads, by name; of a sub-query those of the row around it."""
     if isinstance(node, Column):
         return {node.name: node}
     found: dict[str, Column] = {}
     for child in children(node):
         found |= columns_of(child)
+    if isinstance(node, Sub):
+        found = {name: column for name, column in found.items() if name not in node.relation.columns}
     return found
 
 

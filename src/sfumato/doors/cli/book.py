@@ -61,6 +61,8 @@ def _amounts(policy: Policy) -> dict[str, Any]:
         "delta_selection": privacy.delta_selection,
         "shares": {name: share.epsilon for name, share in policy.analysts.items()},
         "failures": privacy.failures,
+        "adjacency": privacy.adjacency,
+        "partition": None if privacy.partition is None else ".".join(privacy.partition),
     }
 
 

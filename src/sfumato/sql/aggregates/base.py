@@ -2,8 +2,8 @@
 of it.
 
 An aggregate is a file with one `Kind`: its SQL name, the bounds that it needs, `parts` (what is summed over rows),
-`length` (the largest total size of one row in all parts), `finish` (from noisy sums to the answer) and `spread` (its
-interval from the law).
+`length` (the largest total size of one row in all parts) and `finish` (from noisy sums to the answer). Intervals come
+from the form of the number: see `forms`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from sfumato.errors import QueryError
-from sfumato.mechanisms import Geometric
+from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.sql.functions import call
 from sfumato.sql.tree import INTEGER, Aggregate, Constant, Facts, Node
 
@@ -47,23 +47,13 @@ class Bundle:
 
 
 @dataclass(frozen=True)
-class Noisy:
-    """Released sums of one bundle in one group, and the scale of their noise, in the unit of the values."""
-
-    values: tuple[Fraction, ...]
-    scale: Fraction
-    step: Fraction
-
-
-@dataclass(frozen=True)
 class Kind:
     """An aggregate, as a row of the table AGGREGATES."""
 
     name: str
     bind: Callable[[Node | None, Node | None, int], Aggregate]
     bundle: Callable[[Aggregate], Bundle]
-    finish: Callable[[Aggregate, Noisy], Fraction | None]
-    spread: Callable[[Aggregate, Noisy, Fraction], Interval]
+    finish: Callable[[Aggregate, tuple[Fraction, ...]], Fraction | None]
 
 
 def filtered(part: Node, where: Node | None) -> Node:
@@ -98,27 +88,64 @@ def bounded_number(arg: Node | None, name: str, position: int) -> Node:
     return arg
 
 
-@lru_cache(maxsize=4096)
-def half_width(weights: tuple[Fraction, ...], scale: Fraction, step: Fraction, confidence: Fraction) -> Fraction:
-    """A t with P(|sum of weight_i Z_i| <= t) >= confidence, Z_i discrete Laplace of this scale on multiples of step.
+@dataclass(frozen=True)
+class Term:
+    """The noise of one released sum: geometric with a scale, or Gaussian with a variance, on multiples of step."""
 
-    One weight: the smallest such t, by the exact law. Two: a discrete draw and a continuous Laplace one can be coupled
-    within one step, so the continuous tail at t covers the discrete at t + step (sum of |weight_i|); it is
-    (a² e^(-t/a) - b² e^(-t/b))/(a² - b²), or (1 + t/2a) e^(-t/a) for a = b. The end is found by halving and rounded
+    scale: Fraction
+    step: Fraction
+    gaussian: bool = False
+
+
+@lru_cache(maxsize=4096)
+def width_of(terms: tuple[tuple[Fraction, Term], ...], confidence: Fraction) -> Fraction:
+    """A t with P(|sum of weight Z| <= t) >= confidence, for independent noise Z.
+
+    One term: the smallest such t, by its exact law. Two geometric ones: a discrete draw and a continuous Laplace one
+    can be coupled within one step, so the continuous tail at t covers the discrete at t + the sum of |weight| step; it
+    is (a² e^(-t/a) - b² e^(-t/b))/(a² - b²), or (1 + t/2a) e^(-t/a) for a = b. More: Chernoff's bound with
+    the moments of the continuous laws, which exceed those of the discrete ones: for a geometric Z of scale b, E e^(lZ)
+    <= 1/(1 - l² b²), because (cosh y - 1)/y² grows with y; for a Gaussian it is at most e^(l² s²/2). Ends are rounded
     outward: this is post-processing, and errs to the wide side.
     """
-    used = [abs(w) for w in weights if w]
-    if not used or not scale:
+    used = tuple((abs(weight), term) for weight, term in terms if weight and term.scale)
+    if not used:
         return Fraction(0)
     if len(used) == 1:
-        return Geometric(Fraction(1), step / scale).interval(confidence)[1] * step * used[0]
-    sizes = sorted((float(w * scale) for w in used), reverse=True)
+        weight, term = used[0]
+        if term.gaussian:
+            law = Gaussian(None, Fraction(1, 2), squared=term.scale / term.step**2)
+            return law.interval(confidence)[1] * term.step * weight
+        return Geometric(Fraction(1), term.step / term.scale).interval(confidence)[1] * term.step * weight
     miss = float(1 - confidence)
+    if len(used) == 2 and not any(term.gaussian for _, term in used):
+        sizes = sorted((float(weight * term.scale) for weight, term in used), reverse=True)
+        slack = sum((weight * term.step for weight, term in used), Fraction(0))
+        return _two(sizes, miss) + slack
+    return _chernoff(used, miss)
+
+
+def _chernoff(used: tuple[tuple[Fraction, Term], ...], miss: float) -> Fraction:
+    """The least bound over a grid of l; every l gives a true one."""
+    sizes = [float(weight * term.scale) for weight, term in used if not term.gaussian]
+    variance = sum(float(weight * weight * term.scale) for weight, term in used if term.gaussian)
+    needed = math.log(2 / miss)
+    most = 1 / max(sizes) if sizes else 4 * math.sqrt(2 * needed / variance)
+    best = math.inf
+    for i in range(1, 400):
+        rate = most * i / 400
+        moments = variance * rate * rate / 2 - sum(math.log1p(-((rate * size) ** 2)) for size in sizes)
+        best = min(best, (needed + moments) / rate)
+    return Fraction(best) * Fraction(1_000_001, 1_000_000)
+
+
+def _two(sizes: list[float], miss: float) -> Fraction:
+    """Where the tail of two continuous Laplace draws falls below `miss`, outward."""
     low, high = 0.0, sizes[0] * (2 + 2 * math.log(len(sizes) / miss)) * len(sizes)
     for _ in range(50):
         middle = (low + high) / 2
         low, high = (low, middle) if _tail(sizes, middle) <= miss else (middle, high)
-    return Fraction(high) * Fraction(1_000_001, 1_000_000) + step * sum(used, Fraction(0))
+    return Fraction(high) * Fraction(1_000_001, 1_000_000)
 
 
 def _tail(sizes: list[float], t: float) -> float:

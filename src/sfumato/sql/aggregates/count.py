@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sfumato.sql.aggregates.base import ONE, ZERO, Bundle, Interval, Kind, Noisy, filtered, half_width, known
+from sfumato.sql.aggregates.base import ONE, ZERO, Bundle, Kind, filtered, known
 from sfumato.sql.functions import call
 from sfumato.sql.tree import INTEGER, Aggregate, Facts, Node
 
@@ -22,13 +22,8 @@ def _bundle(aggregate: Aggregate) -> Bundle:
     return Bundle((filtered(part, aggregate.where),), Fraction(1))
 
 
-def _finish(_: Aggregate, noisy: Noisy) -> Fraction:
-    return noisy.values[0]
-
-
-def _spread(_: Aggregate, noisy: Noisy, confidence: Fraction) -> Interval:
-    t = half_width((Fraction(1),), noisy.scale, noisy.step, confidence)
-    return noisy.values[0] - t, noisy.values[0] + t
+def _finish(_: Aggregate, sums: tuple[Fraction, ...]) -> Fraction:
+    return sums[0]
 
 
 def _bind_persons(arg: Node | None, where: Node | None, position: int) -> Aggregate:
@@ -39,5 +34,5 @@ def _bundle_persons(aggregate: Aggregate) -> Bundle:
     return Bundle((filtered(ONE, aggregate.where),), Fraction(1), person=True)
 
 
-COUNT = Kind("count", _bind, _bundle, _finish, _spread)
-COUNT_PERSONS = Kind("count_persons", _bind_persons, _bundle_persons, _finish, _spread)
+COUNT = Kind("count", _bind, _bundle, _finish)
+COUNT_PERSONS = Kind("count_persons", _bind_persons, _bundle_persons, _finish)

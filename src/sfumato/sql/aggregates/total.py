@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sfumato.sql.aggregates.base import ZERO, Bundle, Interval, Kind, Noisy, bounded_number, filtered, half_width
+from sfumato.sql.aggregates.base import ZERO, Bundle, Kind, bounded_number, filtered
 from sfumato.sql.functions import call
 from sfumato.sql.tree import Aggregate, Facts, Node
 
@@ -22,13 +22,8 @@ def _bundle(aggregate: Aggregate) -> Bundle:
     return Bundle((filtered(part, aggregate.where),), aggregate.arg.facts.largest)
 
 
-def _finish(_: Aggregate, noisy: Noisy) -> Fraction:
-    return noisy.values[0]
+def _finish(_: Aggregate, sums: tuple[Fraction, ...]) -> Fraction:
+    return sums[0]
 
 
-def _spread(_: Aggregate, noisy: Noisy, confidence: Fraction) -> Interval:
-    t = half_width((Fraction(1),), noisy.scale, noisy.step, confidence)
-    return noisy.values[0] - t, noisy.values[0] + t
-
-
-SUM = Kind("sum", _bind, _bundle, _finish, _spread)
+SUM = Kind("sum", _bind, _bundle, _finish)

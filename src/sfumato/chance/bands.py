@@ -1,0 +1,167 @@
+"""One of very many entries by energy and by length: entry i has the weight length_i e^(-rate gap_i), exactly and fast.
+
+Comes in: a rational rate > 0, whole gaps >= 0, one of them 0, and whole lengths >= 1 (all 1 where none are given), as
+arrays of int64, or of Python ints where 64 bits do not do. Goes out: one index.
+
+The letters: x_i = rate gap_i; band j = floor(x_i); L_j the lengths in band j together, N all of them; U a uniform
+number of which the word u of h bits is known; C_k = L_0 e^0 + ... + L_k e^-k, and S the sum over all bands.
+
+Guarantee: each index has exactly its stated probability, if the bits are uniform.
+Proof: (tries) band j is chosen with probability L_j e^-j / S, entry i in it with length_i / L_j, and kept with
+probability e^-(x_i - j): an entry is chosen and kept with probability length_i e^-x_i / S, and where none is kept all
+begins again with fresh bits. As x_i - j < 1, more than one try in three is kept.
+(band) in units of 2^-P a power e^-j lies within [p_j, p_j + 2], p_j = 0 from the reach J on; so C_k lies within
+[c_k, c_k + 2N], where c_k is the sum of L_j p_j, and S within [s, s + 2N], s = c_(J-1), without a look at what lies
+beyond J. Band k is the one with C_(k-1) <= U S < C_k. It is certain where c_(k-1) + 2N <= u s / 2^h and (u + 1)(s + 2N)
+/ 2^h <= c_k, as u <= 2^h U < u + 1; and the second is not needed for the last band of all, as U < 1. Where no band is
+certain, more bits are drawn and P and J grow with them; words that are never decided have probability 0.
+(floor) band j starts at the gap t_j = ceil(j / rate). With m = floor(2^s rate) and gap <= 2^s, the product gap m / 2^s
+is below x by less than 1, so its floor is j or j - 1, and gap >= t_j tells which.
+(entry) a uniform whole number below L_j, and the first entry of the band at which the running sum of lengths exceeds
+it; sums are held in two words, of 31 bits and of what lies above them, so that nothing wraps. No float takes part.
+Reference: von Neumann 1951 (rejection); cuts.py (the comparison, one cut for each band).
+Checked by: chance::bands_give_the_exact_mass, chance::bands_are_the_floors, chance::band_powers_are_enclosed,
+chance::places_are_found_by_running_sums, chance::bands_have_their_frequencies
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.chance.bits import Bits, source
+from sfumato.chance.choice import sample_uniform
+from sfumato.chance.gaussian import is_below_exp
+from sfumato.reals import bound_exp_neg, ceil_shift
+
+_WIDTH = 64
+_GUARD = 8
+"""P has this many bits more than the word and the number of candidates have together."""
+_LIMB, _MASK = 31, (1 << 31) - 1
+_ROOM = 62
+_CHUNK = 1 << 15
+
+
+@lru_cache(maxsize=128)
+def _powers(precise: int) -> tuple[int, ...]:
+    """p_j with p_j <= 2^precise e^-j <= p_j + 2 for each j below the reach, from where on 0 does: e^-j is half a unit.
+
+    A product of two lower ends truncated is below by at most 3 more units, here of 2^-(precise + 32); ln 2 < 7/10.
+    """
+    fine = precise + 32
+    ratio = bound_exp_neg(Fraction(1), fine)[0]
+    value, powers = 1 << fine, []
+    for _ in range(-(-7 * (precise + 1) // 10)):
+        powers.append(value >> 32)
+        value = value * ratio >> fine
+    return tuple(powers)
+
+
+def _floors(rate: Fraction, gaps: NDArray[Any], reach: int) -> NDArray[np.int64]:
+    """The band of each gap, or `reach` for every gap in a band from there on."""
+    p, q = rate.numerator, rate.denominator
+    starts = [-(-j * q // p) for j in range(reach + 1)]
+    most, shift = starts[-1], _ROOM - (reach + 1 + p // q).bit_length()
+    if shift < 0 or most > 1 << shift:
+        kept = [start for start in starts if gaps.dtype == object or start < 1 << 63]
+        return np.searchsorted(np.array(kept, gaps.dtype), gaps, side="right") - 1
+    factor, ends = (p << shift) // q, np.array(starts[1:], np.int64)
+    bands = np.empty(gaps.size, np.int64)
+    for at in range(0, gaps.size, _CHUNK):
+        # most rate < reach + rate, so that the product has room
+        clipped = np.minimum(gaps[at : at + _CHUNK], most).astype(np.int64, copy=False)
+        below = clipped * factor
+        below >>= shift
+        np.minimum(below, reach - 1, out=below)
+        below += clipped >= ends[below]
+        bands[at : at + _CHUNK] = below
+    return bands
+
+
+def _sizes(bands: NDArray[np.int64], lengths: NDArray[Any] | None, count: int) -> list[list[int]]:
+    """For each chunk of the entries, the lengths in each of `count` bands together."""
+    rows = []
+    for at in range(0, bands.size, _CHUNK):
+        part = slice(at, at + _CHUNK)
+        if lengths is None:
+            rows.append(np.bincount(bands[part], minlength=count).tolist())
+            continue
+        high, low = np.zeros(count, lengths.dtype), np.zeros(count, lengths.dtype)
+        np.add.at(high, bands[part], lengths[part] >> _LIMB)
+        np.add.at(low, bands[part], lengths[part] & _MASK)
+        rows.append([(h << _LIMB) + w for h, w in zip(high.tolist(), low.tolist(), strict=True)])
+    return rows
+
+
+def _place(lengths: NDArray[Any], at: int) -> int:
+    """The first k with lengths[0] + ... + lengths[k] > at."""
+    high, low = np.cumsum(lengths >> _LIMB), np.cumsum(lengths & _MASK)
+    high += low >> _LIMB
+    low &= _MASK
+    first, last = np.searchsorted(high, at >> _LIMB, "left"), np.searchsorted(high, at >> _LIMB, "right")
+    return int(first + np.searchsorted(low[first:last], at & _MASK, "right"))
+
+
+class _Bands:
+    """The entries by band, with as many bands as one precision tells from nothing."""
+
+    def __init__(self, rate: Fraction, gaps: NDArray[Any], lengths: NDArray[Any] | None, precise: int) -> None:
+        powers = _powers(precise)
+        self.lengths = lengths
+        self.bands = _floors(rate, gaps, len(powers))
+        self.rows = _sizes(self.bands, lengths, len(powers) + 1)
+        self.sizes = [sum(column) for column in zip(*self.rows, strict=True)]
+        self.slack = 2 * sum(self.sizes)
+        last = max(j for j, size in enumerate(self.sizes) if size)
+        self.beyond = last == len(powers)
+        self.sums = list(accumulate(s * p for s, p in zip(self.sizes[: last + 1], powers, strict=False)))
+
+    def choose(self, word: int, have: int) -> int | None:
+        """The band of every U that begins with the word, or None where more bits are needed."""
+        low = word * self.sums[-1] >> have
+        high = ceil_shift((word + 1) * (self.sums[-1] + self.slack), have)
+        band = bisect_left(self.sums, high)
+        if band == len(self.sums):
+            if self.beyond:
+                return None
+            band -= 1
+        return band if band == 0 or self.sums[band - 1] + self.slack <= low else None
+
+    def entry(self, band: int, bits: Bits) -> int:
+        """An entry of the band, by length: its chunk first, then its place there."""
+        at: int = sample_uniform(self.sizes[band], bits=bits)
+        start = 0
+        for row in self.rows:
+            if at < row[band]:
+                break
+            at, start = at - row[band], start + _CHUNK
+        part = slice(start, start + _CHUNK)
+        members = np.flatnonzero(self.bands[part] == band)
+        return start + int(members[at if self.lengths is None else _place(self.lengths[part][members], at)])
+
+
+def sample_banded(
+    rate: Fraction,
+    gaps: NDArray[Any],
+    lengths: NDArray[Any] | None = None,
+    bits: Bits | None = None,
+    width: int = _WIDTH,
+) -> int:
+    """The index i with probability proportional to lengths[i] e^(-rate gaps[i])."""
+    stream = bits or source()
+    spare = _GUARD + (gaps.size * (1 if lengths is None else int(lengths.max()))).bit_length()
+    coarse = _Bands(rate, gaps, lengths, width + spare)
+    while True:
+        word, have, bands = stream.word(width), width, coarse
+        while (band := bands.choose(word, have)) is None:
+            word, have = word << width | stream.word(width), have + width
+            bands = _Bands(rate, gaps, lengths, have + spare)
+        index = bands.entry(band, stream)
+        if is_below_exp(rate * int(gaps[index]) - band, 0, 0, stream):
+            return index

@@ -1,0 +1,226 @@
+"""Which numbers above the cut have an interval: sums, and ratios of sums, of released numbers.
+
+Comes in: an expression over released columns. Goes out: its form: a linear combination of noisy sums, or a ratio of
+two, found by the shape of the expression; None where the shape is another, and then there honestly is no interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.sql.aggregates.base import Interval, Term, width_of
+from sfumato.sql.cut import Cut, Source
+from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Node
+
+Atom = tuple[int, int, int]
+"""A noisy sum: which cut, which bundle of it, which part of the bundle."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A sum of weighted noisy sums and a constant."""
+
+    terms: tuple[tuple[Atom, Fraction], ...] = ()
+    constant: Fraction = Fraction(0)
+
+    def scaled(self, factor: Fraction) -> Linear:
+        """Times a number."""
+        return Linear(tuple((atom, weight * factor) for atom, weight in self.terms), self.constant * factor)
+
+    def plus(self, other: Linear) -> Linear:
+        """The sum of two."""
+        total = dict(self.terms)
+        for atom, weight in other.terms:
+            total[atom] = total.get(atom, Fraction(0)) + weight
+        return Linear(tuple((atom, w) for atom, w in total.items() if w), self.constant + other.constant)
+
+
+ONE = Linear((), Fraction(1))
+
+
+@dataclass(frozen=True)
+class Form:
+    """top/bottom, shown within `rounding` of it."""
+
+    top: Linear
+    bottom: Linear = ONE
+    rounding: Fraction = Fraction(0)
+
+    @property
+    def is_constant(self) -> bool:
+        """No noise is in it."""
+        return not self.top.terms and not self.bottom.terms
+
+
+Laws = dict[str, tuple[int, Aggregate, Source]]
+"""Released columns: their cut, what they are, and where their number comes from."""
+
+
+def laws(cuts: tuple[Cut, ...]) -> Laws:
+    """The released columns of all cuts."""
+    return {name: (i, a, s) for i, part in enumerate(cuts) for name, a, s in part.sources}
+
+
+def form_of(node: Node, known: Laws) -> Form | None:
+    """The form of an expression, or None."""
+    if isinstance(node, Constant):
+        value = node.value
+        plain = isinstance(value, int | Fraction) and not isinstance(value, bool)
+        return Form(Linear((), Fraction(value))) if plain else None  # type: ignore[arg-type]
+    if isinstance(node, Column):
+        return _released(*known[node.name]) if node.name in known else None
+    if not isinstance(node, Call) or node.name not in _RULES:
+        return None
+    forms = [form_of(arg, known) for arg in node.args]
+    if forms[0] is None or (node.name in "+-*/" and forms[1] is None):
+        return None
+    return _RULES[node.name](node, forms)
+
+
+def _released(cut: int, aggregate: Aggregate, source: Source) -> Form | None:
+    atoms = [(cut, source.bundle, part) for part in (0, 1)]
+    one = Fraction(1)
+    if source.formula == "zero":
+        return Form(Linear())
+    if source.formula in ("count", "count_persons", "sum"):
+        return Form(Linear(((atoms[0], one),)))
+    arg = aggregate.arg
+    if not source.formula.endswith("of ends") or arg is None or arg.facts.low is None or arg.facts.high is None:
+        return None
+    low, high = arg.facts.low, arg.facts.high
+    width = high - low
+    total = Linear(tuple((a, w / width) for a, w in zip(atoms, (high, low), strict=True) if w))
+    count = Linear(tuple((a, one / width) for a in atoms))
+    return {"sum of ends": Form(total), "count of ends": Form(count), "avg of ends": Form(total, count)}.get(
+        source.formula
+    )
+
+
+def _sum(sign: int) -> Callable[[Node, list[Form | None]], Form | None]:
+    def rule(_: Node, forms: list[Form | None]) -> Form | None:
+        a, b = forms
+        assert a is not None
+        assert b is not None
+        rounding = a.rounding + b.rounding
+        if a.bottom == b.bottom:
+            return Form(a.top.plus(b.top.scaled(Fraction(sign))), a.bottom, rounding)
+        if b.is_constant and b.bottom == ONE:
+            return Form(a.top.plus(a.bottom.scaled(b.top.constant * sign)), a.bottom, rounding)
+        if a.is_constant and a.bottom == ONE:
+            return Form(b.top.scaled(Fraction(sign)).plus(b.bottom.scaled(a.top.constant)), b.bottom, rounding)
+        return None
+
+    return rule
+
+
+def _times(_: Node, forms: list[Form | None]) -> Form | None:
+    a, b = forms
+    assert a is not None
+    assert b is not None
+    if a.is_constant:
+        a, b = b, a
+    if not b.is_constant or b.bottom != ONE:
+        return None
+    factor = b.top.constant
+    return Form(a.top.scaled(factor), a.bottom, a.rounding * abs(factor))
+
+
+def _divide(node: Node, forms: list[Form | None]) -> Form | None:
+    """A ratio; whole numbers are cut off toward zero, which moves them by less than one."""
+    a, b = forms
+    assert a is not None
+    assert b is not None
+    whole = Fraction(1 if node.facts.kind == INTEGER else 0)
+    if b.is_constant and b.bottom == ONE:
+        divisor = b.top.constant
+        return None if not divisor else Form(a.top.scaled(1 / divisor), a.bottom, a.rounding / abs(divisor) + whole)
+    if a.bottom == b.bottom and not a.rounding and not b.rounding:
+        return Form(a.top, b.top, whole)
+    return None
+
+
+def _same(_: Node, forms: list[Form | None]) -> Form | None:
+    return forms[0]
+
+
+def _negate(_: Node, forms: list[Form | None]) -> Form | None:
+    form = forms[0]
+    return None if form is None else Form(form.top.scaled(Fraction(-1)), form.bottom, form.rounding)
+
+
+def _round(node: Node, forms: list[Form | None]) -> Form | None:
+    """Rounding moves a number by at most one step of where it is rounded to."""
+    form, grid = forms[0], node.facts.grid
+    return None if form is None or grid is None else Form(form.top, form.bottom, form.rounding + grid)
+
+
+def _cast(node: Node, forms: list[Form | None]) -> Form | None:
+    return _same(node, forms) if node.facts.kind == DOUBLE else _round(node, forms)
+
+
+_RULES: dict[str, Callable[[Node, list[Form | None]], Form | None]] = {
+    "+": _sum(1),
+    "-": _sum(-1),
+    "*": _times,
+    "/": _divide,
+    "negate": _negate,
+    "round": _round,
+    "floor": _round,
+    "ceil": _round,
+    "cast": _cast,
+    "nullif": _same,
+    "coalesce": _same,
+}
+
+Value = Callable[[Atom], tuple[Fraction, Term]]
+"""The released number of an atom in one row, and its noise."""
+
+
+def interval(form: Form, value: Value, confidence: Fraction) -> Interval:
+    """The interval of a form in one row; a ratio's by test inversion, None where its divisor may be zero."""
+    if form.is_constant:
+        return None
+    atoms = {atom: value(atom) for atom, _ in (*form.top.terms, *form.bottom.terms)}
+
+    def at(linear: Linear) -> Fraction:
+        return linear.constant + sum((weight * atoms[atom][0] for atom, weight in linear.terms), Fraction(0))
+
+    def width(linear: Linear) -> Fraction:
+        return width_of(tuple((weight, atoms[atom][1]) for atom, weight in linear.terms), confidence)
+
+    if not form.bottom.terms:
+        centre, half = at(form.top) / form.bottom.constant, width(form.top) / abs(form.bottom.constant)
+        return centre - half - form.rounding, centre + half + form.rounding
+    below = at(form.bottom)
+    if abs(below) <= width(form.bottom):
+        return None
+    middle = at(form.top) / below
+
+    def possible(ratio: Fraction) -> bool:
+        gap = form.top.plus(form.bottom.scaled(-ratio))
+        return abs(at(gap)) <= width(gap)
+
+    step = max(abs(middle), abs(1 / below), Fraction(1, 10**9)) / 64
+    ends = [_end(middle, step * sign, possible) for sign in (-1, 1)]
+    if ends[0] is None or ends[1] is None:
+        return None
+    return ends[0] - form.rounding, ends[1] + form.rounding
+
+
+def _end(inside: Fraction, step: Fraction, possible: Callable[[Fraction], bool]) -> Fraction | None:
+    """Where the possible ratios end: by doubling, then halving; rounded outward."""
+    middle, outside = inside, inside + step
+    for _ in range(60):
+        if not possible(outside):
+            break
+        inside, step = outside, step * 2
+        outside = middle + step
+    else:
+        return None
+    inside, outside = Fraction(float(inside)), Fraction(float(outside))
+    for _ in range(30):
+        half = (inside + outside) / 2
+        inside, outside = (half, outside) if possible(half) else (inside, half)
+    return outside

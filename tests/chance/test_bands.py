@@ -1,0 +1,245 @@
+"""A choice among very many: its parts against their definitions, and its law by trying every bit string."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from sfumato.chance import bands
+from sfumato.chance.bands import sample_banded
+from tests.chance.enumerate_bits import OutOfBits, ScriptedBits
+from tests.chance.test_exact_mass import real
+
+F = Fraction
+COIN = -1
+"""Stands in a script where a word's width would stand: this is the outcome of a coin."""
+
+
+class Flip(Exception):
+    """The script ended where a coin of e^-gamma is flipped."""
+
+
+def law_of_one_try(sample: Any, most_bits: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[int | str, Any], Any]:
+    """(chance of each index, or of another try; chance of what was undecided): all words tried, coins by weight."""
+
+    def coin(gamma: Fraction, word: int, width: int, bits: ScriptedBits) -> bool:
+        assert 0 <= gamma < 1
+        assert (word, width) == (0, 0)
+        if bits.at == len(bits.script):
+            raise Flip(gamma)
+        value, stated = bits.script[bits.at]
+        assert stated == COIN
+        bits.at += 1
+        return bool(value)
+
+    monkeypatch.setattr(bands, "is_below_exp", coin)
+    mass: dict[int | str, Any] = defaultdict(mpmath.mpf)
+    undecided = mpmath.mpf(0)
+    waiting: list[tuple[tuple[tuple[int, int], ...], int, Any]] = [((), 0, mpmath.mpf(1))]
+    while waiting:
+        script, used, chance = waiting.pop()
+        if script and script[-1] == (0, COIN):
+            mass["again"] += chance
+            continue
+        bits = ScriptedBits(script)
+        try:
+            index = sample(bits)
+            assert bits.at == len(script)
+            mass[index] += chance
+        except Flip as flip:
+            heads = mpmath.e ** -real(flip.args[0])
+            waiting += [
+                ((*script, (1, COIN)), used, chance * heads),
+                ((*script, (0, COIN)), used, chance * (1 - heads)),
+            ]
+        except OutOfBits as more:
+            if used + more.wanted > most_bits:
+                undecided += chance
+                continue
+            part = chance / (1 << more.wanted)
+            waiting += [((*script, (w, more.wanted)), used + more.wanted, part) for w in range(1 << more.wanted)]
+    return mass, undecided
+
+
+CASES: dict[str, tuple[Fraction, list[int], list[int] | None]] = {
+    "one": (F(1, 3), [0], None),
+    "ones": (F(2, 7), [4, 0, 1, 9, 1, 4], None),
+    "whole bands": (F(1), [0, 2, 1, 2], None),
+    "many in a band": (F(1, 10), [3, 0, 9, 9, 1, 12, 9], [1, 2, 1, 3, 1, 1, 2]),
+    "steep": (F(3, 2), [0, 1, 2, 3], [1, 4, 1, 9]),
+    "a long entry far away": (F(2), [0, 8, 8], [1, 60, 3]),
+    "the best is rare": (F(1, 2), [11, 0, 13], [63, 1, 60]),
+    "lengths": (F(5, 3), [0, 0, 2, 3], [3, 1, 5, 2]),
+}
+
+
+@pytest.mark.parametrize("chunk", [1 << 15, 2])
+@pytest.mark.parametrize("name", CASES)
+def test_bands_give_the_exact_mass(name: str, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At words of five bits: ties, far bands that a few bits cannot tell from nothing, chunks and lengths."""
+    rate, gaps, lengths = CASES[name]
+    monkeypatch.setattr(bands, "_CHUNK", chunk)
+    arrays = np.array(gaps), None if lengths is None else np.array(lengths)
+    mass, undecided = law_of_one_try(lambda bits: sample_banded(rate, *arrays, bits, width=5), 25, monkeypatch)
+    sizes = lengths or [1] * len(gaps)
+    proposed = sum(n * mpmath.e ** -(rate * gap // 1) for n, gap in zip(sizes, gaps, strict=True))
+    assert undecided < 2e-3
+    assert abs(sum(mass.values()) + undecided - 1) < mpmath.mpf(2) ** -300
+    assert set(mass) - {"again"} == set(range(len(gaps)))
+    for i, (n, gap) in enumerate(zip(sizes, gaps, strict=True)):
+        true = n * mpmath.e ** -real(rate * gap) / proposed
+        assert mass[i] - mpmath.mpf(2) ** -300 <= true <= mass[i] + undecided
+        assert abs(mass[i] / true - 1) < 0.05
+
+
+def test_a_far_entry_takes_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries that the first words cannot tell from nothing are chosen, with their mass, after longer words."""
+    monkeypatch.setattr(bands, "_GUARD", 1)
+    gaps = np.array([0, 9, 12])
+    reach = len(bands._powers(5 + 1 + 2))
+    assert 9 > reach > 0
+    mass, undecided = law_of_one_try(lambda bits: sample_banded(F(1), gaps, None, bits, width=5), 30, monkeypatch)
+    whole = sum(mpmath.e**-gap for gap in gaps.tolist())
+    for i, gap in enumerate(gaps.tolist()):
+        assert mass[i] <= mpmath.e**-gap / whole <= mass[i] + undecided
+        assert abs(mass[i] * whole / mpmath.e**-gap - 1) < 0.01
+
+
+def floor_of(rate: Fraction, gap: int, reach: int) -> int:
+    return min(rate * gap // 1, reach)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.one_of(
+        st.fractions(F(1, 10**6), F(10**3), max_denominator=10**6),
+        st.builds(F, st.integers(1, 10**16), st.just(10**15)),
+        st.builds(F, st.integers(1, 2**80), st.integers(1, 2**80)),
+    ),
+    st.integers(1, 200),
+    st.data(),
+)
+def test_bands_are_the_floors(rate: Fraction, reach: int, data: st.DataObject) -> None:
+    """For every rate and gap, in particular around the edges, in 64 bits and beyond."""
+    edge = st.builds(lambda j, by: max(0, -(-j // rate) + by), st.integers(0, reach + 2), st.integers(-2, 2))
+    gaps = data.draw(
+        st.lists(st.one_of(edge, st.integers(0, 2**63 - 1), st.integers(0, 2**100)), min_size=1, max_size=9)
+    )
+    wanted = [floor_of(rate, gap, reach) for gap in gaps]
+    assert bands._floors(rate, np.array(gaps, object), reach).tolist() == wanted
+    short = [gap for gap in gaps if gap < 1 << 63]
+    found = bands._floors(rate, np.array(short, np.int64), reach)
+    assert found.tolist() == [floor_of(rate, gap, reach) for gap in short]
+    assert found.dtype == np.int64
+
+
+def test_bands_of_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    gaps = np.arange(1000)
+    lengths = np.arange(1, 1001) << 52
+    whole = bands._floors(F(1, 7), gaps, 90)
+    sizes = bands._sizes(whole, lengths, 91)
+    assert len(sizes) == 1
+    assert sizes[0] == [sum((g + 1) << 52 for g in range(1000) if min(g // 7, 90) == j) for j in range(91)]
+    monkeypatch.setattr(bands, "_CHUNK", 64)
+    assert (bands._floors(F(1, 7), gaps, 90) == whole).all()
+    rows = bands._sizes(whole, lengths, 91)
+    assert len(rows) == 16
+    assert [sum(column) for column in zip(*rows, strict=True)] == sizes[0]
+
+
+@pytest.mark.parametrize("precise", [1, 7, 20, 73, 160, 300])
+def test_band_powers_are_enclosed(precise: int) -> None:
+    powers = bands._powers(precise)
+    for j, low in enumerate(powers):
+        assert low <= mpmath.mpf(2) ** precise * mpmath.e**-j <= low + 2
+    assert mpmath.mpf(2) ** precise * mpmath.e ** -len(powers) <= mpmath.mpf(1) / 2
+
+
+lengths_of = st.one_of(st.integers(1, 5), st.integers(2**31 - 2, 2**31 + 2), st.integers(1, 2**62), st.just(2**62))
+
+
+@given(st.lists(lengths_of, min_size=1, max_size=30), st.data())
+def test_places_are_found_by_running_sums(lengths: list[int], data: st.DataObject) -> None:
+    """At both ends of every entry and in between, however long; in 64 bits and in Python ints."""
+    ends = list(accumulate(lengths))
+    inside = data.draw(st.integers(0, ends[-1] - 1))
+    for at in {inside, *(end - 1 for end in ends), *ends[:-1], 0}:
+        wanted = next(k for k, end in enumerate(ends) if end > at)
+        assert bands._place(np.array(lengths, np.int64), at) == wanted
+        assert bands._place(np.array([*lengths, 2**90], object), at) == wanted
+
+
+@pytest.mark.parametrize(
+    ("rate", "gaps", "lengths"),
+    [
+        (F(1, 9), list(range(0, 400, 3)), None),
+        (F(2, 3), [0, 1, 5, 30, 31, 90], [1, 2**40, 7, 2**62, 2**61, 2**62]),
+        (F(1), [0, 20, 300], [1, 2**60, 2**62]),
+    ],
+)
+def test_words_beside_a_cut_are_decided_and_the_cut_is_not(
+    rate: Fraction, gaps: list[int], lengths: list[int] | None
+) -> None:
+    """At the real width: the word in whose cell a cut lies asks for more bits, those beside it give the bands beside."""
+    sizes = lengths or [1] * len(gaps)
+    entries = np.array(gaps), None if lengths is None else np.array(lengths)
+    spare = bands._GUARD + (len(gaps) * max(sizes)).bit_length()
+    found = bands._Bands(rate, *entries, 64 + spare)
+    mass: dict[int, Any] = defaultdict(mpmath.mpf)
+    for n, gap in zip(sizes, gaps, strict=True):
+        mass[int(rate * gap // 1)] += n * mpmath.e ** -(rate * gap // 1)
+    order = sorted(mass)
+    cuts = list(accumulate(mass[j] / sum(mass.values()) for j in order))
+    assert found.choose(0, 64) in (0, None)
+    for below, above, cut in zip(order, order[1:], cuts, strict=False):
+        word = int(mpmath.floor(cut * mpmath.mpf(2) ** 64))
+        if 2**8 < word < 2**64 - 2**8 and mass[below] / sum(mass.values()) > 2**-50 < mass[above]:
+            assert found.choose(word, 64) is None
+            assert found.choose(word - 2, 64) == below
+            if mass[above] / sum(mass.values()) > 2**-50:
+                assert found.choose(word + 2, 64) == above
+    assert found.choose(2**64 - 1, 64) in (order[-1], None)
+
+
+def chances(rate: float, gaps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    weights = lengths * np.exp(-rate * gaps)
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize("rate", [F(1, 5), F(7, 4), F(123456789012345, 10**15)])
+def test_bands_have_their_frequencies(rate: Fraction) -> None:
+    """Two-sided: the stated law is accepted, a rate 10 % off and lengths that are not heeded are rejected."""
+    gaps, lengths = np.array([0, 3, 3, 7, 0, 1, 2]), np.array([1, 40, 9, 500, 3, 2, 30]) << 50
+    draws = [sample_banded(rate, gaps, lengths) for _ in range(20_000)]
+    counts = np.bincount(draws, minlength=7)
+    expected = chances(float(rate), gaps, lengths) * 20_000
+    keep = expected > 5
+    assert stats.chisquare(counts[keep], expected[keep] * counts[keep].sum() / expected[keep].sum()).pvalue > 1e-9
+    for wrong in (chances(1.1 * float(rate), gaps, lengths), chances(float(rate), gaps, np.ones(7))):
+        scaled = wrong[keep] * counts[keep].sum() / wrong[keep].sum()
+        assert stats.chisquare(counts[keep], scaled).pvalue < 1e-6
+    alone = np.bincount([sample_banded(rate, gaps) for _ in range(20_000)], minlength=7)
+    expected = chances(float(rate), gaps, np.ones(7)) * 20_000
+    keep = expected > 5
+    assert stats.chisquare(alone[keep], expected[keep] * alone[keep].sum() / expected[keep].sum()).pvalue > 1e-9
+
+
+def test_gaps_and_lengths_beyond_64_bits() -> None:
+    gaps = np.array([10**30, 0, 10**30 + 5, 0], object)
+    assert sample_banded(F(1), gaps) in (1, 3)
+    assert sample_banded(F(1), gaps, np.array([2**62, 1, 2**62, 1])) in (1, 3)
+    assert sample_banded(F(1, 10**40), gaps, np.array([1, 1, 2**500, 1], object)) == 2
+    # a weight of 2^500 e^-300 is far more than 1
+    assert sample_banded(F(1), np.array([0, 300]), np.array([1, 2**500], object)) == 1
+    counts = np.bincount([sample_banded(F(1, 10**30), gaps) for _ in range(4000)], minlength=4)
+    expected = chances(1.0, np.array([1, 0, 1, 0]), np.ones(4)) * 4000
+    assert stats.chisquare(counts, expected).pvalue > 1e-9
