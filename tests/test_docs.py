@@ -50,3 +50,11 @@ def test_links_between_pages_lead_somewhere(page):
     path = ROOT / page
     broken = [link for link in LINK.findall(path.read_text(encoding="utf-8")) if not (path.parent / link).exists()]
     assert not broken
+
+
+def test_every_file_of_the_walk_is_in_the_picture_of_the_tour():
+    tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    picture = tour.partition("## Inside bind and plan")[2].partition("\n## ")[0]
+    files = [path.stem for path in (SOURCE / "sfumato" / "sql").glob("*.py") if path.stem != "__init__"]
+    assert len(files) > 20
+    assert not [name for name in files if not re.search(rf"\b{name}\b", picture)]

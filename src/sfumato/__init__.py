@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     def open(path: str | Path) -> Gateway:  # noqa: A001  people write sfumato.open, as they write gzip.open
         """The gateway of a policy file."""
 
+
 __all__ = ["protect"]  # and `open`, which `from sfumato import *` must not put in the place of Python's own
 
 

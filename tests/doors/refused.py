@@ -62,10 +62,7 @@ REFUSED = {
         "a key of persons": "SELECT COUNT(*) FROM patient GROUP BY ‸ssn",
     },
     "not yet": {
-        "MIN": "SELECT ‸MIN(age) FROM patient",
-        "MEDIAN": "SELECT ‸PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) FROM patient",
-        "STDDEV": "SELECT ‸STDDEV(age) FROM patient",
-        "COUNT(DISTINCT) of a column": "SELECT ‸COUNT(DISTINCT disease) FROM patient",
+        "APPROX_QUANTILE": "SELECT ‸APPROX_QUANTILE(age, 0.5) FROM patient",
         "SUM(DISTINCT)": "SELECT ‸SUM(DISTINCT age) FROM patient",
         "STRING_AGG": "SELECT ‸STRING_AGG(street, ',') FROM patient",
         "TABLESAMPLE": "SELECT COUNT(*) FROM patient ‸TABLESAMPLE BERNOULLI (10)",
@@ -126,6 +123,11 @@ REFUSED = {
         "SUM of a quotient": "SELECT ‸SUM(salary / age) FROM patient",
         "SUM of a high power": "SELECT SUM(‸age * age * age * age * age * age * age * age * age * age * age * "
         "age * age * age * age * age) FROM patient",
+        "MIN of text": "SELECT ‸MIN(street) FROM patient",
+        "MODE of open text": "SELECT ‸MODE() WITHIN GROUP (ORDER BY street) FROM patient",
+        "a percentile beyond 1": "SELECT ‸PERCENTILE_CONT(90) WITHIN GROUP (ORDER BY age) FROM patient",
+        "CORR of text": "SELECT ‸CORR(age, street) FROM patient",
+        "COUNT(DISTINCT) of a double": "SELECT ‸COUNT(DISTINCT salary / age) FROM patient",
         "AVG of nothing": "SELECT AVG(‸) FROM patient",
         "AVG of everything": "SELECT ‸AVG(*) FROM patient",
         "too many groups": "SELECT COUNT(*) FROM patient GROUP BY ‸zipcode, salary",

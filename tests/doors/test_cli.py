@@ -110,7 +110,8 @@ def test_version_is_one_line():
 
 def test_the_commands_are_those_of_the_contract():
     ledger = {("ledger", word) for word in ("show", "verify", "export", "backup", "freeze", "thaw", "reopen")}
-    assert set(COMMANDS) == {("demo",), ("query",), ("explain",), ("budget",), ("budget", "split"), *ledger}
+    owner = {("init",), ("check",)}
+    assert set(COMMANDS) == {("demo",), ("query",), ("explain",), ("budget",), ("budget", "split"), *owner, *ledger}
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
@@ -363,6 +364,76 @@ def test_explain_json_is_the_preview_and_the_group(made, call):
         assert document == gate.explain(BY_DISEASE).to_dict()
 
 
+@pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.999"])
+def test_explain_is_as_sure_as_was_asked(confidence, made, call):
+    words = ("explain", BY_DISEASE, "--confidence", confidence)
+    document = json.loads(call(*words, "--json", at=made).stdout)
+    with sfumato.open(made / "sfumato.toml") as gate:
+        width = gate.explain(BY_DISEASE).columns[1].half_width(confidence)
+    assert document["confidence"] == confidence
+    assert Fraction(document["columns"][1]["half_width"]) == width
+    assert re.search(rf"± at {say.show(Fraction(confidence) * 100)} %", call(*words).stdout)
+    assert re.search(rf"^n +geometric +10 +{width} ", call(*words).stdout, re.MULTILINE)
+
+
+def test_the_noise_may_be_gaussian_and_explain_says_what_that_closes(made, call):
+    asked = ("SELECT city, COUNT(*) AS n FROM visit GROUP BY city", "--noise", "gaussian")
+    warning = "note: Gaussian noise has no epsilon of its own"
+    first = call("explain", *asked, at=made)
+    assert first.returncode == 0, first.stderr
+    assert re.search(
+        r"^n +gaussian +200 +392  one person changes all groups .* at most 20$", first.stdout, re.MULTILINE
+    )
+    assert re.search(r"would cost rho 0\.005: rho about 0\.296\d+ before .*, rho about 0\.291\d+ after", first.stdout)
+    assert warning in first.stdout
+    assert warning not in call("explain", asked[0]).stdout
+    preview = json.loads(call("explain", *asked, "--json").stdout)
+    assert (preview["cost"]["epsilon"], preview["after"]["epsilon"]) == (None, "0")
+    done = call("query", *asked)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"cost rho 0\.005; rho about 0\.291\d+ remains \(about 58 more like this\)", done.stdout)
+    assert json.loads(call("budget", "--json").stdout)["remaining"]["epsilon"] == "0"
+    again = call("explain", *asked, "--epsilon", "0.2")
+    assert warning not in again.stdout, "the door is shut already"
+    assert "would cost rho 0.02: rho" in again.stdout
+    assert re.search(r"cost rho 0\.005; rho about 0\.28", call("query", BY_DISEASE).stdout), "only rho is counted now"
+
+
+@pytest.mark.parametrize(("composition", "law"), [("pure", "geometric"), ("zcdp", "gaussian"), ("best", "geometric")])
+def test_noise_follows_the_policy_where_none_is_named(composition, law, made, call):
+    change_policy(made, 'composition = "best"', f'composition = "{composition}"')
+    done = call("explain", BY_DISEASE, "--json", at=made)
+    assert json.loads(done.stdout)["columns"][1]["law"] == law
+    refused = call("explain", BY_DISEASE, "--noise", "gaussian")
+    assert refused.returncode == (3 if composition == "pure" else 0)
+
+
+def test_open_keys_cost_delta_and_it_is_said(made, call):
+    asked = "SELECT note, COUNT(*) AS n FROM visit GROUP BY note"
+    assert "would cost epsilon 0.1 and delta 0.00000001: epsilon 4 before" in call("explain", asked, at=made).stdout
+    assert "cost epsilon 0.1 and delta 0.00000001; epsilon 3.9 remains" in call("query", asked).stdout
+
+
+NOISY = {
+    "SELECT 'all' AS k, COUNT(*) AS n FROM patient UNION ALL SELECT area, COUNT(*) FROM patient GROUP BY area": "n",
+    "WITH t AS (SELECT area, COUNT(*) AS n FROM patient GROUP BY area) "
+    "SELECT a.area AS k, b.n FROM t AS a JOIN t AS b ON a.area = b.area": "n",
+    "SELECT area AS k, RANK() OVER (ORDER BY COUNT(*)) AS r FROM patient GROUP BY area": "r",
+    "SELECT name AS k, 1000.0 * n / inhabitants AS share FROM region "
+    "JOIN (SELECT area, COUNT(*) AS n FROM patient GROUP BY area) AS t USING (area)": "share",
+    "SELECT n > 10 AS many, COUNT(*) AS areas, 1 AS k FROM "
+    "(SELECT area, COUNT(*) AS n FROM patient GROUP BY area) AS t GROUP BY n > 10": "many areas",
+}
+
+
+@pytest.mark.parametrize("sql", NOISY)
+def test_what_was_made_of_noisy_numbers_is_never_called_exact(sql, made, call):
+    document = json.loads(call("explain", sql, "--json", at=made).stdout)
+    assert document["refused"] is None
+    laws = {column["name"]: column["law"] for column in document["columns"]}
+    assert laws == {name: "derived" if name in NOISY[sql].split() else "exact" for name in laws}
+
+
 def test_explain_json_of_a_refusal_is_still_one_document(made, call):
     done = call("explain", "SELECT * FROM patient", "--json", at=made)
     assert done.returncode == 3
@@ -613,7 +684,8 @@ def test_the_demo_answers_and_keeps_its_files(tmp_path, call):
     for words in ("Cold", "NULL", "95 %", "epsilon 0.3 of 1 remains", "66.9 % at most", "cost nothing: asked before"):
         assert words in done.stdout
     assert "ERROR 42501: " in done.stdout
-    assert "HINT: Ask for aggregates" in done.stdout
+    hint = re.search(r"^HINT: This is answered: (SELECT .*)\.$", done.stdout, re.MULTILINE)
+    assert call("explain", hint[1], "-p", "sfumato-demo/sfumato.toml").returncode == 0
     assert "not built yet" in done.stdout
     home = tmp_path / "sfumato-demo"
     assert {*clinic.FILES, "bob.svg", "clinic.ledger"} <= {path.name for path in home.iterdir()}

@@ -217,6 +217,20 @@ ASKED = {
     "open-keys-of-many-rows": ("SELECT note, COUNT(*) FROM visit GROUP BY note", {}),
     "rollup": ("SELECT area, COUNT(*), GROUPING(area) FROM patient GROUP BY ROLLUP (area)", {}),
     "gaussian": ("SELECT city, COUNT(*) FROM visit GROUP BY city", {"noise": "gaussian"}),
+    "variance": ("SELECT VAR_SAMP(age), AVG(age), COUNT(age) FROM patient", {}),
+    "variance-weighted": ("SELECT city, STDDEV(cost) FROM visit GROUP BY city", {}),
+    "correlation": ("SELECT CORR(age, salary), REGR_SLOPE(age, salary) FROM patient", {}),
+    "covariance": ("SELECT COVAR_POP(age, salary) FROM patient", {}),
+    "median": ("SELECT disease, MEDIAN(age) FROM patient GROUP BY disease", {}),
+    "ends": ("SELECT MIN(cost), MAX(day) FROM visit", {}),
+    "percentiles": (
+        "SELECT PERCENTILE_CONT(0.1) WITHIN GROUP (ORDER BY cost), PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY cost) "
+        "FROM visit",
+        {},
+    ),
+    "mode": ("SELECT MODE() WITHIN GROUP (ORDER BY city) FROM visit", {}),
+    "different": ("SELECT city, COUNT(DISTINCT note) FROM visit GROUP BY city", {}),
+    "truths": ("SELECT BOOL_OR(age > 100), BOOL_AND(age > 17) FROM patient", {}),
     "above-the-cut": (
         "SELECT area, COUNT(*) / 40 AS n FROM patient GROUP BY area HAVING COUNT(*) > 100 ORDER BY n DESC LIMIT 2",
         {},
@@ -248,6 +262,8 @@ def release(title, cut, part):
     for number, released in enumerate(part.bundles):
         names = [aggregate.name for _, aggregate, source in cut.sources if source.bundle == number]
         lines.append(f"{' and '.join(names)}: {released.sensitivity}, {released.scale}, {released.unit}")
+        if released.extra is not None:
+            lines += [f"  {released.extra.sql}", f"  {released.extra.law}, {released.extra.low} to {released.extra.high}"]
     return lines
 
 

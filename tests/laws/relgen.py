@@ -21,6 +21,8 @@ _WITHOUT = {
     "b": "TRUE", "d": "DATE '2024-02-02'", "f": "0.5", "i": "1", "j": "2", "m": "1.5", "n": "0.1", "o": "'a'", "s": "'a'",
     "t": "TIMESTAMP '2024-01-01 10:00'",
 }  # fmt: skip
+_PLAIN = {"bounded": "im", "number": "imjnf", "whole": "ij", "text": "so", "day": "d", "key": "ssbio"}
+"""What a plain question takes for an expression: one of these columns."""
 Columns = list[tuple[str, str]]
 """Names of columns, and the letter that says what each holds."""
 
@@ -51,7 +53,7 @@ class Asker:
         self.words = Words(r, "", self.text_unit)
         self.private = [name for name, table in self.policy.tables.items() if not table.public]
         self.public = [name for name, table in self.policy.tables.items() if table.public]
-        self.count = 0
+        self.count, self.is_plain = 0, r.random() < 0.6
         self.named: dict[str, tuple[Columns, bool]] = {}
 
     # small words
@@ -79,8 +81,14 @@ class Asker:
         return _TOKEN.sub(put, text)
 
     def make(self, scope: Scope, what: str, *args: Any, subs: bool = False) -> str:
-        """An expression of `sqlgen` over a scope."""
+        """An expression of `sqlgen` over a scope; in a plain question a column, or a column compared with a constant."""
         self.words.here = set(scope.columns)
+        if self.is_plain and what in _PLAIN:
+            there = [letter for letter in _PLAIN[what] if letter in scope.columns]
+            if there:
+                return self.r.choice(scope.columns[self.r.choice(there)])
+        if self.is_plain and what == "truth":
+            what, args = "atom", ()
         return self.over(getattr(self.words, what)(*args), scope, subs)
 
     # what stands in FROM
@@ -216,7 +224,7 @@ class Asker:
         return f"{no}EXISTS (SELECT {self.r.choice(['1', '*', inner.units[0]])} FROM {text} WHERE {inner.units[0]} = {mine}{more})"
 
     def condition(self, scope: Scope, depth: int = 2) -> str:
-        test = self.belongs(scope) if self.chance(0.3) else self.make(scope, "truth", depth, subs=True)
+        test = self.belongs(scope) if self.chance(0.5 if self.is_plain else 0.3) else self.make(scope, "truth", depth, subs=True)
         if self.chance(0.15):
             test = f"({test}) {self.r.choice(['AND', 'AND', 'OR'])} ({self.belongs(scope)})"
         return test
@@ -397,7 +405,9 @@ class Asker:
             return f"SELECT DISTINCT {', '.join(f'{key} AS k{i}' for i, key in enumerate(keys))} FROM {text}{self.where(scope)}"
         together = self.chance(0.3)
         self.words.here = set(scope.columns)
-        made = self.words.family() if together else [self.words.aggregate() for _ in range(r.choice([1, 1, 1, 2, 3]))]
+        few = ["COUNT(*)", "SUM(i)", "AVG(i)", "COUNT(DISTINCT u)", "SUM(m)", "COUNT(s)"]
+        one = (lambda: r.choice(few)) if self.is_plain else self.words.aggregate
+        made = self.words.family() if together else [one() for _ in range(r.choice([1, 1, 1, 2, 3]))]
         asked = [self.over(call, scope, subs=True) for call in made]
         shown = list(asked)
         group = self.groups(scope, shown) if self.chance(0.55) else ""

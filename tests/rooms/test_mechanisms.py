@@ -33,6 +33,7 @@ from sfumato.mechanisms import (
     TruncatedGeometric,
     TruncatedLaplace,
 )
+from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.words import Adjacency, Exact
 
 F = Fraction
@@ -324,3 +325,19 @@ def test_bad_confidence_is_refused(confidence: Any) -> None:
 def test_decimals_are_the_decimals_written() -> None:
     for written in (0.1, "0.1", Decimal("0.1"), F(1, 10), np.float64(0.1)):
         assert Geometric(1, written).epsilon == F(1, 10)
+
+
+def test_order_statistics_find_what_is_there() -> None:
+    places, weights = [10, 20, 30], Exact([100, 100, 100])
+    assert OrderStatistic(Fraction(1, 2), 1, 60).release(places, weights, 0, 40) == 20
+    assert 30 <= OrderStatistic(Fraction(1), 1, 60).release(places, weights, 0, 40) <= 40
+    assert OrderStatistic(None, 1, 60).release(places, weights, 0, 40) == 10
+    assert OrderStatistic(None, 1, 60, from_end="high").release(places, weights, 0, 40) == 30
+    assert MostFrequent(1, 60).release([10, 20], Exact([1, 900]), 0, 10**9) == 20
+    for law in (OrderStatistic(Fraction(1, 2), 1, 1), OrderStatistic(None, 1, 1), MostFrequent(1, 1)):
+        assert 5 <= law.release([], Exact([]), 5, 9) <= 9  # nothing to choose from gives a candidate
+        assert law.event.epsilon == 1
+    with pytest.raises(InputError):
+        OrderStatistic(Fraction(3, 2), 1, 1)
+    with pytest.raises(InputError):
+        OrderStatistic(None, 1, 1).release([3, 2], Exact([1, 1]), 0, 9)

@@ -12,8 +12,9 @@ from importlib import import_module
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.sql.aggregates.base import Term
-from sfumato.sql.cut import GAUSSIAN, Cut, Part, value_of
+from sfumato.sql.aggregates.base import CHOICE, Term
+from sfumato.sql.cut import GAUSSIAN, Cut, Part, Source, value_of
+from sfumato.sql.cut import Released as ReleasedBundle
 from sfumato.sql.forms import Form, Laws, form_of, interval, laws
 from sfumato.sql.plan import Plan
 from sfumato.sql.public import table_of
@@ -206,6 +207,10 @@ class _Numbers:
         which, group = self.rows[row]
         return self.cut.parts[which], self.drawn[which], group
 
+    def of(self, row: int, source: Source) -> ReleasedBundle | None:
+        """What was released for an aggregate in a row; a constant has nothing."""
+        return None if source.bundle < 0 else self.part(row)[0].bundles[source.bundle]
+
     def sums(self, row: int, bundle: int) -> tuple[Fraction, ...]:
         """The noisy sums of a bundle in a row."""
         if bundle < 0:
@@ -256,7 +261,7 @@ def _outward(ends: Any, facts: Facts, aggregate: Aggregate | None) -> tuple[Any,
 
 
 def _nonnegative(node: Aggregate) -> bool:
-    if node.name in ("count", "count_persons"):
+    if node.name in ("count", "count_persons", "count_distinct", "regr_count"):
         return True
     return node.arg is not None and node.arg.facts.low is not None and node.arg.facts.low >= 0
 
@@ -289,7 +294,7 @@ def _sheet(cut: Cut, drawn: tuple[Drawn, ...]) -> Sheet:
         columns[f"{release.number}.set"] = [which for which, _ in numbers.rows]
     for name, aggregate, source in cut.sources:
         columns[name] = [
-            _released(aggregate, value_of(aggregate, source, numbers.sums(row, source.bundle)))
+            _released(aggregate, value_of(aggregate, source, numbers.sums(row, source.bundle), numbers.of(row, source)))
             for row in range(len(numbers.rows))
         ]
     columns[release.place] = list(range(len(numbers.rows)))
@@ -323,10 +328,12 @@ def build(
     return Answer(columns, types, shown, cost, remaining, notes, receipt, confidence, plan, draws, places)
 
 
-def _released(aggregate: Aggregate, value: Fraction | None) -> Any:
-    """A released number as the engine above holds it: nearest whole steps, or a double; unclamped (semantics 4.3)."""
-    if value is None:
-        return None
+def _released(aggregate: Aggregate, value: Any) -> Any:
+    """A released value as the engine above holds it: nearest whole steps, or a double; unclamped (semantics 4.3)."""
+    if aggregate.facts.kind == DATE and isinstance(value, int):
+        return date.fromordinal(value)
+    if not isinstance(value, int | Fraction) or isinstance(value, bool):
+        return value
     if aggregate.facts.exact and aggregate.facts.grid is not None:
         return int((value / aggregate.facts.grid + Fraction(1, 2)) // 1)
     return float(value)
@@ -362,13 +369,17 @@ def law_of(plan: Plan, node: Node) -> tuple[str, Fraction | None]:
         (cut, bundle, _), _ = form.top.terms[0]
         found = plan.cuts[cut].parts[0].bundles[bundle]
         return found.noise, found.scale
+    if isinstance(node, Column) and known.get(node.name, (0, None, None))[2] is not None:
+        source = known[node.name][2]
+        if source.formula == CHOICE:
+            return "exponential", None
     return "derived", None
 
 
 def width_of(plan: Plan, node: Node, confidence: Fraction) -> Fraction | None:
     """Half the width of a column's interval, where it does not depend on the answer."""
     form = form_of(node, laws(plan.cuts))
-    if form is None or form.is_constant or form.bottom.terms:
+    if form is None or form.is_constant or form.bottom.terms:  # a ratio's depends on the answer
         return None
 
     def value(atom: tuple[int, int, int]) -> tuple[Fraction, Term]:

@@ -23,9 +23,9 @@ from sfumato.gateway.preview import Preview, columns_of, notes_of
 from sfumato.ledger import Ledger, Receipt, Standing, Stored
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.policy import Column, Policy, from_dict, load, with_types
-from sfumato.sql.aggregates.base import Term, width_of
+from sfumato.sql.aggregates.base import DISTINCT, Term, width_of
 from sfumato.sql.bind import Question, bind
-from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Part
+from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Extra, Part
 from sfumato.sql.cut import Released as ReleasedBundle
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, plan
@@ -171,9 +171,7 @@ class Gateway:
         bundles = [released for part in one.cuts for kept in part.parts for released in kept.bundles]
         for part in one.cuts:
             for _, aggregate, source in part.sources:
-                if source.bundle >= 0 and (
-                    len(part.parts[0].bundles[source.bundle].bundle.parts) > 1 or source.formula == "constant"
-                ):
+                if source.bundle >= 0 and source.formula not in ("count", "count_persons", "sum", DISTINCT):
                     raise QueryError(
                         f"within cannot be promised for {aggregate.name.upper()}: its error depends on the number of"
                         " rows",
@@ -207,28 +205,61 @@ class Gateway:
 
     def _release(self, part: Part, before: tuple[Sheet, ...]) -> Drawn:
         """Which open keys are shown, then noise on every sum of every group, in list and key order."""
-        salt = secrets.token_hex(16) if part.chosen else None
+        salted = bool(part.chosen) or any(r.extra is not None and "$salt" in r.extra.sql for r in part.bundles)
+        salt = secrets.token_hex(16) if salted else None
         shown: tuple[tuple[Any, ...], ...] = ()
         if part.selection is not None and part.people is not None:
             counted = sorted(self._engine.run(part.people, len(part.chosen), before, salt), key=_in_order)
             people = [row.part(0) for _, row in counted]
             chosen = part.selection.release(Exact(people)).tolist() if people else []
             shown = tuple(key for (key, _), kept in zip(counted, chosen, strict=True) if kept)
-        if part.sql is None:
-            return Drawn(shown, ())
-        rows = {
-            tuple(group[part.kept.index(i)] for i in (*part.chosen, *part.listed)): sums
-            for group, sums in self._engine.run(part.sql, len(part.kept), before, salt)
-        }
+        places = [part.kept.index(i) for i in (*part.chosen, *part.listed)]
+        rows: dict[tuple[Any, ...], Exact] = {}
+        if part.sql is not None:
+            found = self._engine.run(part.sql, len(part.kept), before, salt if part.chosen else None)
+            rows = {tuple(group[i] for i in places): sums for group, sums in found}
         groups = [(*key, *group) for key in (shown if part.chosen else ((),)) for group in part.groups]
         cells, at = [], 0
         for released in part.bundles:
+            if released.extra is not None:
+                cells.append(
+                    self._chosen(released, released.extra, part, groups, places=places, sheets=before, salt=salt)
+                )
+                continue
             width = len(released.bundle.parts)
             exact = [cell for group in groups for cell in _sums(rows.get(group), at, width)]
             flat = [int(value) for value in _law(released, part).release(Exact(exact))] if exact else []
             cells.append(tuple(tuple(flat[i : i + width]) for i in range(0, len(flat), width)))
             at += width
         return Drawn(shown, tuple(cells))
+
+    def _chosen(
+        self,
+        released: ReleasedBundle,
+        extra: Extra,
+        part: Part,
+        groups: list[tuple[Any, ...]],
+        *,
+        places: list[int],
+        sheets: tuple[Sheet, ...],
+        salt: str | None,
+    ) -> tuple[tuple[int, ...], ...]:
+        """What is not a sum: noise on numbers of different values, or a choice in every group."""
+        salted = salt if "$salt" in extra.sql else None
+        found = self._engine.run(extra.sql, len(part.kept) + (extra.law is not None), sheets, salted)
+        if extra.law is None:
+            counts = {tuple(group[i] for i in places): row for group, row in found}
+            exact = [_sums(counts.get(group), 0, 1)[0] for group in groups]
+            return tuple((int(value),) for value in _law(released, part).release(Exact(exact))) if exact else ()
+        rows: dict[tuple[Any, ...], list[tuple[int, Exact]]] = {}
+        for group, weight in found:
+            rows.setdefault(tuple(group[i] for i in places), []).append((int(group[-1]), weight.part(0)))
+        chosen = []
+        for group in groups:
+            there = sorted(rows.get(group, []), key=lambda row: row[0])
+            weights = Exact([weight for _, weight in there])
+            chosen.append((extra.law.release([place for place, _ in there], weights, extra.low, extra.high),))
+        return tuple(chosen)
 
     def _answer(
         self,
@@ -289,10 +320,17 @@ def _nothing(asked: Plan, rows: int | None = None) -> Draws:
         for kept in part.parts:
             keys = ((None,) * len(kept.chosen),) if kept.chosen and rows else ()
             count = len(kept.groups[:rows]) * (len(keys) if kept.chosen else 1)
-            cells = tuple(((0,) * len(released.bundle.parts),) * count for released in kept.bundles)
+            cells = tuple((_zeros(released),) * count for released in kept.bundles)
             found.append(Drawn(keys, cells))
         draws.append(tuple(found))
     return tuple(draws)
+
+
+def _zeros(released: ReleasedBundle) -> tuple[int, ...]:
+    """What stands for nothing: zeros, or the first candidate."""
+    if released.extra is not None:
+        return (released.extra.low,)
+    return (0,) * len(released.bundle.parts)
 
 
 def _law(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:

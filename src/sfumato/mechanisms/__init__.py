@@ -14,6 +14,7 @@ from sfumato.mechanisms.laplace import Laplace, TruncatedLaplace
 from sfumato.mechanisms.noisymax import NoisyMax
 from sfumato.mechanisms.permute import PermuteAndFlip
 from sfumato.mechanisms.prefix import PrefixSums
+from sfumato.mechanisms.ranked import RankedChoice
 from sfumato.mechanisms.response import RandomizedResponse
 from sfumato.mechanisms.selection import GaussianKeySelection, KeySelection
 from sfumato.mechanisms.sparse import SparseVector
@@ -30,6 +31,7 @@ MECHANISMS: dict[str, type[Any]] = {
         Exponential,
         PermuteAndFlip,
         NoisyMax,
+        RankedChoice,
         RandomizedResponse,
         Staircase,
         SparseVector,
@@ -54,6 +56,7 @@ __all__ = [
     "PermuteAndFlip",
     "PrefixSums",
     "RandomizedResponse",
+    "RankedChoice",
     "SparseVector",
     "Staircase",
     "TruncatedGeometric",

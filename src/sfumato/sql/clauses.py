@@ -446,11 +446,11 @@ def _released_aggregate(
     arg = args[0] if args else None
     if name == "count_distinct" and isinstance(arg, Column) and arg.unit:
         if arg.unit == PERSON:
-            return AGGREGATES["count_persons"].bind(arg, where, position)
+            return AGGREGATES["count_persons"].bind(args, where, position)
         if arg.unit.startswith(HALF):
             known = call("not", (call("is null", (arg,)),))
             where = known if where is None else call("and", (known, where))
-            return AGGREGATES["count_persons"].bind(arg, where, position)
+            return AGGREGATES["count_persons"].bind(args, where, position)
     if isinstance(arg, Column) and arg.unit == PERSON and name != "count":
         raise QueryError(
             f"{name.upper()} of the person would show one",
@@ -458,17 +458,13 @@ def _released_aggregate(
             sqlstate="42501",
             hint=hints.count_persons(relation),
         )
-    if name == "count_distinct":
-        raise QueryError(
-            "COUNT(DISTINCT …) is supported for the person only", position=position, hint="Count the person."
-        )
     if name not in AGGREGATES:
         raise QueryError(
             f"{name.upper()} is not supported yet",
             position=position,
-            hint="Supported: COUNT, SUM, AVG, COUNT(DISTINCT the person).",
+            hint=f"Supported: {', '.join(sorted(AGGREGATES)).upper()}.",
         )
-    return AGGREGATES[name].bind(arg, where, position)
+    return AGGREGATES[name].bind(args, where, position)
 
 
 def _not_grouped(node: Column) -> QueryError:

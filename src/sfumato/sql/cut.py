@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import prod
+from math import isqrt, prod
 from typing import Any
 
 from sfumato.accounting import Event
@@ -17,20 +17,18 @@ from sfumato.accounting.events import Gaussian as GaussianEvent
 from sfumato.accounting.events import Pure
 from sfumato.errors import QueryError
 from sfumato.mechanisms import GaussianKeySelection, KeySelection
+from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.policy import Policy
 from sfumato.sql import keys
-from sfumato.sql.aggregates import AGGREGATES, mean
-from sfumato.sql.aggregates.base import Bundle
-from sfumato.sql.emit import expression, steps
-from sfumato.sql.functions import call, common_grid
-from sfumato.sql.relations import Release, conditions, scans_in
+from sfumato.sql.aggregates import AGGREGATES, mean, order, spread, truth
+from sfumato.sql.aggregates.base import CHOICE, SUMS, Bundle, Term, width_of
+from sfumato.sql.functions import call
+from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, conditions, scans_in, size_of
 from sfumato.sql.rows import longest_row
-from sfumato.sql.select import select
-from sfumato.sql.tree import Aggregate, Column, Node, columns_of
+from sfumato.sql.tree import Aggregate, Column, Node
+from sfumato.sql.write import FINE, Limits, Writer, grid_of
 from sfumato.words import Adjacency, show, whole
 
-FINE = 1 << 20
-"""Weights are whole numbers of 2^-20 (semantics 3.1b)."""
 _MOST_ROWS = 1 << 40
 GEOMETRIC, GAUSSIAN = "geometric", "gaussian"
 
@@ -63,6 +61,21 @@ class Released:
     scale: Fraction
     unit: Fraction
     noise: str = GEOMETRIC
+    extra: Extra | None = None
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What is not a sum: a number of different values, or a choice by ranks; its own SQL gives what it needs.
+
+    A choice's SQL gives keys, a place and the weight of the rows there; its law chooses from `low` to `high`.
+    """
+
+    aggregate: Aggregate
+    sql: str
+    law: OrderStatistic | MostFrequent | None = None
+    low: int = 0
+    high: int = 0
 
 
 @dataclass(frozen=True)
@@ -113,18 +126,19 @@ def cut(release: Release, policy: Policy, terms: Terms, run: keys.Run) -> Cut:
     """How this release is made for these terms."""
     most = contribution(release, terms)
     aggregates = [aggregate for _, aggregate in release.aggregates]
-    bundles, sources = _bundles(aggregates)
+    bundles, extras, sources = _bundles(aggregates)
     opened = [i for i, (_, node) in enumerate(release.keys) if keys.is_open(node, release.below)]
     open_sets = sum(any(i in opened for i in kept) for kept in release.sets)
-    spent_on_keys = _selection_share(release, open_sets, bool(bundles), terms)
+    spent_on_keys = _selection_share(release, open_sets, bool(bundles or extras), terms)
     values = Terms(terms.epsilon - spent_on_keys[0], terms.noise, terms.delta, terms.rows_per_unit)
     if terms.noise == GAUSSIAN:  # rho is what is divided
         values = Terms(terms.epsilon, terms.noise, terms.delta, terms.rows_per_unit)
-    work = _Work(release, policy.privacy.adjacency, most, bundles, aggregates, values, spent_on_keys, opened, open_sets)
+    work = _Work(
+        release, policy.privacy.adjacency, most, bundles, extras, aggregates, values, spent_on_keys, opened, open_sets
+    )
     parts = tuple(work.part(kept, run) for kept in release.sets)
     events: list[Event] = [part.selection.event for part in parts if part.selection is not None]
-    if any(part.bundles and (part.groups or part.chosen) for part in parts):
-        events.append(GaussianEvent(work.rho) if terms.noise == GAUSSIAN else Pure(values.epsilon))
+    events += work.events(parts)
     named = tuple((name, a, s) for (name, a), (_, s) in zip(release.aggregates, sources, strict=True))
     return Cut(release, terms, work.bound, parts, named, tuple(events), work.notes())
 
@@ -155,35 +169,51 @@ def _selection_share(release: Release, open_sets: int, aggregated: bool, terms: 
     return terms.epsilon * part, terms.rho * part
 
 
-def _bundles(aggregates: list[Aggregate]) -> tuple[list[Bundle], list[tuple[Aggregate, Source]]]:
-    """Bundles, each once, and from which each aggregate comes; AVG, SUM and COUNT of one x share the two ends."""
+def _bundles(
+    aggregates: list[Aggregate],
+) -> tuple[list[Bundle], list[Aggregate], list[tuple[Aggregate, Source]]]:
+    """Bundles, each once, what is not a sum, and where each aggregate comes from; one x shares its sums."""
     bundles: list[Bundle] = []
-    sources: list[tuple[Aggregate, Source]] = []
+    extras = [aggregate for aggregate in aggregates if AGGREGATES[aggregate.name].measure != SUMS]
+    found: list[tuple[Aggregate, Bundle | None, str]] = []
     for aggregate in aggregates:
-        beside = {other.name for other in aggregates if other.arg == aggregate.arg and other.where == aggregate.where}
-        bundle, formula = AGGREGATES[aggregate.name].bundle(aggregate), aggregate.name
-        if aggregate.name == "avg" and bundle.length == 0:  # of what is always the same: is there a row at all?
-            bundle, formula = AGGREGATES["count"].bundle(aggregate), "constant"
-        if bundle.length == 0:  # a constant of the schema: nothing to release (semantics 1.2)
-            sources.append((aggregate, Source(-1, "zero")))
+        if aggregate in extras:
+            found.append((aggregate, None, AGGREGATES[aggregate.name].measure))
             continue
-        if (
-            aggregate.arg is not None
-            and ("avg" in beside or beside >= {"sum", "count"})
-            and aggregate.name != "count_persons"
-        ):
-            facts = aggregate.arg.facts
-            if facts.exact and facts.bounded and facts.low != facts.high:
-                bundle, formula = mean.bundle(aggregate), f"{aggregate.name} of ends"
+        beside = {other.name for other in aggregates if other.arg == aggregate.arg and other.where == aggregate.where}
+        bundle, formula = _bundle(aggregate, beside)
+        if bundle.length == 0:  # a constant of the schema: nothing to release (semantics 1.2)
+            found.append((aggregate, None, "zero"))
+            continue
         if bundle not in bundles:
             bundles.append(bundle)
-        sources.append((aggregate, Source(bundles.index(bundle), formula)))
-    return bundles, sources
+        found.append((aggregate, bundle, formula))
+    sources = []
+    for aggregate, of, formula in found:
+        place = -1 if formula == "zero" else len(bundles) + extras.index(aggregate) if of is None else bundles.index(of)
+        sources.append((aggregate, Source(place, formula)))
+    return bundles, extras, sources
+
+
+def _bundle(aggregate: Aggregate, beside: set[str]) -> tuple[Bundle, str]:
+    """The sums that an aggregate comes from, and the formula, given what else is asked of the same argument."""
+    arg, name = aggregate.arg, aggregate.name
+    alone = AGGREGATES[name].bundle(aggregate)
+    if name == "avg" and alone.length == 0:  # of what is always the same: is there a row at all?
+        return AGGREGATES["count"].bundle(aggregate), "constant"
+    shared = name in ("count", "sum", "avg", *spread.NAMES)
+    if not shared or arg is None or not (arg.facts.exact and arg.facts.bounded) or arg.facts.low == arg.facts.high:
+        return alone, name
+    if beside & set(spread.NAMES):
+        return spread.bundle(aggregate), f"{name} of thirds"
+    if "avg" in beside or beside >= {"sum", "count"}:
+        return mean.bundle(aggregate), f"{name} of ends"
+    return alone, name
 
 
 def sources_of(aggregates: list[Aggregate]) -> list[Source]:
     """Where the numbers of these aggregates come from: what has a bundle is paid for."""
-    return [source for _, source in _bundles(aggregates)[1]]
+    return [source for _, source in _bundles(aggregates)[2]]
 
 
 @dataclass
@@ -194,6 +224,7 @@ class _Work:
     adjacency: Adjacency
     most: int
     bundles: list[Bundle]
+    extras: list[Aggregate]
     aggregates: list[Aggregate]
     terms: Terms
     for_keys: tuple[Fraction, Fraction]
@@ -229,6 +260,11 @@ class _Work:
         own = [scan.table.groups_per_unit for scan in scans_in(self.release.below) if not scan.table.public]
         return max(1, min(self.most, prod(own)))
 
+    @property
+    def limits(self) -> Limits:
+        """What bounds one person in the engine's SQL."""
+        return Limits(self.alone, self.gaussian, self.bound, self.most, 1 if self.alone else self.keys_per_unit)
+
     def part(self, kept: tuple[int, ...], run: keys.Run) -> Part:
         """One grouping set."""
         nodes = [node for _, node in self.release.keys]
@@ -238,16 +274,59 @@ class _Work:
         selection = self._selection() if chosen else None
         every = None if chosen else len(groups)
         clip = self._clip()
-        together = max(1, self._together())
-        share = (self.rho if self.gaussian else self.terms.epsilon) / (together * len(self.release.sets))
-        single = together == len(self.bundles) and len(self.release.sets) == 1
+        share = (self.rho if self.gaussian else self.terms.epsilon) / (self.entries * len(self.release.sets))
+        single = self.entries == len(self.bundles) and len(self.release.sets) == 1
         released = tuple(
             self._released(bundle, share, self._cells(every, len(groups)), clip=clip, single=single and not chosen)
             for bundle in self.bundles
         )
-        writer = _Writer(self, kept, chosen, released, clip)
+        writer = Writer(self.release, self.limits, kept, chosen, tuple(r.bundle for r in released), clip)
         sql = writer.sql() if released else None
-        return Part(kept, chosen, tuple(groups), released, share, sql, writer.people() if chosen else None, selection)
+        groups_of_one = 1 if every == 1 else None
+        more = tuple(self._extra(aggregate, share, writer, entries=groups_of_one) for aggregate in self.extras)
+        people = writer.people() if chosen else None
+        return Part(kept, chosen, tuple(groups), (*released, *more), share, sql, people, selection)
+
+    @property
+    def entries(self) -> int:
+        """Among how many the price is divided: bundles that one row can feed, and each that is not a sum."""
+        return max(1, self._together() + len(self.extras))
+
+    def _extra(self, aggregate: Aggregate, share: Fraction, writer: Writer, *, entries: int | None) -> Released:
+        """What is not a sum, with its law."""
+        nothing = Bundle((), Fraction(0))
+        if AGGREGATES[aggregate.name].measure == CHOICE:
+            low, high = order.candidates(aggregate)
+            fine = 1 if self.alone else FINE
+            norm, epsilon = Fraction(self.most * fine), _root_of_eight(share) if self.gaussian else share
+            law: OrderStatistic | MostFrequent = MostFrequent(norm, epsilon, self.adjacency)
+            if aggregate.name != "mode":
+                end = "high" if aggregate.name == "max" else "low"
+                law = OrderStatistic(order.fraction(aggregate), norm, epsilon, self.adjacency, end)
+            extra = Extra(aggregate, writer.places(aggregate), law, low, high)
+            return Released(nothing, Fraction(0), Fraction(0), Fraction(1), self.terms.noise, extra)
+        assert aggregate.arg is not None
+        listed = size_of(aggregate.arg.facts)
+        kept = self.keys_per_unit if entries is None or listed is None else min(self.keys_per_unit, listed)
+        extra = Extra(aggregate, writer.different(aggregate))
+        if self.gaussian:
+            squared = self.adjacency.sensitivity_l2_squared(kept * kept, entries=entries, nonnegative=True)
+            return Released(nothing, squared, squared / (2 * share), Fraction(1), GAUSSIAN, extra)
+        moved = self.adjacency.sensitivity_l1(kept, entries=entries, nonnegative=True)
+        return Released(nothing, moved, moved / share, Fraction(1), GEOMETRIC, extra)
+
+    def events(self, parts: tuple[Part, ...]) -> list[Event]:
+        """What the values cost: noise on sums and counts as one, each choice by itself."""
+        made = [part for part in parts if part.bundles and (part.groups or part.chosen)]
+        if not made:
+            return []
+        laws = [r.extra.law for part in made for r in part.bundles if r.extra is not None and r.extra.law is not None]
+        noisy = self.entries - sum(AGGREGATES[aggregate.name].measure == CHOICE for aggregate in self.extras)
+        share = made[0].share * noisy * len(self.release.sets)
+        events: list[Event] = []
+        if noisy and any(r.extra is None or r.extra.law is None for part in made for r in part.bundles):
+            events.append(GaussianEvent(share) if self.gaussian else Pure(share))
+        return [*events, *(law.event for law in laws)]
 
     def _cells(self, every: int | None, dense: int) -> int:
         """In how many groups one person can be at most, for counts of persons."""
@@ -320,7 +399,7 @@ class _Work:
 
     def notes(self) -> tuple[tuple[str | None, str], ...]:
         """Printed whenever the policy allows bounding to bite, not when it did (semantics 4.4)."""
-        if not self.bundles and not self.open_sets:
+        if not self.bundles and not self.extras and not self.open_sets:
             return ()
         notes = []
         if self.alone:
@@ -333,6 +412,8 @@ class _Work:
             notes.append(f"bias possible: who has rows of a norm above {show(self.bound)} counts as {show(self.bound)}")
         else:
             notes.append(f"bias possible: who has more than {self.most} rows counts as {self.most}")
+        if any(_grows(relation) for relation in _all(self.release.below)):
+            notes.append("bias possible: what grows with a person's rows is held to what the declared rows allow")
         if self.open_sets:
             many = self.keys_per_unit
             if not self.alone:
@@ -341,116 +422,39 @@ class _Work:
         return tuple((None, note) for note in notes)
 
 
-def grid_of(bundle: Bundle) -> Fraction:
-    """The grid on which all parts of a bundle lie."""
-    return common_grid(*(part.facts.grid for part in bundle.parts)) or Fraction(1)
+def _all(relation: Relation) -> list[Relation]:
+    """A relation and everything below it, down to releases."""
+    if isinstance(relation, Release):
+        return []
+    return [relation, *(inner for part in below(relation) for inner in _all(part))]
 
 
-@dataclass
-class _Writer:
-    """The engine's SQL of one part: rows, limited to some keys of a person, sums per person, her weight, sums."""
+def _grows(relation: Relation) -> bool:
+    """Whether it has a person's own count or sum, which are clamped where they are derived (semantics 1.4)."""
+    if isinstance(relation, Grouped):
+        return relation.private and any(a.name.startswith(("count", "sum")) for _, a in relation.aggregates)
+    return isinstance(relation, Windowed) and relation.private
 
-    work: _Work
-    kept: tuple[int, ...]
-    chosen: tuple[int, ...]
-    released: tuple[Released, ...]
-    clip: Fraction | None
 
-    @property
-    def _parts(self) -> list[tuple[str, Node, Bundle]]:
-        bundles = [released.bundle for released in self.released]
-        return [(f"_p{i}_{j}", part, bundle) for i, bundle in enumerate(bundles) for j, part in enumerate(bundle.parts)]
-
-    def _rows(self) -> str:
-        """The rows that reach the release: person, keys, parts of the bundles."""
-        nodes = [self.work.release.keys[i][1] for i in self.kept]
-        read = {name for node in (*nodes, *(part for _, part, _ in self._parts)) for name in columns_of(node)}
-        shown = [f"{expression(node)} AS _k{i}" for i, node in zip(self.kept, nodes, strict=True)]
-        shown += [f"{steps(part, grid_of(bundle))} AS {name}" for name, part, bundle in self._parts]
-        return f"SELECT {', '.join(['_u', *shown])} FROM ({select(self.work.release.below, read)}) AS q"
-
-    def _with(self) -> str:
-        """The rows that count; with open keys, those of at most K keys of a person, by a keyed hash (3.6b)."""
-        if not self.chosen:
-            return f"WITH kept AS ({self._rows()})"
-        names = [f"_k{i}" for i in self.chosen]
-        text = " || chr(31) || ".join(f"COALESCE('=' || CAST({name} AS VARCHAR), '')" for name in ("_u", *names))
-        order = ", ".join([f"md5($salt || {text})", *names])
-        # who has several rows where one is declared is left out before her keys are looked at
-        base = "all_rows"
-        alone = ""
-        if self.work.alone:
-            base = "single"
-            alone = ", single AS (SELECT * FROM all_rows QUALIFY COUNT(*) OVER (PARTITION BY _u) = 1)"
-        same = " AND ".join(["a._u = b._u", *(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in names)])
-        return (
-            f"WITH all_rows AS ({self._rows()}){alone}, "
-            f"pairs AS (SELECT _u, {', '.join(names)} FROM {base} GROUP BY ALL), "
-            f"few AS (SELECT * FROM pairs QUALIFY row_number() OVER (PARTITION BY _u ORDER BY {order})"
-            f" <= {1 if self.work.alone else self.work.keys_per_unit}), "
-            f"kept AS (SELECT a.* FROM {base} AS a JOIN few AS b ON {same})"
-        )
-
-    def people(self) -> str:
-        """The number of different persons under each open key."""
-        names = ", ".join(f"_k{i}" for i in self.chosen)
-        return f"{self._with()} SELECT {names}, COUNT(*) AS n FROM few GROUP BY {names}"
-
-    def sql(self) -> str:
-        """Sums per person and group, the person's weight, sums per group."""
-        parts, alone = self._parts, self.work.alone
-        names = [f"_k{i}" for i in self.kept]
-        sums = [f"{'MAX' if b.person else 'SUM'}({name}) AS {name}" for name, _, b in parts]
-        by = ", ".join(["_u", *names])
-        person = f"SELECT {', '.join(['_u', *names, 'COUNT(*) AS _n', *sums])} FROM kept GROUP BY {by}"
-        totals = ["SUM(_n) AS _n", "COUNT(*) AS _g"]
-        if self.work.gaussian:
-            totals.append("SUM(CAST(_n AS HUGEINT) * _n) AS _q")
-        if self.clip is not None:
-            totals.append(f"SUM(ABS({parts[0][0]})) AS _s")
-        weight = f"SELECT _u, {', '.join(totals)} FROM person GROUP BY _u"
-        weighted = [
-            f"COALESCE(CAST(SUM(CAST(p.{name} AS HUGEINT) * {self._weight(b)}) AS HUGEINT), 0) AS {name}"
-            for name, _, b in parts
-        ]
-        only = " WHERE w._n = 1" if alone else ""
-        tail = f" GROUP BY {', '.join(f'p.{name}' for name in names)}" if names else ""
-        head = ", ".join([*(f"p.{name} AS {name}" for name in names), *weighted])
-        return (
-            f"{self._with()}, person AS ({person}), weight AS ({weight}) "
-            f"SELECT {head} FROM person AS p JOIN weight AS w ON p._u = w._u{only}{tail}"
-        )
-
-    def _weight(self, bundle: Bundle) -> str:
-        """The person's weight in units of 2^-20, toward zero; 1 where each person has one row."""
-        if self.clip is not None:
-            most = int(self.clip / grid_of(bundle))
-            return f"CASE WHEN w._s <= {most} THEN {FINE} ELSE ({FINE}::HUGEINT * {most}) // w._s END"
-        if self.work.alone:
-            return "1"
-        bound = self.work.bound
-        if not self.work.gaussian:
-            counted, most = "w._g" if bundle.person else "w._n", int(bound)
-            return f"CASE WHEN {counted} <= {most} THEN {FINE} ELSE ({FINE}::HUGEINT * {most}) // {counted} END"
-        squared, limit = "w._g" if bundle.person else "w._q", bound**2
-        # the square root, upward: a double is off by less than one part in 2^50
-        root = f"CAST(CEIL(SQRT(CAST({squared} AS DOUBLE)) * {FINE} * 1.000000001) AS HUGEINT)"
-        return (
-            f"CASE WHEN {squared}::HUGEINT * {limit.denominator} <= {limit.numerator} THEN {FINE}"
-            f" ELSE ({FINE * FINE}::HUGEINT * {bound.numerator}) // ({root} * {bound.denominator}) END"
-        )
+def _root_of_eight(rho: Fraction) -> Fraction:
+    """An epsilon with epsilon²/8 at most rho: rounded down, to twelve digits."""
+    scale = 10**24
+    return Fraction(isqrt(int(8 * rho * scale)), 10**12)
 
 
 # from noisy whole numbers to values
-def value_of(aggregate: Aggregate, source: Source, sums: tuple[Fraction, ...]) -> Fraction | None:
-    """An aggregate's number from the sums of its bundle."""
-    if source.formula == "zero":
-        return Fraction(0)
+def value_of(aggregate: Aggregate, source: Source, sums: tuple[Fraction, ...], released: Released | None) -> Any:
+    """An aggregate's value from the sums of its bundle, or from what was chosen."""
+    if source.formula in ("zero", CHOICE):
+        return Fraction(0) if source.formula == "zero" else order.value(aggregate, int(sums[0]))
+    if source.formula in truth.NAMES:
+        assert released is not None
+        noise = Term(released.scale, released.unit, released.noise == GAUSSIAN)
+        decided = sums[0] > width_of(((Fraction(1), noise),), Fraction(95, 100))
+        return decided == (source.formula == "bool_or")
     if source.formula == "constant":
         assert aggregate.arg is not None
         return aggregate.arg.facts.low if sums[0] > 0 else None
-    if source.formula == "sum of ends":
-        return mean.sum_of(aggregate, sums)
-    if source.formula == "count of ends":
-        return mean.count_of(aggregate, sums)
-    return AGGREGATES[aggregate.name].finish(aggregate, sums)
+    formulas = {"sum of ends": mean.sum_of, "count of ends": mean.count_of}
+    finish = spread.finish if source.formula.endswith("of thirds") else AGGREGATES[aggregate.name].finish
+    return formulas.get(source.formula, finish)(aggregate, sums)

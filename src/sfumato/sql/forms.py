@@ -6,11 +6,14 @@ two, found by the shape of the expression; None where the shape is another, and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.sql.aggregates.base import Interval, Term, width_of
+from sfumato.sql.aggregates import spread
+from sfumato.sql.aggregates.base import DISTINCT, Interval, Term, width_of
+from sfumato.sql.aggregates.mean import ends_of
 from sfumato.sql.cut import Cut, Source
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Node
 
@@ -54,6 +57,15 @@ class Form:
         return not self.top.terms and not self.bottom.terms
 
 
+@dataclass(frozen=True)
+class Spread(Form):
+    """A variance or its root, from three sums: it is shown by itself, or not with an interval."""
+
+    cut: int = 0
+    aggregate: Aggregate | None = None
+    source: Source | None = None
+
+
 Laws = dict[str, tuple[int, Aggregate, Source]]
 """Released columns: their cut, what they are, and where their number comes from."""
 
@@ -74,6 +86,8 @@ def form_of(node: Node, known: Laws) -> Form | None:
     if not isinstance(node, Call) or node.name not in _RULES:
         return None
     forms = [form_of(arg, known) for arg in node.args]
+    if any(isinstance(form, Spread) for form in forms):
+        return None
     if forms[0] is None or (node.name in "+-*/" and forms[1] is None):
         return None
     return _RULES[node.name](node, forms)
@@ -84,17 +98,73 @@ def _released(cut: int, aggregate: Aggregate, source: Source) -> Form | None:
     one = Fraction(1)
     if source.formula == "zero":
         return Form(Linear())
-    if source.formula in ("count", "count_persons", "sum"):
+    if source.formula in ("count", "count_persons", "sum", DISTINCT):
         return Form(Linear(((atoms[0], one),)))
     arg = aggregate.arg
-    if not source.formula.endswith("of ends") or arg is None or arg.facts.low is None or arg.facts.high is None:
+    if arg is None or arg.facts.low is None or arg.facts.high is None:
         return None
     low, high = arg.facts.low, arg.facts.high
     width = high - low
+    if source.formula.endswith("of thirds"):
+        count, total, _ = _thirds(cut, source.bundle, low, high)
+        shifted = total.plus(count.scaled(low))
+        forms = {"count": Form(count), "sum": Form(shifted), "avg": Form(shifted, count)}
+        return forms.get(aggregate.name) or Spread(shifted, count, cut=cut, aggregate=aggregate, source=source)
+    if not source.formula.endswith("of ends"):
+        return None
     total = Linear(tuple((a, w / width) for a, w in zip(atoms, (high, low), strict=True) if w))
     count = Linear(tuple((a, one / width) for a in atoms))
     return {"sum of ends": Form(total), "count of ends": Form(count), "avg of ends": Form(total, count)}.get(
         source.formula
+    )
+
+
+def _thirds(cut: int, bundle: int, low: Fraction, high: Fraction) -> list[Linear]:
+    """COUNT, SUM and sum of squares of x - low from the three sums of a variance."""
+    return [
+        Linear(tuple(((cut, bundle, part), weight) for part, weight in enumerate(row) if weight))
+        for row in spread.weights(low, high)
+    ]
+
+
+def _spread_interval(form: Spread, value: Value, confidence: Fraction) -> Interval:
+    """The interval of a variance or its root: where m is the mean, the sum of (x - m)² is linear in the three sums.
+
+    With a third of the allowed error each, the mean is in its own interval, the sum of squares about it is within its
+    noise, and so is the count; the variance is then within the extremes over all such means.
+    """
+    aggregate, source = form.aggregate, form.source
+    assert aggregate is not None
+    assert source is not None
+    low, high = ends_of(aggregate)
+    count, total, squares = _thirds(form.cut, source.bundle, low, high)
+    sure = 1 - (1 - confidence) / 3
+    means = interval(Form(total, count), value, sure)
+    counts = interval(Form(count), value, sure)
+    if means is None or counts is None or None in means or None in counts:
+        return None
+    first, last = max(Fraction(0), means[0] or Fraction(0)), min(high - low, means[1] or Fraction(0))
+    middle = min(last, max(first, (first + last) / 2))
+    lows, highs = [], []
+    for m in (first, (first + middle) / 2, middle, (middle + last) / 2, last):
+        about = squares.plus(total.scaled(-2 * m)).plus(count.scaled(m * m))
+        ends = interval(Form(about, count), value, sure)
+        if ends is None or ends[0] is None or ends[1] is None:
+            return None
+        lows.append(ends[0])
+        highs.append(ends[1])
+    down, up = max(Fraction(0), min(lows)), max(highs)
+    if aggregate.name.endswith("samp"):
+        fewest = counts[0] or Fraction(0)
+        if fewest <= 1:
+            return None
+        up = up * fewest / (fewest - 1)
+    most = aggregate.facts.high
+    up = up if most is None else min(up, most if aggregate.name.startswith("var") else most * most)
+    if aggregate.name.startswith("var"):
+        return down, up
+    return Fraction(math.sqrt(down)) * Fraction(999_999_999, 10**9), Fraction(math.sqrt(up)) * Fraction(
+        10**9 + 1, 10**9
     )
 
 
@@ -182,6 +252,8 @@ def interval(form: Form, value: Value, confidence: Fraction) -> Interval:
     """The interval of a form in one row; a ratio's by test inversion, None where its divisor may be zero."""
     if form.is_constant:
         return None
+    if isinstance(form, Spread):
+        return _spread_interval(form, value, confidence)
     atoms = {atom: value(atom) for atom, _ in (*form.top.terms, *form.bottom.terms)}
 
     def at(linear: Linear) -> Fraction:

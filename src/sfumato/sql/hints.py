@@ -107,13 +107,10 @@ def count_persons(relation: Relation) -> str:
     return answered(f"SELECT COUNT(DISTINCT {_name(str(table.unit))}) FROM {_name(table.name)}")
 
 
-def private_first(private: Relation, public: Relation) -> str:
+def private_first(private: Relation, public: Relation, condition: str) -> str:
     """The join with the private table as the preserved side."""
     a = next((scan.table.name for scan in scans_in(private) if not scan.table.public), None)
     b = next((scan.table.name for scan in scans_in(public)), None)
-    if a is None or b is None:
+    if a is None or b is None or not condition:
         return "Let the private table be the preserved side: private LEFT JOIN public."
-    return (
-        f"Let the private table be the preserved side: {_name(a)} LEFT JOIN {_name(b)} ON …;"
-        " groups of a public table that have no rows are shown anyway when it is joined so and grouped by."
-    )
+    return answered(f"SELECT COUNT(*) FROM {_name(a)} LEFT JOIN {_name(b)} {condition}")

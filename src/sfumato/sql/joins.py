@@ -23,7 +23,15 @@ FanOut = Callable[[Relation, list[Node]], int]
 
 
 def joined(
-    kind: str, left: Relation, right: Relation, on: Node | None, *, number: int, fan_out: FanOut, position: int = 0
+    kind: str,
+    left: Relation,
+    right: Relation,
+    on: Node | None,
+    *,
+    number: int,
+    fan_out: FanOut,
+    position: int = 0,
+    written: str = "",
 ) -> Join:
     """A join of two relations under the rules of semantics 2.2.
 
@@ -49,7 +57,7 @@ def joined(
         raise QueryError(
             "this join would make rows that belong to nobody",
             position=position,
-            hint=hints.private_first(*((right, left) if right.private else (left, right))),
+            hint=hints.private_first(*((right, left) if right.private else (left, right)), written),
         )
     condition = _all_of(rest)
     columns = left.columns | right.columns

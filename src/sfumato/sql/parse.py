@@ -26,13 +26,15 @@ _BINARY = (
     exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Nullif,
     exp.Extract, exp.Filter, exp.IntDiv, exp.Pow, exp.Log, exp.Left, exp.Right, exp.StartsWith, exp.RegexpLike,
     exp.NullSafeEQ, exp.NullSafeNEQ, exp.Escape,
-    exp.WithinGroup, exp.ArgMax, exp.ArgMin,
+    exp.WithinGroup, exp.ArgMax, exp.ArgMin, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept,
+    exp.RegrR2, exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy, exp.RegrSxx, exp.RegrSyy, exp.RegrSxy,
 )  # fmt: skip
 _UNARY = (
     exp.From, exp.Paren, exp.Where, exp.Having, exp.Boolean, exp.Var, exp.Neg, exp.Not, exp.Abs,
     exp.Sign, exp.Floor, exp.Ceil, exp.Lower, exp.Upper, exp.Length, exp.Sum, exp.Avg, exp.Min, exp.Max,
     exp.LogicalAnd, exp.LogicalOr, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Median,
-    exp.PercentileCont, exp.PercentileDisc, exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue,
+    exp.PercentileCont, exp.PercentileDisc, exp.ApproxDistinct,
+    exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue,
     exp.Ln, exp.Exp, exp.Sqrt, exp.Cbrt, exp.Reverse, exp.DataTypeParam,
 )  # fmt: skip
 _ALONE = (
@@ -168,7 +170,7 @@ def _check(node: Any) -> None:
         raise _refused(node)
     for part, value in node.args.items():
         if value not in (None, False, []) and part not in ALLOWED[type(node)]:
-            raise _refused(node, part)
+            raise _refused(value) if type(value).__name__ in _WORDS else _refused(node, part)
 
 
 def _check_intervals(text: str) -> None:

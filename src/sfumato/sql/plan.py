@@ -17,7 +17,7 @@ from sfumato.accounting.events import Together
 from sfumato.errors import QueryError
 from sfumato.policy import Policy
 from sfumato.sql.bind import Question
-from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Terms, cut, sources_of
+from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Released, Terms, cut, sources_of
 from sfumato.sql.keys import Run, is_open
 from sfumato.sql.partition import cells_of
 from sfumato.sql.public import top
@@ -105,7 +105,7 @@ def _digest(policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> str:
             [
                 [part.kept, part.chosen, part.sql, part.people],
                 [list(map(str, group)) for group in part.groups],
-                [[str(r.sensitivity), str(r.unit)] for r in part.bundles],
+                [[str(r.sensitivity), str(r.unit), _extra(r)] for r in part.bundles],
                 [str(part.share / _whole(cut)), None if part.selection is None else str(part.selection.delta)],
             ]
             for cut in cuts
@@ -113,6 +113,14 @@ def _digest(policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> str:
         ],
     ]
     return hashlib.sha256(json.dumps(document, ensure_ascii=False).encode()).hexdigest()
+
+
+def _extra(released: Released) -> list[str] | None:
+    """What is not a sum: which aggregate, of what, among which candidates."""
+    extra = released.extra
+    if extra is None:
+        return None
+    return [extra.aggregate.name, extra.aggregate.extra, extra.sql, str(extra.low), str(extra.high)]
 
 
 def _whole(cut: Cut) -> Fraction:

@@ -26,7 +26,8 @@ def rewrite(node: Node, change: Change) -> Node:
         return node if args == node.args else call(node.name, args, node.extra, node.position)
     if isinstance(node, Aggregate):
         arg = None if node.arg is None else rewrite(node.arg, change)
-        return replace(node, arg=arg, where=None if node.where is None else rewrite(node.where, change))
+        second = None if node.second is None else rewrite(node.second, change)
+        return replace(node, arg=arg, second=second, where=None if node.where is None else rewrite(node.where, change))
     if isinstance(node, Over):
         return replace(
             node,

@@ -171,7 +171,14 @@ class Sources:
         for part in parts:
             condition = part if condition is None else call("and", (condition, part))
         relation = joined(
-            kind, near.relation, far.relation, condition, number=number, fan_out=self.fan_out, position=place(join)
+            kind,
+            near.relation,
+            far.relation,
+            condition,
+            number=number,
+            fan_out=self.fan_out,
+            position=place(join),
+            written=f"USING ({', '.join(using)})" if using else _written(join),
         )
         return self._visible(relation, left, right, using=using, side=side, number=number)
 
@@ -266,3 +273,11 @@ def renamed(bound: Bound, alias: exp.Expression) -> Bound:
 
 def _scope(bound: Bound, owner: str) -> Scope:
     return Scope(bound.relation, [Entry(owner, name, bounded(node)) for name, node in bound.items])
+
+
+def _written(join: exp.Join) -> str:
+    """The condition as it was written, where it names columns by themselves."""
+    on = join.args.get("on")
+    if on is None or any(column.args.get("table") for column in on.find_all(exp.Column)):
+        return ""
+    return f"ON {on.sql(dialect='postgres')}"

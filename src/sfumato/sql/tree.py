@@ -100,6 +100,7 @@ class Aggregate:
     facts: Facts
     position: int = field(default=0, compare=False)
     extra: str = ""
+    second: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def children(node: Node) -> tuple[Node, ...]:
     if isinstance(node, Call):
         return node.args
     if isinstance(node, Aggregate):
-        return tuple(n for n in (node.arg, node.where) if n is not None)
+        return tuple(n for n in (node.arg, node.second, node.where) if n is not None)
     if isinstance(node, Over):
         return (*node.args, *node.partition, *(item.node for item in node.order))
     if isinstance(node, Sub):

@@ -17,7 +17,7 @@ from sfumato.doors.operator import keep_log
 from sfumato.errors import SfumatoError
 from sfumato.gateway import Preview, Spent, open_policy
 from sfumato.policy import load
-from sfumato.words import Loss, as_written, show, whole
+from sfumato.words import Loss, show, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Asked:
     within: str | None
     confidence: str
     rows_per_unit: int | None
-    noise: str
+    noise: str | None
 
     def options(self) -> dict[str, Any]:
         """The keyword arguments of `Gateway.sql` and `Gateway.explain`."""
@@ -72,14 +72,14 @@ def explain(asked: Asked, *, people: int | None, as_json: bool) -> None:
         group_of = {} if together is None else {"group": {"people": count, **together.to_dict()}}
         print_json(preview.to_dict() | group_of)
     elif preview.columns:
-        _print(preview, asked, count, together)
+        _print(preview, count, together)
     if preview.refused is not None:
         stop(preview.refused, asked.sql)
 
 
-def _print(preview: Preview, asked: Asked, count: int | None, together: Spent | None) -> None:
+def _print(preview: Preview, count: int | None, together: Spent | None) -> None:
     out = console()
-    print_preview(preview, as_written(asked.confidence, "confidence"), out)
+    print_preview(preview, out)
     if together is not None:
         parts = {"epsilon": together.epsilon, "rho": together.rho, "delta": together.delta}
         named = ", ".join(f"{name} {show(value)}" for name, value in parts.items() if value)
@@ -88,4 +88,3 @@ def _print(preview: Preview, asked: Asked, count: int | None, together: Spent | 
 
 def _together(cost: Spent, people: int) -> Spent:
     return Spent.of(group(Loss(cost.epsilon, cost.rho, cost.delta), people))
-

@@ -109,10 +109,11 @@ def _rounded(value: Decimal, places: int, rounding: str) -> str:
 def answer_lines(answer: Answer) -> list[str]:
     """What it cost, what remains, what to keep in mind, and the receipt."""
     free = answer.cost.epsilon == 0 and answer.cost.rho == 0
-    cost = "cost nothing" if free else f"cost {spent(answer.cost)}"
+    cost = "cost nothing" if free else f"cost {_price(answer.cost, answer.remaining)}"
     if free and answer.receipt is not None:
         cost = "cost nothing: asked before, the stored answer"
-    lines = [f"{cost}; {spent(answer.remaining)} remains{_more(answer.remaining)}"]
+    left = spent(answer.remaining, in_rho=_by_rho(answer.remaining))
+    lines = [f"{cost}; {left} remains{_more(answer.remaining)}"]
     lines += _notes(answer.notes)
     if answer.receipt is not None:
         lines.append(f"receipt {answer.receipt}")
@@ -123,19 +124,30 @@ def _notes(notes: Sequence[tuple[str | None, str]]) -> list[str]:
     return [f"note: {text}" if column is None else f"note on {column}: {text}" for column, text in notes]
 
 
-def spent(amounts: Spent) -> str:
-    """Epsilon, or rho where no epsilon is counted."""
-    if amounts.epsilon is not None:
-        return f"epsilon {amount(amounts.epsilon)}"
-    return "nothing that is counted" if amounts.rho is None else f"rho {amount(amounts.rho)}"
+def spent(amounts: Spent, *, in_rho: bool = False) -> str:
+    """Epsilon, or rho where it is asked for or no epsilon is counted."""
+    if amounts.rho is not None and (in_rho or amounts.epsilon is None):
+        return f"rho {amount(amounts.rho)}"
+    return "nothing that is counted" if amounts.epsilon is None else f"epsilon {amount(amounts.epsilon)}"
+
+
+def _by_rho(left: Spent) -> bool:
+    """Whether the door of epsilon is shut, or there is none, and that of rho is open."""
+    return not left.epsilon and bool(left.rho)
+
+
+def _price(cost: Spent, left: Spent) -> str:
+    """What is debited, in the currency that is left, with the delta that choosing open keys costs."""
+    return spent(cost, in_rho=_by_rho(left)) + (f" and delta {amount(cost.delta)}" if cost.delta else "")
 
 
 def _more(left: Spent) -> str:
     return "" if left.queries is None else f" (about {left.queries:,} more like this)"
 
 
-def print_preview(preview: Preview, confidence: Fraction, out: Console) -> None:
+def print_preview(preview: Preview, out: Console) -> None:
     """Law, scale and expected interval of each column; cost, and the budget before and after."""
+    confidence = preview.confidence
     table = Table(box=None, padding=(0, _MARGIN, 0, 0), pad_edge=False, header_style="bold")
     heads = ("column", "law", "scale", f"± at {show(confidence * 100)} %", "")
     for head, justify in zip(heads, ("left", "left", "right", "right", "left"), strict=True):
@@ -148,11 +160,13 @@ def print_preview(preview: Preview, confidence: Fraction, out: Console) -> None:
     print_whole(out, table)
     if preview.cost is not None and preview.before is not None and preview.after is not None:
         free = preview.cost.epsilon == 0 and preview.cost.rho == 0
-        costs = "would cost nothing" if free else f"would cost {spent(preview.cost)}"
+        costs = "would cost nothing" if free else f"would cost {_price(preview.cost, preview.before)}"
+        in_rho = preview.cost.epsilon is None or _by_rho(preview.before)
+        before, after = (spent(amounts, in_rho=in_rho) for amounts in (preview.before, preview.after))
         if preview.refused is not None:
-            out.print(f"{costs}; {spent(preview.before)} remains")
+            out.print(f"{costs}; {before} remains")
         else:
-            out.print(f"{costs}: {spent(preview.before)} before{_more(preview.before)}, {spent(preview.after)} after")
+            out.print(f"{costs}: {before} before{_more(preview.before)}, {after} after")
     for line in _notes(preview.notes):
         out.print(Text(line, style="dim"))
 

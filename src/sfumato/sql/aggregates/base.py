@@ -17,10 +17,13 @@ from functools import lru_cache
 from sfumato.errors import QueryError
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.sql.functions import call
-from sfumato.sql.tree import INTEGER, Aggregate, Constant, Facts, Node
+from sfumato.sql.tree import INTEGER, NULL, Aggregate, Constant, Facts, Node
 
 ONE = Constant(1, Facts(INTEGER, Fraction(1), Fraction(1), Fraction(1), False))
 ZERO = Constant(0, Facts(INTEGER, Fraction(0), Fraction(0), Fraction(1), False))
+
+SUMS, DISTINCT, CHOICE = "sums", "distinct", "choice"
+"""How an aggregate is released: noise on sums, noise on a number of different values, or a choice by ranks."""
 
 Interval = tuple[Fraction | None, Fraction | None] | None
 
@@ -31,19 +34,22 @@ class Bundle:
 
     Guarantee: for every admissible row the sizes of its parts add up to at most `length`.
     Proof: for one part it is the largest size that interval arithmetic gives; for the two ends of a mean, (x - low) and
-        (high - x) are not negative and add up to high - low.
-    Reference: Kulesza, Suresh, Wang, ICML 2024 (two-ended sums).
+        (high - x) are not negative and add up to high - low; the three parts of a variance are the terms of that sum's
+        square, the nine of two numbers those of a product of two squares.
+    Reference: Kulesza, Suresh, Wang, ICML 2024 (two-ended sums); Bernstein's polynomials.
     Checked by: laws::no_row_is_longer_than_its_bundle
     """
 
     parts: tuple[Node, ...]
     length: Fraction
     person: bool = False
+    whole: bool = False
+    """No part is negative, and together they are as long as the bundle in every row that is known."""
 
     @property
     def nonnegative(self) -> bool:
         """No part can be negative."""
-        return all(part.facts.low is not None and part.facts.low >= 0 for part in self.parts)
+        return self.whole or all(part.facts.low is not None and part.facts.low >= 0 for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -51,14 +57,20 @@ class Kind:
     """An aggregate, as a row of the table AGGREGATES."""
 
     name: str
-    bind: Callable[[Node | None, Node | None, int], Aggregate]
+    bind: Callable[[tuple[Node, ...], Node | None, int], Aggregate]
     bundle: Callable[[Aggregate], Bundle]
     finish: Callable[[Aggregate, tuple[Fraction, ...]], Fraction | None]
+    measure: str = SUMS
 
 
 def filtered(part: Node, where: Node | None) -> Node:
     """The part where the FILTER holds, else nothing."""
     return part if where is None else call("case", (where, part, ZERO))
+
+
+def filtered_to_null(arg: Node, where: Node | None) -> Node:
+    """The value where the FILTER holds, else NULL."""
+    return arg if where is None else call("case", (where, arg, Constant(None, Facts(NULL))))
 
 
 def known(arg: Node) -> Node:

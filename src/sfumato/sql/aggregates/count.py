@@ -11,8 +11,8 @@ from sfumato.sql.tree import INTEGER, Aggregate, Facts, Node
 _RESULT = Facts(INTEGER, None, None, Fraction(1), nullable=False)
 
 
-def _bind(arg: Node | None, where: Node | None, position: int) -> Aggregate:
-    return Aggregate("count", arg, where, _RESULT, position)
+def _bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
+    return Aggregate("count", args[0] if args else None, where, _RESULT, position)
 
 
 def _bundle(aggregate: Aggregate) -> Bundle:
@@ -26,8 +26,8 @@ def _finish(_: Aggregate, sums: tuple[Fraction, ...]) -> Fraction:
     return sums[0]
 
 
-def _bind_persons(arg: Node | None, where: Node | None, position: int) -> Aggregate:
-    return Aggregate("count_persons", arg, where, _RESULT, position)
+def _bind_persons(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
+    return Aggregate("count_persons", args[0], where, _RESULT, position)
 
 
 def _bundle_persons(aggregate: Aggregate) -> Bundle:

@@ -14,12 +14,13 @@ from sfumato.sql.functions import call
 from sfumato.sql.tree import DECIMAL, DOUBLE, INTEGER, Aggregate, Constant, Facts, Node
 
 
-def _bind(arg: Node | None, where: Node | None, position: int) -> Aggregate:
-    number = bounded_number(arg, "AVG", position)
-    return Aggregate("avg", number, where, Facts(DOUBLE, number.facts.low, number.facts.high, nullable=True), position)
+def _bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
+    arg = bounded_number(args[0] if args else None, "AVG", position)
+    return Aggregate("avg", arg, where, Facts(DOUBLE, arg.facts.low, arg.facts.high, nullable=True), position)
 
 
-def _ends(aggregate: Aggregate) -> tuple[Fraction, Fraction]:
+def ends_of(aggregate: Aggregate) -> tuple[Fraction, Fraction]:
+    """The bounds of an aggregate's argument."""
     assert aggregate.arg is not None
     low, high = aggregate.arg.facts.low, aggregate.arg.facts.high
     assert low is not None
@@ -27,7 +28,8 @@ def _ends(aggregate: Aggregate) -> tuple[Fraction, Fraction]:
     return low, high
 
 
-def _number(value: Fraction, like: Facts) -> Constant:
+def number(value: Fraction, like: Facts) -> Constant:
+    """A constant beside an expression of these facts."""
     kind = INTEGER if value.denominator == 1 and like.kind == INTEGER else DECIMAL
     grid = Fraction(1) if kind == INTEGER else Fraction(1, value.denominator)
     return Constant(int(value) if kind == INTEGER else value, Facts(kind, value, value, grid, False))
@@ -35,11 +37,11 @@ def _number(value: Fraction, like: Facts) -> Constant:
 
 def bundle(aggregate: Aggregate) -> Bundle:
     """The two ends."""
-    low, high = _ends(aggregate)
+    low, high = ends_of(aggregate)
     arg = aggregate.arg
     assert arg is not None
     width = high - low
-    ends = (call("-", (arg, _number(low, arg.facts))), call("-", (_number(high, arg.facts), arg)))
+    ends = (call("-", (arg, number(low, arg.facts))), call("-", (number(high, arg.facts), arg)))
     if arg.facts.nullable:
         ends = tuple(call("case", (known(arg), end, ZERO)) for end in ends)  # type: ignore[assignment]
     return Bundle(tuple(filtered(end, aggregate.where) for end in ends), width)
@@ -47,7 +49,7 @@ def bundle(aggregate: Aggregate) -> Bundle:
 
 def _finish(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> Fraction | None:
     """Within the declared range; nothing to divide by gives NULL."""
-    low, high = _ends(aggregate)
+    low, high = ends_of(aggregate)
     a, b = sums
     if a + b <= 0:
         return None
@@ -56,13 +58,13 @@ def _finish(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> Fraction | None
 
 def sum_of(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> Fraction:
     """SUM(x) from the two ends."""
-    low, high = _ends(aggregate)
+    low, high = ends_of(aggregate)
     return (high * sums[0] + low * sums[1]) / (high - low)
 
 
 def count_of(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> Fraction:
     """COUNT(x) from the two ends."""
-    low, high = _ends(aggregate)
+    low, high = ends_of(aggregate)
     return (sums[0] + sums[1]) / (high - low)
 
 

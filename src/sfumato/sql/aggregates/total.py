@@ -9,8 +9,8 @@ from sfumato.sql.functions import call
 from sfumato.sql.tree import Aggregate, Facts, Node
 
 
-def _bind(arg: Node | None, where: Node | None, position: int) -> Aggregate:
-    number = bounded_number(arg, "SUM", position)
+def _bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
+    number = bounded_number(args[0] if args else None, "SUM", position)
     return Aggregate(
         "sum", number, where, Facts(number.facts.kind, None, None, number.facts.grid, nullable=True), position
     )

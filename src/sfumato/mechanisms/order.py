@@ -1,0 +1,173 @@
+"""Smallest, largest, median, percentiles and mode: which candidate to choose, by ranks that rows have.
+
+Rows stand at whole places between `low` and `high`, with weights; every whole number there is a candidate. Between two
+places that rows have, all candidates are equally good: they are one entry of a RankedChoice, however many they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.accounting.events import BoundedRange
+from sfumato.chance import source
+from sfumato.errors import InputError
+from sfumato.mechanisms.base import as_integers
+from sfumato.mechanisms.ranked import RankedChoice
+from sfumato.reals import ceil, ln
+from sfumato.words import Adjacency, Exact, as_written, positive
+
+_MISS = Fraction(1, 10_000)
+"""How likely MIN may be a candidate below all rows, where there are enough rows."""
+
+
+@dataclass(frozen=True)
+class OrderStatistic:
+    """A candidate with about a fraction of the weight below it; or with about a certain weight, from an end.
+
+    `fraction` q asks for a q-quantile. `fraction` None asks for the smallest (`from_end` "low") or largest ("high")
+    value: the candidate that as much weight reaches as the noise needs to tell it from an empty one.
+
+    Guarantee: if the weights of one person's rows add up to at most `norm`, one choice costs epsilon (range epsilon).
+    Proof: with L, E, G the weight below, at and above a candidate and N their sum, the score of a q-quantile is max(0,
+        L - qN, G - (1-q)N). A person of weight c adds to L - qN a number in [-qc, (1-q)c], and to G - (1-q)N one in
+        [-(1-q)c, qc]; so no score moves by more than max(q, 1-q) norm. Where her rows become others, the two numbers
+        move by the difference of two such, which is at most norm in size. From an end, with a constant t, it is max(0,
+        L - t + 1, t - L - E): L and L + E move by at most norm, upward when she comes, and either way under replace. Scores
+        are multiplied by the denominators to be whole. The rest is the guarantee of RankedChoice, the candidate being
+        drawn uniformly from its entry.
+    Reference: Smith, STOC 2011 (quantiles by the exponential mechanism).
+    Checked by: laws::no_score_of_a_rank_moves_by_more_than_the_claim, rooms::order_statistics_find_what_is_there
+    """
+
+    fraction: Fraction | None
+    norm: Fraction
+    epsilon: Fraction
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    from_end: str = "low"
+
+    def __post_init__(self) -> None:
+        if self.fraction is not None:
+            object.__setattr__(self, "fraction", as_written(self.fraction, "fraction"))
+            if not 0 <= self.fraction <= 1:
+                raise InputError("a fraction is from 0 to 1")
+        object.__setattr__(self, "norm", positive(self.norm, "norm"))
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
+
+    @property
+    def event(self) -> BoundedRange:
+        """One choice, for the accountant."""
+        return BoundedRange(self.epsilon)
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """How far one person can move a score."""
+        q = self.fraction
+        if q is None or self.adjacency is Adjacency.REPLACE:
+            return self.norm
+        return max(q, 1 - q) * self.norm
+
+    def reach(self, candidates: int) -> int:
+        """The weight that an end must have: rarely does noise find so much where nothing is."""
+        odds = ln(Fraction(max(candidates, 2)) / _MISS)
+        return max(1, ceil(odds * (2 * self.norm / self.epsilon)))
+
+    def scores(self, below: list[int], at: list[int], candidates: int) -> list[int]:
+        """The score of each entry, given the weight below it and at it; multiplied by the denominator of q."""
+        if self.fraction is None:
+            return self._from_end(below, at, candidates)
+        a, b = self.fraction.numerator, self.fraction.denominator
+        whole = below[-1] + at[-1]
+        return [max(0, b * x - a * whole, a * whole - b * (x + e)) for x, e in zip(below, at, strict=True)]
+
+    def _from_end(self, below: list[int], at: list[int], candidates: int) -> list[int]:
+        reach, whole = self.reach(candidates), below[-1] + at[-1]
+        if self.from_end == "low":
+            return [max(0, x - reach + 1, reach - x - e) for x, e in zip(below, at, strict=True)]
+        above = [whole - x - e for x, e in zip(below, at, strict=True)]
+        return [max(0, x - reach + 1, reach - x - e) for x, e in zip(above, at, strict=True)]
+
+    def release(self, places: list[int], weights: Exact, low: int, high: int) -> int:
+        """The chosen candidate; `places` are different and increasing, with the weight of the rows at each."""
+        entries, below, at = _entries(places, [int(w) for w in as_integers(weights)] if places else [], low, high)
+        scale = 1 if self.fraction is None else self.fraction.denominator
+        law = RankedChoice(self.sensitivity * scale, self.epsilon)
+        first, count = entries[law.release(Exact(self.scores(below, at, high - low + 1)), [n for _, n in entries])]
+        return first + _uniform(count)
+
+
+@dataclass(frozen=True)
+class MostFrequent:
+    """A candidate that much weight is at.
+
+    Guarantee: if the weights of one person's rows add up to at most `norm`, one choice costs epsilon (range epsilon).
+    Proof: the score is the largest weight less a candidate's own, and what is the same for all candidates changes
+        nothing. A person's rows only add to weights, so all move the same way by at most norm, and half the noise is
+        enough; under replace each moves by at most norm either way.
+    Reference: McSherry and Talwar, FOCS 2007.
+    Checked by: laws::no_score_of_a_rank_moves_by_more_than_the_claim, rooms::order_statistics_find_what_is_there
+    """
+
+    norm: Fraction
+    epsilon: Fraction
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+
+    @property
+    def event(self) -> BoundedRange:
+        """One choice, for the accountant."""
+        return BoundedRange(self.epsilon)
+
+    def release(self, places: list[int], weights: Exact, low: int, high: int) -> int:
+        """The chosen candidate."""
+        held = [int(w) for w in as_integers(weights)] if places else []
+        empty = high - low + 1 - len(places)
+        most = max(held, default=0)
+        scores, lengths = [most - w for w in held], [1] * len(held)
+        if empty:
+            scores, lengths = [*scores, most], [*lengths, empty]
+        law = RankedChoice(positive(self.norm, "norm"), self.epsilon, self.adjacency is Adjacency.ADD_REMOVE)
+        index = law.release(Exact(scores), lengths)
+        return places[index] if index < len(places) else _missing(places, low, _uniform(empty))
+
+
+def _entries(
+    places: list[int], weights: list[int], low: int, high: int
+) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+    """Stretches of candidates (first, how many) that are equally good, with the weight below and at each."""
+    entries, below, at = [], [], []
+    total, last = 0, low - 1
+    for place, weight in zip(places, weights, strict=True):
+        if not last < place <= high:
+            raise InputError("places must increase, from low to high")
+        if place > last + 1:
+            entries.append((last + 1, place - last - 1))
+            below.append(total)
+            at.append(0)
+        entries.append((place, 1))
+        below.append(total)
+        at.append(weight)
+        total, last = total + weight, place
+    if last < high:
+        entries.append((last + 1, high - last))
+        below.append(total)
+        at.append(0)
+    return entries, below, at
+
+
+def _uniform(count: int) -> int:
+    """A whole number below `count`, each as likely."""
+    bits, width = source(), max(1, (count - 1).bit_length())
+    while (drawn := bits.word(width)) >= count:
+        pass
+    return drawn
+
+
+def _missing(places: list[int], low: int, index: int) -> int:
+    """The candidate of this number among those that no row has."""
+    value = low + index
+    for place in places:
+        if place > value:
+            break
+        value += 1
+    return value

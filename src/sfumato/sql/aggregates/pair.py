@@ -1,0 +1,142 @@
+"""COVAR, CORR and REGR of two numbers: nine sums that come for one price.
+
+With a = y - low and w = high - low for the one, b and v for the other, the parts are the products of (w - a)², 2 a (w -
+a), a² with (v - b)², 2 b (v - b), b²: never negative, and they add up to w² v² in every row where both are known. The
+moments up to a² b² are combinations of them. Where squares are not asked for, four sums do: (w - a) and a with (v - b)
+and b. As in PostgreSQL the first argument is Y, the second X.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from sfumato.sql.aggregates.base import ZERO, Bundle, Kind, bounded_number, filtered, known
+from sfumato.sql.aggregates.mean import number
+from sfumato.sql.functions import call
+from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Facts, Node
+
+_LINEAR = ("covar_pop", "covar_samp", "regr_count", "regr_avgx", "regr_avgy", "regr_sxy")
+NAMES = (*_LINEAR, "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_sxx", "regr_syy")
+
+
+def _ends(node: Node) -> tuple[Fraction, Fraction]:
+    low, high = node.facts.low, node.facts.high
+    assert low is not None
+    assert high is not None
+    return low, high
+
+
+def _pieces(node: Node, squares: bool) -> list[Node]:
+    """The one-dimensional parts of a number."""
+    low, high = _ends(node)
+    up, down = call("-", (node, number(low, node.facts))), call("-", (number(high, node.facts), node))
+    if not squares:
+        return [down, up]
+    two = number(Fraction(2), node.facts)
+    return [call("*", (down, down)), call("*", (two, call("*", (up, down)))), call("*", (up, up))]
+
+
+def bundle(aggregate: Aggregate) -> Bundle:
+    """Four or nine sums."""
+    y, x = aggregate.arg, aggregate.second
+    assert y is not None
+    assert x is not None
+    squares = aggregate.name not in _LINEAR
+    parts: list[Node] = [call("*", (p, q)) for p in _pieces(y, squares) for q in _pieces(x, squares)]
+    for node in (y, x):
+        if node.facts.nullable:
+            parts = [call("case", (known(node), part, ZERO)) for part in parts]
+    power = 2 if squares else 1
+    length = Fraction(1)
+    for node in (y, x):
+        low, high = _ends(node)
+        length *= (high - low) ** power
+    return Bundle(tuple(filtered(part, aggregate.where) for part in parts), length, whole=True)
+
+
+def _moments(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> dict[str, Fraction]:
+    """n and the sums of a, b, ab, and of a², b² where there are nine."""
+    y, x = aggregate.arg, aggregate.second
+    assert y is not None
+    assert x is not None
+    (low_y, high_y), (low_x, high_x) = _ends(y), _ends(x)
+    rows: list[dict[int, tuple[Fraction, ...]]] = []
+    size = 3 if len(sums) == 9 else 2
+    for width in (high_y - low_y, high_x - low_x):
+        half, zero = Fraction(1, 2), Fraction(0)
+        if size == 2:
+            rows.append({0: (1 / width, 1 / width), 1: (zero, Fraction(1))})
+        else:
+            one = 1 / (width * width)
+            rows.append({0: (one,) * 3, 1: (zero, half / width, 1 / width), 2: (zero, zero, Fraction(1))})
+    found = {}
+    for i, weights_y in rows[0].items():
+        for j, weights_x in rows[1].items():
+            terms = (weights_y[k // size] * weights_x[k % size] * part for k, part in enumerate(sums))
+            found[f"{i}{j}"] = sum(terms, Fraction(0))
+    return found
+
+
+def finish(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> Fraction | None:
+    """The number from the moments; NULL where there is nothing to divide by."""
+    y, x = aggregate.arg, aggregate.second
+    assert y is not None
+    assert x is not None
+    m, name = _moments(aggregate, sums), aggregate.name
+    n = m["00"]
+    if name == "regr_count":
+        return n
+    if n <= 0:
+        return None
+    (low_y, high_y), (low_x, high_x) = _ends(y), _ends(x)
+    mean_y, mean_x = m["10"] / n, m["01"] / n
+    sxy = m["11"] - n * mean_y * mean_x
+    if name not in _LINEAR:
+        syy, sxx = (max(Fraction(0), m[key] - n * mean * mean) for key, mean in (("20", mean_y), ("02", mean_x)))
+        return _fitted(name, sxy, sxx=sxx, syy=syy, mean_y=low_y + mean_y, mean_x=low_x + mean_x)
+    most = (high_y - low_y) * (high_x - low_x) / (4 if name.endswith("pop") else 2)
+    divisor = n if name.endswith("pop") else n - 1
+    found = {
+        "regr_avgy": min(high_y, max(low_y, low_y + mean_y)),
+        "regr_avgx": min(high_x, max(low_x, low_x + mean_x)),
+        "regr_sxy": sxy,
+    }
+    if name in found:
+        return found[name]
+    return None if divisor <= 0 else min(most, max(-most, sxy / divisor))
+
+
+def _fitted(
+    name: str, sxy: Fraction, *, sxx: Fraction, syy: Fraction, mean_y: Fraction, mean_x: Fraction
+) -> Fraction | None:
+    if name in ("regr_sxx", "regr_syy"):
+        return sxx if name == "regr_sxx" else syy
+    if sxx <= 0 or (name in ("corr", "regr_r2") and syy <= 0):
+        return None
+    slope = sxy / sxx
+    if name == "regr_slope":
+        return slope
+    if name == "regr_intercept":
+        return mean_y - slope * mean_x
+    if name == "regr_r2":
+        return min(Fraction(1), sxy * sxy / (sxx * syy))
+    root = Fraction(math.sqrt(sxx) * math.sqrt(syy))
+    return min(Fraction(1), max(Fraction(-1), sxy / root))
+
+
+def _kind(name: str) -> Kind:
+    def bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
+        both = [*args, None, None][:2]
+        y, x = (bounded_number(arg, name.upper(), position) for arg in both)
+        facts = Facts(DOUBLE, nullable=True)
+        if name == "regr_count":
+            facts = Facts(INTEGER, None, None, Fraction(1), nullable=False)
+        elif name == "corr":
+            facts = Facts(DOUBLE, Fraction(-1), Fraction(1), nullable=True)
+        return Aggregate(name, y, where, facts, position, second=x)
+
+    return Kind(name, bind, bundle, finish)
+
+
+PAIRS = tuple(_kind(name) for name in NAMES)
