@@ -30,6 +30,15 @@ class Engine(Protocol):
     def schema(self, table: Table) -> dict[str, str]:
         """The columns of a table with their types, in the policy's words, as its source declares them."""
 
+    def keep(self, scans: dict[str, str]) -> None:
+        """Keep each table as this SELECT gives it, if that saves work: what a question sees stays the same."""
+
+    def stored(self) -> frozenset[str]:
+        """The tables that are kept so."""
+
+    def unique(self) -> frozenset[str]:
+        """Tables in which each person surely has one row: for the choice of a plan, and nothing else."""
+
     def views(self) -> dict[str, str]:
         """The tables of the policy that are views in the source, with their queries."""
 

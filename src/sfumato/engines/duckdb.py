@@ -33,6 +33,9 @@ class DuckDB:
         self._private = duckdb.connect(":memory:", config=config)
         self._public = duckdb.connect(":memory:", config=config)
         self._views: dict[str, str] = {}
+        self._kept: frozenset[str] = frozenset()
+        self._unique: frozenset[str] = frozenset()
+        self._open = frozenset(table.name for table in policy.tables.values() if table.public)
         self._schemas: dict[str, dict[str, str]] = {}
         try:
             for table in policy.tables.values():
@@ -128,6 +131,36 @@ class DuckDB:
         if not found or not found[0]:
             raise PolicyError(f'the database has no table "{table.name}"', hint="Names must match to the letter.")
         return None
+
+    def keep(self, scans: dict[str, str]) -> None:
+        """Keep each table as its scan gives it: domains are enforced once, when the data are loaded, not each time."""
+        for name, sql in scans.items():
+            for connection in self._holding(name):
+                connection.execute(f"CREATE TABLE {identifier('#' + name)} AS {sql}")
+        for name in scans:
+            for connection in self._holding(name):
+                connection.execute(f"DROP TABLE {identifier(name)}")
+                connection.execute(f"ALTER TABLE {identifier('#' + name)} RENAME TO {identifier(name)}")
+        self._kept = frozenset(scans)
+        self._unique = frozenset(name for name in scans if name not in self._open and self._is_unique(name))
+
+    def _is_unique(self, name: str) -> bool:
+        person = identifier("#person")
+        sql = f"SELECT COUNT(*) = COUNT(DISTINCT {person}) FROM {identifier(name)}"
+        found = self._private.execute(sql).fetchone()
+        return bool(found and found[0])
+
+    def unique(self) -> frozenset[str]:
+        """Tables in which each person surely has one row."""
+        return self._unique
+
+    def _holding(self, name: str) -> list[duckdb.DuckDBPyConnection]:
+        """The connections that hold a table: public ones are in both."""
+        return [self._private, *([self._public] if name in self._open else [])]
+
+    def stored(self) -> frozenset[str]:
+        """The tables that are kept as their scans give them."""
+        return self._kept
 
     def views(self) -> dict[str, str]:
         """The tables of the policy that are views, with their queries."""

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.sql.aggregates.base import CHOICE, Term
+from sfumato.sql.aggregates.base import CHOICE, DISTINCT, Term
 from sfumato.sql.cut import GAUSSIAN, Cut, Part, Source, value_of
 from sfumato.sql.cut import Released as ReleasedBundle
 from sfumato.sql.forms import Form, Laws, form_of, interval, laws
@@ -293,12 +293,25 @@ def _sheet(cut: Cut, drawn: tuple[Drawn, ...]) -> Sheet:
     if len(cut.parts) > 1:
         columns[f"{release.number}.set"] = [which for which, _ in numbers.rows]
     for name, aggregate, source in cut.sources:
-        columns[name] = [
+        columns[name] = _column(aggregate, source, numbers)
+    columns[release.place] = list(range(len(numbers.rows)))
+    return table_of(release, columns)
+
+
+def _column(aggregate: Aggregate, source: Source, numbers: _Numbers) -> list[Any]:
+    """A released column as the engine above holds it; a single sum by whole numbers alone, for there may be many."""
+    grid = aggregate.facts.grid
+    if source.formula not in ("count", "count_persons", "sum", DISTINCT) or source.bundle < 0 or grid is None:
+        return [
             _released(aggregate, value_of(aggregate, source, numbers.sums(row, source.bundle), numbers.of(row, source)))
             for row in range(len(numbers.rows))
         ]
-    columns[release.place] = list(range(len(numbers.rows)))
-    return table_of(release, columns)
+    found = []
+    for part, drawn in zip(numbers.cut.parts, numbers.drawn, strict=True):
+        ratio = part.bundles[source.bundle].unit / grid
+        top, bottom = 2 * ratio.numerator, 2 * ratio.denominator
+        found += [(cell[0] * top + ratio.denominator) // bottom for cell in drawn.cells[source.bundle]]
+    return found
 
 
 def build(
@@ -345,10 +358,10 @@ def _shown(value: Any, node: Node, known: Laws) -> Any:
     if value is None or facts.kind not in (INTEGER, DECIMAL, DOUBLE):
         return value
     if facts.exact and facts.grid is not None:
-        number = int(value) * facts.grid
-        if isinstance(node, Column) and node.name in known and _nonnegative(known[node.name][1]):
-            number = max(Fraction(0), number)
-        return _number(number, facts)
+        whole = int(value)
+        if whole < 0 and isinstance(node, Column) and node.name in known and _nonnegative(known[node.name][1]):
+            whole = 0
+        return whole if facts.kind == INTEGER and facts.grid == 1 else _number(whole * facts.grid, facts)
     return +Decimal(f"{float(value):.12g}")
 
 

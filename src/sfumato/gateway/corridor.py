@@ -29,6 +29,8 @@ from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Extra, Part
 from sfumato.sql.cut import Released as ReleasedBundle
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, plan
+from sfumato.sql.select import stored
+from sfumato.sql.sources import scan_of
 from sfumato.sql.tree import DATE, TIMESTAMP
 from sfumato.words import Exact, Sheet, identifier, positive, probability, show
 
@@ -46,7 +48,7 @@ class Gateway:
     ) -> None:
         self.policy, self._ledger, self._engine = policy, ledger, engine
         self._clock = clock or (lambda: datetime.now(UTC))
-        self._views = engine.views()
+        self._views, self._stored = engine.views(), engine.stored()
         self._look = lru_cache(maxsize=1024)(engine.run_public)  # public tables do not change while they are open
 
     def __enter__(self) -> Gateway:
@@ -139,7 +141,9 @@ class Gateway:
         if epsilon is not None and within is not None:
             raise InputError("give epsilon or within, not both")
         try:
-            question = bind(parse(sql), self.policy, self._clock().date(), self._look, self._views)
+            question = bind(
+                parse(sql), self.policy, self._clock().date(), self._look, views=self._views, stored=self._stored
+            )
             wanted = self.policy.privacy.query_epsilon if epsilon is None else positive(epsilon, "epsilon")
             if within is not None:
                 wanted = self._within(question, rows_per_unit, noise, positive(within, "within"), confidence)
@@ -150,7 +154,9 @@ class Gateway:
         return asked
 
     def _planned(self, question: Question, epsilon: Fraction, rows_per_unit: int | None, noise: str | None) -> Plan:
-        return plan(question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look)
+        return plan(
+            question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look, unique=self._engine.unique()
+        )
 
     def _allowed(self, epsilon: Fraction) -> Fraction:
         least = self.policy.privacy.min_epsilon
@@ -207,17 +213,18 @@ class Gateway:
         """Which open keys are shown, then noise on every sum of every group, in list and key order."""
         salted = bool(part.chosen) or any(r.extra is not None and "$salt" in r.extra.sql for r in part.bundles)
         salt = secrets.token_hex(16) if salted else None
+        places = [part.kept.index(i) for i in (*part.chosen, *part.listed)]
+        found = self._sums(part, before, salt)
         shown: tuple[tuple[Any, ...], ...] = ()
         if part.selection is not None and part.people is not None:
-            counted = sorted(self._engine.run(part.people, len(part.chosen), before, salt), key=_in_order)
-            people = [row.part(0) for _, row in counted]
+            counted = found
+            if part.fast is None:
+                counted = self._engine.run(part.people, len(part.chosen), before, salt)
+            counted = sorted(counted, key=_in_order)
+            people = [row.part(-1) for _, row in counted]
             chosen = part.selection.release(Exact(people)).tolist() if people else []
             shown = tuple(key for (key, _), kept in zip(counted, chosen, strict=True) if kept)
-        places = [part.kept.index(i) for i in (*part.chosen, *part.listed)]
-        rows: dict[tuple[Any, ...], Exact] = {}
-        if part.sql is not None:
-            found = self._engine.run(part.sql, len(part.kept), before, salt if part.chosen else None)
-            rows = {tuple(group[i] for i in places): sums for group, sums in found}
+        rows = {tuple(group[i] for i in places): sums for group, sums in found}
         groups = [(*key, *group) for key in (shown if part.chosen else ((),)) for group in part.groups]
         cells, at = [], 0
         for released in part.bundles:
@@ -232,6 +239,11 @@ class Gateway:
             cells.append(tuple(tuple(flat[i : i + width]) for i in range(0, len(flat), width)))
             at += width
         return Drawn(shown, tuple(cells))
+
+    def _sums(self, part: Part, before: tuple[Sheet, ...], salt: str | None) -> list[tuple[tuple[Any, ...], Exact]]:
+        """The sums of a part, group by group; what has none is asked for nothing."""
+        sql = part.fast or part.sql
+        return [] if sql is None else self._engine.run(sql, len(part.kept), before, salt if part.chosen else None)
 
     def _chosen(
         self,
@@ -429,6 +441,8 @@ def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: st
     policy = _with_schema(policy, engine)
     privacy = policy.privacy
     _check_views(policy, engine)
+    tables = [table for name, table in policy.tables.items() if name not in engine.views()]
+    engine.keep({table.name: stored(scan_of(table, policy, 0)) for table in tables})
     book = Ledger.open(
         ledger,
         data_id=policy.data.id,
@@ -451,7 +465,7 @@ def _check_views(policy: Policy, engine: Engine) -> None:
     for name in engine.views():
         try:
             text = f"SELECT COUNT(*) FROM {identifier(name)}"  # noqa: S608  a name of the policy, quoted
-            bind(parse(text), policy, date(2000, 1, 1), engine.run_public, engine.views())
+            bind(parse(text), policy, date(2000, 1, 1), engine.run_public, views=engine.views())
         except QueryError as refused:
             engine.close()
             raise PolicyError(

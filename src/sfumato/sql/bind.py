@@ -39,10 +39,19 @@ class Question:
 
 
 def bind(
-    tree: exp.Query, policy: Policy, today: date, look: Look | None = None, views: dict[str, str] | None = None
+    tree: exp.Query,
+    policy: Policy,
+    today: date,
+    look: Look | None = None,
+    *,
+    views: dict[str, str] | None = None,
+    stored: frozenset[str] = frozenset(),
 ) -> Question:
-    """The question that the tree asks under this policy: what is at the top must be public."""
-    bound = Binder(policy, today, look, views or {}).query(tree, {}, None)
+    """The question that the tree asks under this policy: what is at the top must be public.
+
+    `stored` are tables that the engine keeps as their scans would give them.
+    """
+    bound = Binder(policy, today, look, views or {}, stored).query(tree, {}, None)
     if bound.relation.private:
         raise _would_show_rows(tree, bound)
     return Question(bound.relation, bound.items, bound.order, bound.limit, bound.offset)

@@ -22,6 +22,7 @@ from sfumato.policy import Policy
 from sfumato.sql import keys
 from sfumato.sql.aggregates import AGGREGATES, mean, order, spread, truth
 from sfumato.sql.aggregates.base import CHOICE, SUMS, Bundle, Term, width_of
+from sfumato.sql.fast import fast
 from sfumato.sql.functions import call
 from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, conditions, scans_in, size_of
 from sfumato.sql.rows import longest_row
@@ -91,7 +92,8 @@ class Part:
     """One grouping set: `kept` are its keys by number, of which `chosen` are open and come by selection.
 
     `groups` are the combinations of the list keys among `kept`. `sql` gives kept keys and sums; `people` gives open
-    keys and the number of different persons behind each.
+    keys and the number of different persons behind each. `fast` gives what `sql` gives, with less work; for open keys
+    with the number of persons as its last column.
     """
 
     kept: tuple[int, ...]
@@ -101,6 +103,7 @@ class Part:
     share: Fraction
     sql: str | None
     people: str | None
+    fast: str | None
     selection: KeySelection | GaussianKeySelection | None
 
     @property
@@ -122,8 +125,8 @@ class Cut:
     notes: tuple[tuple[str | None, str], ...]
 
 
-def cut(release: Release, policy: Policy, terms: Terms, run: keys.Run) -> Cut:
-    """How this release is made for these terms."""
+def cut(release: Release, policy: Policy, terms: Terms, run: keys.Run, unique: frozenset[str] = frozenset()) -> Cut:
+    """How this release is made for these terms; `unique` are tables that surely have one row of each person."""
     most = contribution(release, terms)
     aggregates = [aggregate for _, aggregate in release.aggregates]
     bundles, extras, sources = _bundles(aggregates)
@@ -134,7 +137,17 @@ def cut(release: Release, policy: Policy, terms: Terms, run: keys.Run) -> Cut:
     if terms.noise == GAUSSIAN:  # rho is what is divided
         values = Terms(terms.epsilon, terms.noise, terms.delta, terms.rows_per_unit)
     work = _Work(
-        release, policy.privacy.adjacency, most, bundles, extras, aggregates, values, spent_on_keys, opened, open_sets
+        release,
+        policy.privacy.adjacency,
+        most,
+        bundles,
+        extras,
+        aggregates,
+        values,
+        spent_on_keys,
+        opened,
+        open_sets,
+        unique,
     )
     parts = tuple(work.part(kept, run) for kept in release.sets)
     events: list[Event] = [part.selection.event for part in parts if part.selection is not None]
@@ -230,6 +243,7 @@ class _Work:
     for_keys: tuple[Fraction, Fraction]
     opened: list[int]
     open_sets: int
+    unique: frozenset[str]
 
     @property
     def alone(self) -> bool:
@@ -285,7 +299,8 @@ class _Work:
         groups_of_one = 1 if every == 1 else None
         more = tuple(self._extra(aggregate, share, writer, entries=groups_of_one) for aggregate in self.extras)
         people = writer.people() if chosen else None
-        return Part(kept, chosen, tuple(groups), (*released, *more), share, sql, people, selection)
+        quick = fast(writer, self.unique)
+        return Part(kept, chosen, tuple(groups), (*released, *more), share, sql, people, quick, selection)
 
     @property
     def entries(self) -> int:
@@ -303,6 +318,9 @@ class _Work:
             if aggregate.name != "mode":
                 end = "high" if aggregate.name == "max" else "low"
                 law = OrderStatistic(order.fraction(aggregate), norm, epsilon, self.adjacency, end)
+                if self.adjacency is Adjacency.REPLACE and entries is None:
+                    # she may leave one group and enter another: two comings and goings, each in its own group
+                    law = OrderStatistic(order.fraction(aggregate), 2 * norm, epsilon, from_end=end)
             extra = Extra(aggregate, writer.places(aggregate), law, low, high)
             return Released(nothing, Fraction(0), Fraction(0), Fraction(1), self.terms.noise, extra)
         assert aggregate.arg is not None

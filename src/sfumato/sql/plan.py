@@ -51,8 +51,12 @@ def plan(
     *,
     noise: str | None = None,
     run: Run,
+    unique: frozenset[str] = frozenset(),
 ) -> Plan:
-    """How this question is answered for this epsilon; the analyst may lower the rows that count per person."""
+    """How this question is answered for this epsilon; the analyst may lower the rows that count per person.
+
+    `unique` are tables in which it is known that each person has one row: the work may be less, nothing else changes.
+    """
     law = noise or (GAUSSIAN if policy.privacy.composition == "zcdp" else GEOMETRIC)
     if law == GAUSSIAN and policy.privacy.composition == "pure":
         raise QueryError(
@@ -63,7 +67,7 @@ def plan(
     count = max(1, sum(_pays(release) for release in releases))
     each = epsilon / count if law == GEOMETRIC else _equal_rho(epsilon, count)
     terms = Terms(each, law, policy.privacy.query_delta / count, rows_per_unit)
-    cuts = tuple(cut(release, policy, terms, run) for release in releases)
+    cuts = tuple(cut(release, policy, terms, run, unique) for release in releases)
     events = [event for part in cuts for event in part.events]
     event: Event | None = None
     if events:

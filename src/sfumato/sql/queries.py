@@ -50,6 +50,7 @@ class Binder:
     today: date
     look: Look | None
     views: dict[str, str] = field(default_factory=dict)
+    stored: frozenset[str] = frozenset()
     numbers: Numbers = field(default_factory=Numbers)
     depth: int = field(default=0)
     settled_subs: dict[tuple[str, int], Node] = field(default_factory=dict)
@@ -57,7 +58,7 @@ class Binder:
     @property
     def sources(self) -> Sources:
         """What FROM names."""
-        return Sources(self, self.policy, self.look, self.views)
+        return Sources(self, self.policy, self.look, self.views, self.stored)
 
     def joins(self, first: exp.Expression, rest: list[exp.Join], names: Names, where: exp.Expression | None) -> Scope:
         """What FROM names, joined."""

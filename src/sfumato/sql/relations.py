@@ -88,6 +88,8 @@ class Scan(Relation):
     number: int
     through: tuple[Table, ...] = ()
     single: bool = False
+    stored: bool = False
+    """The engine holds the rows as this scan would give them: see `select.stored`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,6 +70,9 @@ def _(_: One, _wanted: list[str]) -> str:
 @_select.register
 def _(relation: Scan, wanted: list[str]) -> str:
     table, prefix = relation.table, f"{relation.number}."
+    if relation.stored:
+        named = [f"t.{identifier(name.removeprefix(prefix))} AS {identifier(name)}" for name in wanted]
+        return f"SELECT {_list(relation, named, f't.{UNIT}')} FROM {identifier(table.name)} AS t"
     must = [] if table.public else [name for name, column in table.columns.items() if not column.nulls]
     read = sorted({name.removeprefix(prefix) for name in wanted} | set(must))
     shown = [
@@ -84,6 +87,20 @@ def _(relation: Scan, wanted: list[str]) -> str:
     known = " AND ".join(f"{name} IS NOT NULL" for name in ["_u", *(identifier(prefix + name) for name in must)])
     once = f" QUALIFY COUNT(*) OVER (PARTITION BY {unit}) = 1" if relation.single else ""
     return f"SELECT {_list(relation, _named(wanted))} FROM ({inner}{once}) WHERE {known}"
+
+
+UNIT = identifier("#person")
+"""Where a stored table keeps the raw unit of each row: no column of a source that people write has this name."""
+
+
+def stored(scan: Scan) -> str:
+    """The rows of a table as its scan gives them, for an engine to keep: domains enforced, units attached, once.
+
+    What a question reads of it is the same as if it were scanned each time; it is only faster.
+    """
+    names = ", ".join(f"{identifier(name)} AS {identifier(name.split('.', 1)[1])}" for name in scan.columns)
+    unit = f"_u AS {UNIT}, " if scan.private else ""
+    return f"SELECT {unit}{names} FROM ({select(scan, scan.columns)})"
 
 
 def unit_of(scan: Scan) -> tuple[str, str]:

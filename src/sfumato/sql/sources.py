@@ -35,6 +35,7 @@ class Sources:
     policy: Policy
     look: Look | None
     views: dict[str, str]
+    stored: frozenset[str] = frozenset()
 
     def source(self, node: exp.Expression, names: Names) -> Scope:
         """A table, a WITH query, or a sub-query, with its alias."""
@@ -90,31 +91,7 @@ class Sources:
         return replace(bound, items=shown)
 
     def _scan(self, table: Table) -> Scan:
-        number, through = self.queries.numbers.next(), []
-        step = table
-        while isinstance(step.unit, UnitJoin):
-            step = self.policy.tables[step.unit.table]
-            through.append(step)
-        columns = {
-            f"{number}.{name}": Column(f"{number}.{name}", facts_of(declared), unit=self._unit(table, name))
-            for name, declared in table.columns.items()
-        }
-        rows = None if table.public else table.rows_per_unit
-        keys = (frozenset[str](),) if rows == 1 else ()
-        single = self.policy.privacy.partition is not None and self.policy.privacy.partition[0] == table.name
-        shape = Shape(columns, not table.public, rows if isinstance(rows, int) else None, keys)
-        return Scan(shape, table, number, tuple(through), single)
-
-    def _unit(self, table: Table, name: str) -> str:
-        """Whether a column is the person, or a key by which persons are found."""
-        if table.unit == name:
-            return PERSON
-        if isinstance(table.unit, UnitJoin) and table.unit.column == name:
-            return f"{KEY}:{table.unit.table}.{table.unit.key}"
-        for other in self.policy.tables.values():
-            if isinstance(other.unit, UnitJoin) and (other.unit.table, other.unit.key) == (table.name, name):
-                return f"{KEY}:{table.name}.{name}"
-        return ""
+        return scan_of(table, self.policy, self.queries.numbers.next(), table.name in self.stored)
 
     def _shared(self, shared: Shared) -> Bound:
         """A WITH query: from its second use on under new names, for a column's name is its own in the question."""
@@ -281,3 +258,33 @@ def _written(join: exp.Join) -> str:
     if on is None or any(column.args.get("table") for column in on.find_all(exp.Column)):
         return ""
     return f"ON {on.sql(dialect='postgres')}"
+
+
+def scan_of(table: Table, policy: Policy, number: int, stored: bool = False) -> Scan:
+    """The scan of a table: its columns with their domains, and whose rows they are."""
+    through = []
+    step = table
+    while isinstance(step.unit, UnitJoin):
+        step = policy.tables[step.unit.table]
+        through.append(step)
+    columns = {
+        f"{number}.{name}": Column(f"{number}.{name}", facts_of(declared), unit=_unit(table, name, policy))
+        for name, declared in table.columns.items()
+    }
+    rows = None if table.public else table.rows_per_unit
+    keys = (frozenset[str](),) if rows == 1 else ()
+    single = policy.privacy.partition is not None and policy.privacy.partition[0] == table.name
+    shape = Shape(columns, not table.public, rows if isinstance(rows, int) else None, keys)
+    return Scan(shape, table, number, tuple(through), single, stored)
+
+
+def _unit(table: Table, name: str, policy: Policy) -> str:
+    """Whether a column is the person, or a key by which persons are found."""
+    if table.unit == name:
+        return PERSON
+    if isinstance(table.unit, UnitJoin) and table.unit.column == name:
+        return f"{KEY}:{table.unit.table}.{table.unit.key}"
+    for other in policy.tables.values():
+        if isinstance(other.unit, UnitJoin) and (other.unit.table, other.unit.key) == (table.name, name):
+            return f"{KEY}:{table.name}.{name}"
+    return ""

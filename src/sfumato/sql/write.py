@@ -51,28 +51,28 @@ class Writer:
     reads: Aggregate | None = None
 
     @property
-    def _parts(self) -> list[tuple[str, Node, Bundle]]:
+    def parts(self) -> list[tuple[str, Node, Bundle]]:
+        """What is summed: its name, and its bundle."""
         return [
             (f"_p{i}_{j}", part, bundle) for i, bundle in enumerate(self.bundles) for j, part in enumerate(bundle.parts)
         ]
 
-    def _rows(self) -> str:
+    def every_row(self) -> str:
         """The rows that reach the release: person, keys, parts of the bundles."""
         nodes = [self.release.keys[i][1] for i in self.kept]
-        looked = [*nodes, *(part for _, part, _ in self._parts), *([self.reads] if self.reads is not None else [])]
+        looked = [*nodes, *(part for _, part, _ in self.parts), *([self.reads] if self.reads is not None else [])]
         read = {name for node in looked for name in columns_of(node)}
         shown = [f"{expression(node)} AS _k{i}" for i, node in zip(self.kept, nodes, strict=True)]
-        shown += [f"{steps(part, grid_of(bundle))} AS {name}" for name, part, bundle in self._parts]
+        shown += [f"{steps(part, grid_of(bundle))} AS {name}" for name, part, bundle in self.parts]
         shown += [self.more] if self.more else []
         return f"SELECT {', '.join(['_u', *shown])} FROM ({select(self.release.below, read)}) AS q"
 
     def rows(self) -> str:
         """The rows that count; with open keys, those of at most K keys of a person, by a keyed hash (3.6b)."""
         if not self.chosen:
-            return f"WITH kept AS ({self._rows()})"
+            return f"WITH kept AS ({self.every_row()})"
         names = [f"_k{i}" for i in self.chosen]
-        text = " || chr(31) || ".join(f"COALESCE('=' || CAST({name} AS VARCHAR), '')" for name in ("_u", *names))
-        order = ", ".join([f"md5($salt || {text})", *names])
+        order = self.hashed(names)
         # who has several rows where one is declared is left out before her keys are looked at
         base = "all_rows"
         alone = ""
@@ -81,12 +81,21 @@ class Writer:
             alone = ", single AS (SELECT * FROM all_rows QUALIFY COUNT(*) OVER (PARTITION BY _u) = 1)"
         same = " AND ".join(["a._u = b._u", *(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in names)])
         return (
-            f"WITH all_rows AS ({self._rows()}){alone}, "
+            f"WITH all_rows AS ({self.every_row()}){alone}, "
             f"pairs AS (SELECT _u, {', '.join(names)} FROM {base} GROUP BY ALL), "
             f"few AS (SELECT * FROM pairs QUALIFY row_number() OVER (PARTITION BY _u ORDER BY {order})"
             f" <= {self.limits.keys}), "
             f"kept AS (SELECT a.* FROM {base} AS a JOIN few AS b ON {same})"
         )
+
+    def hashed(self, names: list[str]) -> str:
+        """The order in which keys of a person are kept: by a keyed hash of her and them."""
+        text = " || chr(31) || ".join(f"COALESCE('=' || CAST({name} AS VARCHAR), '')" for name in ("_u", *names))
+        return ", ".join([f"md5($salt || {text})", *names])
+
+    def sized(self) -> list[tuple[str, Bundle, Fraction]]:
+        """What is summed, with its grid."""
+        return [(name, bundle, grid_of(bundle)) for name, _, bundle in self.parts]
 
     def people(self) -> str:
         """The number of different persons under each open key."""
@@ -95,7 +104,7 @@ class Writer:
 
     def sql(self) -> str:
         """Sums per person and group, the person's weight, sums per group."""
-        parts, alone = self._parts, self.limits.alone
+        parts, alone = self.parts, self.limits.alone
         names = [f"_k{i}" for i in self.kept]
         sums = [f"{'MAX' if b.person else 'SUM'}({name}) AS {name}" for name, _, b in parts]
         by = ", ".join(["_u", *names])
@@ -107,7 +116,7 @@ class Writer:
             totals.append(f"SUM(ABS({parts[0][0]})) AS _s")
         weight = f"SELECT _u, {', '.join(totals)} FROM person GROUP BY _u"
         weighted = [
-            f"COALESCE(CAST(SUM(CAST(p.{name} AS HUGEINT) * {self._weight(b)}) AS HUGEINT), 0) AS {name}"
+            f"COALESCE(CAST(SUM(CAST(p.{name} AS HUGEINT) * {self.weight(b)}) AS HUGEINT), 0) AS {name}"
             for name, _, b in parts
         ]
         only = " WHERE w._n = 1" if alone else ""
@@ -154,7 +163,7 @@ class Writer:
             f" <= {self.limits.keys}) SELECT {by}CAST(COUNT(DISTINCT _x) AS HUGEINT) AS n FROM chosen{tail}"
         )
 
-    def _weight(self, bundle: Bundle) -> str:
+    def weight(self, bundle: Bundle) -> str:
         """The person's weight in units of 2^-20, toward zero; 1 where each person has one row."""
         if self.clip is not None:
             most = int(self.clip / grid_of(bundle))

@@ -1,0 +1,186 @@
+"""`sfumato init` and `sfumato check`: what the owner does before anybody asks.
+
+Comes in: data files, or a policy file. Goes out: a drafted policy; or every mistake of a policy with its line, or what
+held of the rows, on the stdout of the owner who asked and nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from sfumato.doors.cli.say import console, error_text, print_json, print_whole
+from sfumato.doors.operator import keep_log
+from sfumato.errors import InputError, PolicyError
+from sfumato.owner.admit import Report, check
+from sfumato.owner.draft import Source, draft, look, person_of
+from sfumato.owner.measure import Measured
+from sfumato.owner.mistakes import read_all
+from sfumato.owner.people import candidates
+from sfumato.policy import load
+from sfumato.words import identifier
+
+_SHOWN = 9
+"""Candidates that are shown to choose from."""
+
+
+def run_init(data: Sequence[str], unit: str | None, output: Path) -> None:
+    """Draft a policy beside the data. A file that is there already is never written over."""
+    _check_free(output)
+    source = look(data)
+    person = person_of(source, unit if unit is not None else _ask(source))
+    text = draft(source, person, output.parent)
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        _check_free(output)
+        raise
+    _, left = read_all(text, output.absolute())
+    out = console()
+    columns = sum(len(schema.columns) for schema in source.tables.values())
+    out.print(f"Wrote {output}: {_many(len(source.tables), 'table')}, {_many(columns, 'column')}. No row was read.")
+    lines = ", ".join(str(text[: (error.position or 1) - 1].count("\n") + 1) for error in left)
+    out.print(f'{_many(len(left), "decision")} left to you, marked "?", on lines {lines}.')
+    named = "" if output == Path("sfumato.toml") else f" -p {shlex.quote(str(output))}"
+    out.print("Next: edit the file, and also read the lines marked check. Then:")
+    out.print(f"  sfumato check{named}")
+    asked = f"SELECT COUNT(*) FROM {_named(person[0])}"  # noqa: S608  shown to a person, not run
+    out.print(f"  sfumato query {shlex.quote(asked)}{named}")
+
+
+def _check_free(output: Path) -> None:
+    if output.exists() or output.is_symlink():
+        raise InputError(f'"{output}" is there already', hint="Name another file with -o, or move this one away.")
+    if not output.parent.is_dir():
+        raise InputError(
+            f'there is no directory "{output.parent}"', hint="Make it first, or name another file with -o."
+        )
+
+
+def _named(name: str) -> str:
+    return name if name.isidentifier() and name == name.lower() else identifier(name)
+
+
+def _ask(source: Source) -> str:
+    """Who the person is: asked on a terminal; elsewhere it has to be passed."""
+    likely = [f"{table}.{column}" for table, column in candidates(source.tables)]
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError(
+            "it is not said which column is the person",
+            detail=f"By their names: {', '.join(likely[:_SHOWN])}." if likely else None,
+            hint=f"Pass --unit {shlex.quote(likely[0]) if likely else 'TABLE.COLUMN'}.",
+        )
+    out = console(stderr=True)
+    out.print("Which column says whose row it is? Everything that is answered protects the persons that it names.")
+    for number, name in enumerate(likely[:_SHOWN], 1):
+        out.print(f"  {number}  {_printable(name)}")
+    if not likely:
+        out.print("  No name looks like it. The tables are: " + _printable(", ".join(source.tables)))
+    said = str(typer.prompt("A number, or TABLE.COLUMN", default="1" if likely else None, err=True)).strip()
+    chosen = int(said) - 1 if said.isdecimal() else -1
+    return likely[chosen] if 0 <= chosen < min(len(likely), _SHOWN) else said
+
+
+def run_check(policy: Path, *, as_json: bool) -> None:
+    """Tell the owner what is wrong, or what held; exit code 2 if the policy cannot be served."""
+    with suppress(PolicyError):
+        keep_log(load(policy))
+    with _progress() as say:
+        report = check(policy, say)
+    if as_json:
+        print_json(_document(report))
+    if report.problems:
+        for problem in report.problems:
+            sys.stderr.write(_printable(error_text(problem, report.text), keep="\n") + "\n")
+        sys.stderr.write(f"{_many(len(report.problems), 'problem')}; nothing was admitted.\n")
+        sys.exit(2)
+    if not as_json:
+        _print(report)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], object]]:
+    """A line on a terminal that says what is being read; without escape codes where they are not wanted."""
+    out = console(stderr=True)
+    if not sys.stderr.isatty():
+        yield lambda _: None
+    elif os.environ.get("NO_COLOR") or out.is_dumb_terminal:
+        yield lambda words: out.print(_printable(f"{words} …"))
+    else:
+        with out.status("") as status:
+            yield lambda words: status.update(Text(_printable(f"{words} …")))
+
+
+def _print(report: Report) -> None:
+    out = console()
+    out.print(Text(_printable(f'"{report.id}", version {report.version}: the policy can be served'), style="bold"))
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for head in ("table", "rows", "persons", "most rows of one", "declared"):
+        table.add_column(head, justify="left" if head == "table" else "right", no_wrap=True)
+    for name, found in (report.tables or {}).items():
+        table.add_row(Text(_printable(name)), *_cells(found))
+    for name in report.views:
+        table.add_row(Text(_printable(name)), "a view", "", "", "")
+    print_whole(out, table)
+    for warned in report.warnings:
+        where = warned.table if warned.column is None else f"{warned.table}.{warned.column}"
+        out.print(Text(_printable(f"line {warned.line}, {where}: {warned.message}"), style="yellow"), soft_wrap=True)
+    held = "All that is declared holds." if not report.warnings else "What does not hold is enforced in every question."
+    out.print(f"{held} Only you see these numbers: no answer, price or note depends on them.", soft_wrap=True)
+    out.print(Text(f"admitted in {report.admitted}", style="dim"), soft_wrap=True)
+
+
+def _cells(found: Measured) -> tuple[str, ...]:
+    if found.persons is None:
+        return f"{found.rows:,}", "public", "", ""
+    return f"{found.rows:,}", f"{found.persons:,}", f"{found.most_rows:,}", str(found.declared)
+
+
+def _document(report: Report) -> dict[str, Any]:
+    return {
+        "policy": str(report.path),
+        "served": not report.problems,
+        "problems": [{"line": _line(report, problem), **problem.to_dict()} for problem in report.problems],
+        "id": report.id,
+        "version": report.version,
+        "digest": report.digest,
+        "tables": {name: _plain(found) for name, found in (report.tables or {}).items()},
+        "views": list(report.views),
+        "warnings": [
+            {"line": one.line, "table": one.table, "column": one.column, "message": one.message}
+            for one in report.warnings
+        ],
+        "admitted": None if report.admitted is None else str(report.admitted),
+    }
+
+
+def _line(report: Report, problem: PolicyError) -> int | None:
+    text = report.text.replace("\r\n", "\n")
+    return None if problem.position is None else text[: problem.position - 1].count("\n") + 1
+
+
+def _plain(found: Measured) -> dict[str, Any]:
+    if found.persons is None:
+        return {"public": True, "rows": found.rows}
+    names = ("rows", "persons", "without_person", "most_rows", "declared", "over", "removed", "unique_unit")
+    columns = {name: dict(counts) for name, counts in (found.columns or {}).items()}
+    return {"public": False, **{name: getattr(found, name) for name in names}, "columns": columns}
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _printable(text: str, keep: str = "") -> str:
+    """A terminal must not obey what stands in a name."""
+    return "".join(sign if sign.isprintable() or sign in keep else " " for sign in text)

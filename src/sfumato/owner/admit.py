@@ -1,0 +1,206 @@
+"""`sfumato check`: the policy against its source, the rows once against the policy, and the record of the admission.
+
+Comes in: a policy file. Goes out: a Report for the owner alone: all mistakes with their lines, or what held of the rows
+and what did not. What does not hold is a warning, for it is enforced anyway.
+
+That a data version was admitted, when, and in which tables nobody has two rows is written to `admitted.json` in the
+state directory, which the owner alone reads. A later plan may be faster for it, and nothing else (semantics 1.4).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from sfumato.engines import Engine, connect
+from sfumato.errors import PolicyError, QueryError
+from sfumato.owner import schema as _schema
+from sfumato.owner.against import against
+from sfumato.owner.measure import Measured, Say, measure
+from sfumato.owner.mistakes import read_all
+from sfumato.owner.warn import Warned, warnings_of
+from sfumato.policy import Column, Policy, UnitJoin, load, with_types
+from sfumato.policy.positions import Marks
+from sfumato.policy.sections import quote
+from sfumato.sql.bind import bind
+from sfumato.sql.parse import parse
+from sfumato.words import identifier
+
+FILE = "admitted.json"
+_FORMAT = 1
+_MOST_VERSIONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the owner is told. With a problem the policy cannot be served, and nothing was admitted."""
+
+    path: Path
+    text: str
+    problems: tuple[PolicyError, ...]
+    id: str | None = None
+    version: str | None = None
+    digest: str | None = None
+    tables: Mapping[str, Measured] | None = None
+    views: tuple[str, ...] = ()
+    warnings: tuple[Warned, ...] = ()
+    admitted: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is known of a table of an admitted version: nobody has two rows there."""
+
+    unique_unit: bool
+
+
+def check(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] | None = None) -> Report:
+    """Read the policy, look at its source, read the rows once, and admit the data version."""
+    place = Path(path).absolute()
+    text = _text(place)
+    policy, mistakes = read_all(text, place)
+    if policy is None:
+        return Report(place, text, tuple(mistakes))
+    marks = Marks(place.name, text.replace("\r\n", "\n"))
+    mistakes = against(policy, marks)
+    if mistakes:
+        return _refused(policy, text, mistakes)
+    say("loading the rows")
+    before = _stamp(policy)
+    try:
+        engine = connect(policy)
+    except PolicyError as error:
+        return _refused(policy, text, [_placed(error, policy, marks)])
+    try:
+        typed = with_types(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
+        mistakes = _views(typed, engine, marks)
+        if mistakes:
+            return _refused(policy, text, mistakes)
+        found = measure(typed, engine, say)
+        views = tuple(engine.views())
+    finally:
+        engine.close()
+    if before != _stamp(policy):
+        message = "the files were changed while they were read"
+        return _refused(policy, text, [marks.error(("source", "files"), message, "Check again when they are at rest.")])
+    now = (clock or (lambda: datetime.now(UTC)))()
+    version = policy.version_at(now)
+    kept = _record(typed, version, now, found, written=policy.digest, stamp=before)
+    warnings = tuple(w for name, table in typed.tables.items() for w in warnings_of(table, found.get(name), marks))
+    return Report(place, text, (), policy.data.id, version, typed.digest, found, views, warnings, kept)
+
+
+def _text(place: Path) -> str:
+    """The text of the policy; a file that cannot be read, or is no text, is told by the policy's own room."""
+    try:
+        return place.read_bytes().decode("utf-8-sig")
+    except (OSError, ValueError):
+        load(place)
+        raise
+
+
+def _refused(policy: Policy, text: str, mistakes: list[PolicyError]) -> Report:
+    return Report(policy.path or Path(), text, tuple(mistakes), policy.data.id)
+
+
+def _placed(error: PolicyError, policy: Policy, marks: Marks) -> PolicyError:
+    """What the engine noticed when it loaded the rows, at the line that it is about."""
+    place: tuple[str, ...] = ("source", "files")
+    for name, table in policy.tables.items():
+        if isinstance(table.unit, UnitJoin) and f'"{table.unit.table}.{table.unit.key}"' in error.message:
+            place = ("tables", name, "unit")
+    said = marks.error(place, error.message, error.hint, value=True)
+    said.detail = f"{said.detail}: {error.detail}" if error.detail else said.detail
+    return said
+
+
+def _views(policy: Policy, engine: Engine, marks: Marks) -> list[PolicyError]:
+    """Views that would be refused in a question (semantics 1.1)."""
+    tables, found = dict(policy.tables), []
+    for name, table in policy.tables.items():
+        if table.public:
+            shown = {key: Column(key, kind, max_length=10_000) for key, kind in engine.schema(table).items()}
+            tables[name] = replace(table, columns=shown | table.columns)
+    for name in engine.views():
+        try:
+            asked = parse(f"SELECT COUNT(*) FROM {identifier(name)}")
+            bind(asked, replace(policy, tables=tables), date(2000, 1, 1), engine.run_public, engine.views())
+        except QueryError as refused:
+            message = f"{quote(name)} is a view that cannot be protected: {refused.message}"
+            found.append(marks.error(("tables", name), message, refused.hint))
+    return found
+
+
+# the record
+
+
+def facts(policy: Policy, version: str) -> dict[str, Fact] | None:
+    """What is known of each table of an admitted version; None if it was not admitted under this policy.
+
+    None also if the files are no longer those that were admitted, and if the record cannot be read: a fact is only ever
+    used to answer faster. Ask after the engine has loaded the rows, so that none can come in between.
+    """
+    if policy.path is None:
+        return None
+    try:
+        kept = json.loads((Path(policy.data.state) / FILE).read_bytes())
+        found = kept["versions"][version][policy.digest]
+        if kept["format"] != _FORMAT or found["source"] != _stamp(policy) or found["source"] is None:
+            return None
+        return {str(name): Fact(table["unique_unit"] is True) for name, table in found["tables"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _record(
+    policy: Policy, version: str, now: datetime, found: Mapping[str, Measured], *, written: str, stamp: str | None
+) -> Path:
+    """Write the admission down: no count, and under both digests, before and after the schema gave its types."""
+    place = Path(policy.data.state) / FILE
+    tables = {name: {"unique_unit": one.unique_unit} for name, one in found.items() if not policy.tables[name].public}
+    entry = {"when": now.astimezone(UTC).isoformat(timespec="seconds"), "source": stamp, "tables": tables}
+    versions: dict[str, Any] = {}
+    try:
+        kept = json.loads(place.read_bytes())
+        versions = dict(kept["versions"]) if kept["format"] == _FORMAT else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # none yet, or one that says nothing
+    versions.pop(version, None)
+    versions[version] = {policy.digest: entry, written: entry}
+    latest = dict(list(versions.items())[-_MOST_VERSIONS:])
+    _write(place, json.dumps({"format": _FORMAT, "versions": latest}, indent=1) + "\n")
+    return place
+
+
+def _write(place: Path, text: str) -> None:
+    """The whole file or none of it, for the owner's eyes."""
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = place.with_name(f"{place.name}.{os.getpid()}")
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(place)
+
+
+def _stamp(policy: Policy) -> str | None:
+    """A digest of which files these are: names, sizes, times of change. None where that cannot be told."""
+    files = policy.source.files
+    if isinstance(files, str):
+        listed = [files, f"{files}.wal"]  # what a database has not yet moved into its file
+    else:
+        listed = [path for paths in (files or {}).values() for path in ([paths] if isinstance(paths, str) else paths)]
+    if any("://" in path for path in listed):
+        return None
+    seen = []
+    for file in sorted({file for path in listed for file in _schema.found(path)}):
+        state = Path(file).stat()
+        seen.append([file, state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino])
+    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()

@@ -1,0 +1,133 @@
+"""A policy against what its source declares: files, tables, columns, types, identifiers of one kind.
+
+Comes in: a policy and the places of its keys. Goes out: everything that is missing or does not fit, at its line. No row
+is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any
+
+from sfumato.errors import PolicyError
+from sfumato.owner import schema as _schema
+from sfumato.owner.schema import Schema, kind_of
+from sfumato.policy import Policy, Table, UnitJoin
+from sfumato.policy.columns import settle
+from sfumato.policy.positions import Marks
+from sfumato.policy.sections import Section, quote
+from sfumato.policy.tables import check_units
+
+
+def against(policy: Policy, marks: Marks) -> list[PolicyError]:
+    """What the source lacks: files, tables, columns, types, identifiers of one kind. No row is read."""
+    if "://" in policy.data.ledger:
+        return [marks.error(("data", "ledger"), "a ledger in PostgreSQL is not supported yet", "Name a file.")]
+    if policy.source.engine != "duckdb" or policy.source.files is None:
+        message = f'engine "{policy.source.engine}" is not supported yet'
+        return [marks.error(("source", "engine"), message, 'Use engine = "duckdb".', value=True)]
+    schemas: dict[str, Schema] = {}
+    found = list(_schemas(policy, marks, schemas))
+    for name, schema in schemas.items():
+        found += _columns(policy.tables[name], schema, marks)
+    if not found:
+        found += _types(policy, schemas, marks)
+    if not found:
+        found += _units(policy, schemas, marks)
+    return found
+
+
+def _schemas(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterator[PolicyError]:
+    """The schema of every table into `schemas`; gives what cannot be found or read."""
+    files = policy.source.files
+    if isinstance(files, str):
+        try:
+            tables, views = _schema.of_database(files)
+        except PolicyError as error:
+            yield marks.error(("source", "files"), error.message, error.hint, value=True)
+            return
+        for name in policy.tables:
+            if name in tables:
+                schemas[name] = tables[name]
+            elif name not in views:  # what a view shows is known to the engine
+                hint = _near(name, [*tables, *views]) or "Names must match to the letter."
+                yield marks.error(("tables", name), f"the database has no table {quote(name)}", hint)
+        return
+    for name in policy.tables:
+        paths = (files or {})[name]
+        listed = [paths] if isinstance(paths, str) else paths
+        if any("://" in path for path in listed):  # what lies elsewhere is known to the engine
+            continue
+        try:
+            schemas[name] = _schema.of_files(listed)
+        except PolicyError as error:
+            yield marks.error(("source", "files", name), error.message, error.hint, value=True)
+
+
+def _columns(table: Table, schema: Schema, marks: Marks) -> Iterator[PolicyError]:
+    for name, column in table.columns.items():
+        place = ("tables", table.name, "columns", name)
+        if name not in schema.columns:
+            if _only_known_by_rows(table, schema):
+                continue
+            hint = _near(name, schema.columns) or f"The source has: {', '.join(schema.columns)}."
+            yield marks.error(place, f"table {quote(table.name)} has no column {quote(name)}", hint)
+        elif kind_of(schema.columns[name]) is None and column.type != "text":
+            kind = schema.columns[name]
+            hint = "Leave the column out, or store it in a plain type."
+            yield marks.error(place, f"{quote(f'{table.name}.{name}')} is {kind}, which no question can read", hint)
+
+
+def _only_known_by_rows(table: Table, schema: Schema) -> bool:
+    """JSON lines: a name that is missing in the first line may stand in another; `measure` sees them all."""
+    return schema.by_rows and not table.public
+
+
+def _near(name: str, names: Mapping[str, Any] | list[str]) -> str | None:
+    folded = {other.casefold(): other for other in names}
+    near = folded.get(name.casefold()) or next(iter(get_close_matches(name, list(names), 1)), None)
+    return f"Did you mean {quote(near)}? Names must match to the letter." if near else None
+
+
+def _types(policy: Policy, schemas: Mapping[str, Schema], marks: Marks) -> list[PolicyError]:
+    """Types that were left to the schema: the rules that depend on them hold, and units are of one kind."""
+    found, tables = [], dict(policy.tables)
+    for name, schema in schemas.items():
+        table, columns = tables[name], {}
+        for key, column in table.columns.items():
+            columns[key] = column
+            if column.type is None and (kind := kind_of(schema.columns[key])) is not None:
+                section = Section({}, ("tables", name, "columns", key), marks)
+                try:
+                    columns[key] = settle(replace(column, type=kind), section, public=table.public)
+                except PolicyError as error:
+                    found.append(error)
+        tables[name] = replace(table, columns=columns)
+    if not found:
+        try:
+            check_units(tables, marks)
+        except PolicyError as error:
+            found.append(error)
+    return found
+
+
+def _units(policy: Policy, schemas: Mapping[str, Schema], marks: Marks) -> Iterator[PolicyError]:
+    """Identifiers are compared as they are stored: in one type (semantics 1.1)."""
+    first: tuple[str, str] | None = None
+    for name, table in policy.tables.items():
+        if name not in schemas or table.unit is None:
+            continue
+        if isinstance(table.unit, UnitJoin):
+            one, other = (name, table.unit.column), (table.unit.table, table.unit.key)
+        else:
+            one, other = (name, table.unit), first or (name, table.unit)
+            first = first or one
+        if other[0] not in schemas:
+            continue
+        types = [schemas[of].columns.get(column, "VARCHAR") for of, column in (one, other)]
+        if types[0] != types[1] and {kind_of(kind) for kind in types} != {"integer"}:
+            names = f"{quote('.'.join(one))} is {types[0]} in the source, but {quote('.'.join(other))} is {types[1]}"
+            hint = "Identifiers are compared as they are: store both in the same type, in files of the same kind."
+            yield marks.error(("tables", name, "unit"), names, hint, value=True)

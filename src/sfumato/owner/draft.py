@@ -1,0 +1,245 @@
+"""`sfumato init`: a policy to be completed, from names and types alone.
+
+Comes in: paths, and the column that the owner says is the person. Goes out: the text of a policy: valid TOML in which
+"?" stands wherever the owner has to decide, so that `sfumato check` and the gateway refuse it until she has. No row is
+read: see `schema`.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from sfumato.errors import InputError
+from sfumato.owner import schema as _schema
+from sfumato.owner.people import Way, ways
+from sfumato.owner.presets import identifier_of, propose
+from sfumato.owner.schema import Schema, kind_of
+from sfumato.policy.sections import quote
+
+_RESERVED = """
+all analyse analyze and any array as asc both case cast check collate column constraint create current_date
+default desc distinct do else end except false fetch for foreign from full grant group having in initially
+inner intersect into is join leading left like limit natural not null offset on only or order outer primary
+references returning right select session_user some table then to trailing true union unique user using when
+where window with
+"""
+"""Words that an analyst would have to write in quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What was found: tables with their schemas; their paths, or that of a database; and views, which are left out."""
+
+    tables: dict[str, Schema]
+    files: dict[str, str] | str
+    views: tuple[str, ...] = ()
+
+
+def look(data: Sequence[str]) -> Source:
+    """The tables of these files, or of one database."""
+    databases = [path for path in data if _schema.is_kind(path, [_schema.DATABASE])]
+    if databases and len(data) > 1:
+        raise InputError("give files, or one .duckdb database, not both", hint="A policy has one source.")
+    if databases:
+        tables, views = _schema.of_database(databases[0])
+        if not tables:
+            raise InputError(f"database {quote(databases[0], 200)} holds no table")
+        return Source(tables, databases[0], tuple(views))
+    found: dict[str, Schema] = {}
+    files: dict[str, str] = {}
+    for path in dict.fromkeys(data):
+        _check_file(path)
+        name = _table_name(path, found)
+        found[name] = _schema.of_files([path])
+        files[name] = path
+    return Source(found, files)
+
+
+def _check_file(path: str) -> None:
+    if not path.isprintable():  # nor are bytes that are no text
+        raise InputError("the name of a file cannot be written into a policy", detail=repr(path), hint="Rename it.")
+    if Path(path).is_dir():
+        raise InputError(f"{quote(path, 200)} is a directory", hint=f"Name its files, for example '{path}/*.parquet'.")
+    if not _schema.is_kind(path, _schema.ENDINGS):
+        hint = "Use .parquet, .csv, .tsv, .jsonl, or one .duckdb database."
+        raise InputError(f"cannot tell what {quote(path, 200)} is", hint=hint)
+    if not _schema.found(path):
+        raise InputError(f"there is no file {quote(path, 200)}", sqlstate="58P01")
+
+
+def _table_name(path: str, taken: Mapping[str, Schema]) -> str:
+    """A name that can be written without quotes, from that of the file; numbered where it is taken.
+
+    >>> _table_name("data/Patients 2024-*.csv", {}), _table_name("order.csv", {})
+    ('patients_2024', 'order_table')
+    >>> _table_name("A.csv", {"a": Schema({})})
+    'a_2'
+    """
+    stem = unicodedata.normalize("NFKD", Path(path).name.split(".", maxsplit=1)[0]).lower()
+    stem = "".join(sign for sign in stem if not unicodedata.combining(sign))  # é as e
+    name = re.sub(r"[^a-z0-9]+", "_", stem).strip("_") or "data"
+    name = f"t_{name}" if name[0].isdigit() else name
+    name = f"{name}_table" if name in _RESERVED.split() else name
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def person_of(source: Source, written: str) -> tuple[str, str]:
+    """The table and the column that `--unit TABLE.COLUMN` names."""
+    for at in (i for i, sign in enumerate(written) if sign == "."):
+        table, column = written[:at], written[at + 1 :]
+        if table in source.tables and column in source.tables[table].columns:
+            return table, column
+    names = [f"{table}.{column}" for table, schema in source.tables.items() for column in schema.columns]
+    near = get_close_matches(written, names, 1, 0.4)
+    raise InputError(
+        f"there is no column {quote(written)}",
+        detail=f"The tables are {', '.join(source.tables)}.",
+        hint=f"Pass --unit {near[0] if near else 'TABLE.COLUMN'}.",
+    )
+
+
+def draft(source: Source, person: tuple[str, str], folder: Path) -> str:
+    """The text of the policy; paths are written as seen from its folder."""
+    found = ways(source.tables, person)
+    parts = [_HEAD, _source(source, folder), _data(source, folder), _PRIVACY]
+    parts += [_table(name, schema, found, source.tables) for name, schema in source.tables.items()]
+    if source.views:
+        names = ", ".join(quote(name) for name in source.views)
+        parts.append(f"# Views that were left out: {names}.\n# Name them like tables, if they show the person.\n")
+    return "\n".join(parts)
+
+
+_HEAD = """\
+# Drafted by `sfumato init` from the names and types of columns. No row was read.
+#
+# Each "?" is a decision that only you can make; nothing is answered before you have made them all, and `sfumato check`
+# lists those that are left. "check" marks a guess from a name. What you write here is public: take bounds and lists
+# from what you know of the world, never from the rows. They are enforced: a number outside of its bounds counts as the
+# bound, a text that is not in its list as NULL.
+"""
+
+_PRIVACY = """\
+[privacy]
+# All that everybody together may ever learn about one person: no conclusion about her becomes more than e^epsilon times
+# as likely as without her rows. 1 is careful, 4 is generous. When it is spent, only stored answers are left.
+epsilon = "?"
+"""
+
+
+def _source(source: Source, folder: Path) -> str:
+    head = '[source]\nengine = "duckdb"\n'
+    if isinstance(source.files, str):
+        return f"{head}files = {_text(_seen_from(source.files, folder))}\n"
+    rows = [f"{_key(name)} = {_text(_seen_from(path, folder))}" for name, path in source.files.items()]
+    return "\n".join([head, "[source.files]", *rows, ""])
+
+
+def _seen_from(path: str, folder: Path) -> str:
+    """A path as the policy has it; signs that mean a pattern are escaped where they belong to the name of a file."""
+    seen = os.path.relpath(path, folder)
+    return glob.escape(seen) if Path(path).is_file() and not path.lower().endswith(_schema.DATABASE) else seen
+
+
+def _data(source: Source, folder: Path) -> str:
+    stem = Path(source.files).stem if isinstance(source.files, str) else folder.absolute().name
+    name = re.sub(r"[^0-9A-Za-z_-]+", "-", stem).strip("-") or "data"
+    return f"""\
+[data]
+id = {_text(name)}  # check: the budget belongs to this name, also when the rows are refreshed
+version = "1"  # name a new one whenever the rows change: it is never read off the data
+"""
+
+
+def _table(name: str, schema: Schema, found: Mapping[str, Way], tables: Mapping[str, Schema]) -> str:
+    way = found.get(name)
+    lines = [f"[tables.{_key(name)}]", *_unit(way), *_rows(schema, way), f"[tables.{_key(name)}.columns]"]
+    leads = {step.key for step in found.values() if step.table == name}
+    if way is not None:
+        leads.add(way.column)
+    width = max((len(_key(column)) for column in schema.columns), default=0)
+    for column, declared in schema.columns.items():
+        lines.append(_line(_key(column).ljust(width), column, declared, schema, is_person=column in leads))
+    if way is not None and (other := _differs(name, way, found, tables)):
+        lines.insert(1, f"# check: the source keeps {other} in another type; identifiers are compared as they are.")
+    return "\n".join(lines) + "\n"
+
+
+def _unit(way: Way | None) -> list[str]:
+    if way is None:
+        return [
+            "# No column here looks like the person. Name the one that says whose row it is, or the way to her:",
+            '#   unit = { join = "other_table", on = "column_here = column_there" }',
+            "# If no row tells anything about anybody, write public = true instead of unit, rows_per_unit and columns.",
+            'unit = "?"',
+        ]
+    if way.table is None:
+        return [f"unit = {_text(way.column)}  # whose row it is"]
+    on = _text(f"{way.column} = {way.key}")
+    return [f"unit = {{ join = {_text(way.table)}, on = {on} }}  # check: the person stands in that table"]
+
+
+def _rows(schema: Schema, way: Way | None) -> list[str]:
+    if way is not None and way.table is None and way.column in schema.unique:
+        return ["rows_per_unit = 1  # the database declares that nobody has two rows here"]
+    return [
+        "# The most rows that one person counts for: 1 in a list of persons. Whoever has more counts each of them for",
+        "# less (or not at all, where it is 1). Twice as many rows mean twice the noise.",
+        'rows_per_unit = "?"',
+    ]
+
+
+def _line(key: str, column: str, declared: str, schema: Schema, *, is_person: bool) -> str:
+    kind = kind_of(declared) if schema.typed else None
+    if not column or "\0" in column:
+        return "# A column was left out: a name must not be empty and has no NUL."
+    if schema.typed and kind is None:
+        return f"# {_comment(key)} left out: no question can read the type {_comment(declared)}"
+    digits = re.fullmatch(r"DECIMAL\(\d+,\s*(\d+)\)", declared)
+    note = ""
+    if is_person:
+        text = identifier_of(column, kind)
+    else:
+        text, note = propose(column, kind, int(digits[1]) if digits else None)
+    comment = "; ".join(part for part in ("" if schema.typed and not _is_guess(text) else "check", note) if part)
+    return f"{key} = {text}" + (f"  # {comment}" if comment else "")
+
+
+def _is_guess(declared: str) -> bool:
+    """Whether it says more than the source does: bounds, a list, a length."""
+    return any(f"{word} =" in declared for word in ("min", "values", "max_length"))
+
+
+def _differs(name: str, way: Way, found: Mapping[str, Way], tables: Mapping[str, Schema]) -> str | None:
+    """The identifier that this table's is compared with, where the source keeps the two in different types."""
+    other = way.table or next(table for table, step in found.items() if step.table is None)
+    column = way.key or found[other].column
+    mine, theirs = tables[name].columns[way.column], tables[other].columns[column]
+    if mine == theirs or {kind_of(mine), kind_of(theirs)} == {"integer"}:
+        return None
+    return _comment(f"{other}.{column}")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(value: str) -> str:
+    """A text in TOML: JSON's own escapes, and one sign that JSON lets stand."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _comment(value: str) -> str:
+    """A name in a comment: on one line, without signs that TOML forbids there."""
+    return "".join(sign if sign.isprintable() else " " for sign in value)

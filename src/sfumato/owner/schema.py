@@ -1,0 +1,224 @@
+"""What a source says of itself: the names of its columns and their types.
+
+Comes in: files, or one database. Goes out: names with the types that the source declares. Of Parquet the footer is
+read, of a database its catalogue, of a text file the first line and not one byte more, of JSON lines the names in the
+first line; no value, count, smallest or largest value is looked at (semantics 1.3).
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import duckdb
+
+from sfumato.errors import PolicyError
+from sfumato.policy.sections import quote
+from sfumato.words import identifier, string
+
+PARQUET = (".parquet", ".pq")
+TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".json")
+DATABASE = ".duckdb"
+ENDINGS = (*PARQUET, *TEXT, *LINES)
+
+_LONGEST = 1 << 20
+"""Bytes of a first line. A longer one is not a line of names."""
+
+_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT"}
+_KINDS = {"DECIMAL": "decimal", "FLOAT": "double", "DOUBLE": "double", "DATE": "date", "BOOLEAN": "boolean"}
+_NOT_A_NAME = re.compile(r"[-+]?[\d.,:/\s-]*\d[\d.,:/\s-]*|")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A foreign key that a database declares: `column` here is `key` in `table`."""
+
+    column: str
+    table: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of one table, with the source's own words for their types.
+
+    Not `typed` is a text file, which declares no types; known `by_rows` are the names of JSON lines, where a later line
+    may have more of them. `unique` are columns that a database declares to be so.
+    """
+
+    columns: dict[str, str]
+    typed: bool = True
+    by_rows: bool = False
+    unique: frozenset[str] = frozenset()
+    links: tuple[Link, ...] = field(default=())
+
+
+def kind_of(declared: str) -> str | None:
+    """A type of the source in the policy's words; None for what no question can read.
+
+    >>> kind_of("DECIMAL(9,2)"), kind_of("TIMESTAMP WITH TIME ZONE"), kind_of("BLOB"), kind_of("INTEGER[]")
+    ('decimal', 'timestamp', None, None)
+    """
+    name = declared.split("(", maxsplit=1)[0].upper()
+    if declared.endswith("]") or name in {"BLOB", "STRUCT", "MAP", "UNION", "BIT", "INTERVAL"}:
+        return None
+    if name in _WHOLE:
+        return "integer"
+    return "timestamp" if name.startswith("TIMESTAMP") else _KINDS.get(name, "text")
+
+
+def is_kind(path: str, endings: Iterable[str]) -> bool:
+    """Whether a path ends in one of these, in whatever case."""
+    return path.lower().endswith(tuple(endings))
+
+
+def found(pattern: str) -> list[str]:
+    """The files of a path: itself where it is there, else all that it matches, sorted."""
+    return [pattern] if Path(pattern).is_file() else sorted(p for p in glob.glob(pattern) if Path(p).is_file())  # noqa: PTH207  a pattern may start at the root
+
+
+def of_files(paths: Iterable[str]) -> Schema:
+    """The schema of a table in one file or several: all names of all files, in the order of their first mention."""
+    listed = [file for path in paths for file in found(path)]
+    if not listed:
+        raise _missing(", ".join(paths))
+    kinds = {is_kind(file, PARQUET) for file in listed}
+    if kinds == {True}:
+        return Schema(_described(f"read_parquet([{', '.join(string(file) for file in listed)}], union_by_name = true)"))
+    names: dict[str, str] = {}
+    for file in listed:
+        for name in _names(file):
+            names.setdefault(name.casefold(), name)  # to the engine they are one column
+    columns = dict.fromkeys(names.values(), "VARCHAR")
+    return Schema(columns, typed=False, by_rows=any(is_kind(file, LINES) for file in listed))
+
+
+def of_database(path: str) -> tuple[dict[str, Schema], list[str]]:
+    """The tables of a database with what its catalogue declares, and the names of its views."""
+    if not Path(path).is_file():
+        raise _missing(path)
+    with duckdb.connect() as connection:
+        try:
+            connection.execute(f"ATTACH {string(path)} AS source (READ_ONLY)")
+            return _tables(connection), _column(connection, "duckdb_views()", "view_name", "AND NOT internal")
+        except duckdb.Error as error:
+            raise _unreadable(path, error) from None
+
+
+def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, Schema]:
+    tables = {}
+    for name in _column(connection, "duckdb_tables()", "table_name"):
+        rows = connection.execute(f"DESCRIBE source.{identifier(name)}").fetchall()
+        unique, links = _constraints(connection, name)
+        tables[name] = Schema({str(row[0]): str(row[1]) for row in rows}, unique=unique, links=links)
+    return tables
+
+
+def _column(connection: duckdb.DuckDBPyConnection, source: str, name: str, more: str = "") -> list[str]:
+    sql = f"SELECT {name} FROM {source} WHERE database_name = 'source' AND schema_name = 'main' {more} ORDER BY {name}"
+    return [str(row[0]) for row in connection.execute(sql).fetchall()]
+
+
+def _constraints(connection: duckdb.DuckDBPyConnection, table: str) -> tuple[frozenset[str], tuple[Link, ...]]:
+    """Columns that are unique by themselves, and foreign keys of one column."""
+    rows = connection.execute(
+        "SELECT constraint_type, constraint_column_names, referenced_table, referenced_column_names"
+        " FROM duckdb_constraints() WHERE database_name = 'source' AND schema_name = 'main' AND table_name = ?",
+        [table],
+    ).fetchall()
+    alone = [row for row in rows if len(row[1] or ()) == 1]
+    unique = frozenset(str(row[1][0]) for row in alone if row[0] in ("PRIMARY KEY", "UNIQUE"))
+    links = (Link(str(row[1][0]), str(row[2]), str(row[3][0])) for row in alone if row[0] == "FOREIGN KEY")
+    return unique, tuple(links)
+
+
+def _described(reader: str) -> dict[str, str]:
+    with duckdb.connect() as connection:
+        try:
+            rows = connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
+        except duckdb.Error as error:
+            raise _unreadable(reader.split("'")[1], error) from None
+    return {str(row[0]): str(row[1]) for row in rows}
+
+
+def _missing(path: str) -> PolicyError:
+    return PolicyError(f"there is no file {quote(path, 200)}", hint="Paths start at the policy's folder.")
+
+
+def _unreadable(path: str, error: Exception) -> PolicyError:
+    reason = str(error).split("\n", maxsplit=1)[0]
+    return PolicyError(f"cannot read {quote(path, 200)}", detail=reason, hint="Is the file whole, and of this kind?")
+
+
+def _names(file: str) -> list[str]:
+    if is_kind(file, LINES):
+        return _names_of_object(file)
+    if is_kind(file, TEXT):
+        return _names_of_header(file)
+    raise PolicyError(f"cannot tell what {quote(file, 200)} is", hint=f"Use {', '.join(ENDINGS)}, or one {DATABASE}.")
+
+
+def _names_of_header(file: str) -> list[str]:
+    """The header as the engine reads it: a file that holds the header alone is what it gets to see."""
+    line = _first_line(file, quoted=True)
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
+        alone = Path(folder) / ("header.tsv" if is_kind(file, (".tsv", ".tsv.gz")) else "header.csv")
+        alone.write_text(line, encoding="utf-8")
+        columns = list(_described(f"read_csv([{string(str(alone))}], all_varchar = true, header = true, {_QUOTES})"))
+    if 2 * sum(_NOT_A_NAME.fullmatch(name.strip()) is not None for name in columns) > len(columns):
+        raise PolicyError(
+            f"the first line of {quote(file, 200)} does not look like names",
+            hint="A text file starts with the names of its columns: add that line.",
+        )
+    return columns
+
+
+_QUOTES = "quote = '\"', escape = '\"'"
+
+
+def _names_of_object(file: str) -> list[str]:
+    """The names in the first line of JSON lines; its values are dropped as they are parsed."""
+    try:
+        names = json.loads(_first_line(file, quoted=False), object_pairs_hook=lambda pairs: tuple(k for k, _ in pairs))
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, tuple):  # a list would be values
+        hint = "Each line must be one JSON object by itself."
+        raise PolicyError(f"the first line of {quote(file, 200)} is not a JSON object", hint=hint)
+    return list(names)
+
+
+def _first_line(file: str, *, quoted: bool) -> str:
+    """The first line; a header may go on where a quote is open. Read byte by byte: what follows stays unread."""
+    line = b""
+    with _opened(file) as stream:
+        for part in _lines(stream):
+            line += part
+            if len(line) >= _LONGEST:
+                raise PolicyError(f"the first line of {quote(file, 200)} does not end", hint="Is it a text file?")
+            if not quoted or line.count(b'"') % 2 == 0:
+                break
+    try:
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise PolicyError(f"the first line of {quote(file, 200)} is not UTF-8", hint="Save it as UTF-8.") from None
+    if not text.strip() or "\0" in text:
+        raise PolicyError(f"the first line of {quote(file, 200)} holds no names", hint="Add the names of its columns.")
+    return text
+
+
+def _opened(file: str) -> IO[bytes]:
+    return gzip.open(file, "rb") if file.lower().endswith(".gz") else open(file, "rb", buffering=0)  # type: ignore[return-value]  # noqa: PTH123  closed by the caller
+
+
+def _lines(stream: IO[bytes]) -> Iterator[bytes]:
+    while part := stream.readline(_LONGEST):
+        yield part

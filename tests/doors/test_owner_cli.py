@@ -1,0 +1,274 @@
+"""`sfumato init` and `sfumato check` as the owner runs them."""
+
+import json
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+
+import duckdb
+import pytest
+
+from sfumato.doors.cli import clinic, main
+from sfumato.policy import load
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """The console script in this process: exit code, stdout, stderr."""
+
+    def run(*arguments, at=None):
+        if at is not None:
+            monkeypatch.chdir(at)
+        monkeypatch.setattr(sys, "argv", ["sfumato", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return (stopped.value.code or 0, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("clinic")
+    clinic.write_clinic(directory)
+    return directory
+
+
+@pytest.fixture
+def files(written, tmp_path):
+    """The clinic's files without a policy."""
+    home = tmp_path / "clinic"
+    home.mkdir()
+    for name in clinic.FILES:
+        if name != clinic.POLICY_FILE:
+            (home / name).write_bytes((written / name).read_bytes())
+    return home
+
+
+INIT = ("init", "patient.parquet", "visit.csv", "region.csv", "--unit", "patient.ssn")
+
+
+def decide(text):
+    """What a person would write instead of each "?"."""
+    text = text.replace('epsilon = "?"', "epsilon = 4", 1)
+    head, region = text.split("[tables.region]")
+    head = re.sub(r'(salary .*)min = "\?", max = "\?"', r"\1min = 0, max = 200_000", head)
+    head = re.sub(r'(cost .*)min = "\?", max = "\?"', r"\1min = 0, max = 1000", head)
+    head = re.sub(r'min = "\?", max = "\?"', "min = 2015-01-01, max = 2030-12-31", head)
+    head = head.replace('rows_per_unit = "?"', "rows_per_unit = 1", 1).replace(
+        'rows_per_unit = "?"', "rows_per_unit = 20"
+    )
+    assert region.count('"?"') == 2
+    return f"{head}[tables.region]\npublic = true\n"
+
+
+# init
+
+
+def test_a_draft_that_a_person_completes_is_served(files, call):
+    code, out, err = call(*INIT, at=files)
+    assert (code, err) == (0, "")
+    assert "Wrote sfumato.toml: 3 tables, 16 columns. No row was read." in out
+    text = (files / "sfumato.toml").read_text()
+    marked = [number for number, line in enumerate(text.splitlines(), 1) for _ in re.findall(r'= "\?"', line)]
+    assert f'{len(marked)} decisions left to you, marked "?", on lines {", ".join(map(str, marked))}.' in out
+    code, out, err = call("check")
+    assert (code, out) == (2, "")
+    assert err.count("is not decided yet") == len(marked)
+    assert call("query", "SELECT COUNT(*) FROM patient")[0] == 2
+    (files / "sfumato.toml").write_text(decide(text))
+    code, out, err = call("check")
+    assert (code, err) == (0, "")
+    assert call("query", "SELECT COUNT(*) FROM patient")[0] == 0
+    code, out, _ = call("query", "SELECT SUM(cost) FROM visit", "--json")
+    assert code == 0
+    assert json.loads(out)["cost"]["epsilon"] == "1/10"
+
+
+def test_the_next_steps_are_commands(files, call):
+    (files / "below").mkdir()
+    data = [str(files / name) for name in ("patient.parquet", "visit.csv")]
+    _, out, _ = call("init", *data, "--unit", "patient.ssn", "-o", "below/my policy.toml", at=files)
+    steps = [shlex.split(line)[1:] for line in out.splitlines() if line.startswith("  sfumato ")]
+    assert [step[0] for step in steps] == ["check", "query"]
+    assert all(step[-2:] == ["-p", "below/my policy.toml"] for step in steps)
+    assert tomllib.loads((files / "below/my policy.toml").read_text())["source"]["files"]["visit"] == "../visit.csv"
+
+
+def test_a_file_is_never_written_over(files, call):
+    (files / "sfumato.toml").write_text("mine")
+    code, out, err = call(*INIT, at=files)
+    assert (code, out) == (2, "")
+    assert "is there already" in err
+    assert (files / "sfumato.toml").read_text() == "mine"
+    (files / "sfumato.toml").unlink()
+    (files / "sfumato.toml").symlink_to(files / "nowhere")
+    assert call(*INIT)[0] == 2
+    assert not (files / "nowhere").exists()
+    assert call(*INIT, "-o", "nowhere/x.toml")[0] == 2
+
+
+def test_without_a_terminal_the_person_must_be_named(files, call):
+    code, out, err = call(*INIT[:-2], at=files)
+    assert (code, out) == (2, "")
+    assert "HINT: Pass --unit patient.ssn." in err
+    assert not (files / "sfumato.toml").exists()
+    code, _, err = call("init", "region.csv")
+    assert code == 2
+    assert "Pass --unit TABLE.COLUMN." in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["init"],
+        ["init", "nothing.csv"],
+        ["init", "."],
+        ["init", "patient.parquet", "--unit", "patient.sn"],
+        ["init", "patient.parquet", "--unit", "ssn"],
+        ["init", "*.xml", "--unit", "a.b"],
+        ["check", "-p", "nothing.toml"],
+        ["check", "more"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_command_line_exits_2_and_writes_nothing(arguments, files, call):
+    before = sorted(files.iterdir())
+    code, out, err = call(*arguments, at=files)
+    assert (code, out) == (2, "")
+    assert err
+    assert sorted(files.iterdir()) == before
+
+
+def in_terminal(arguments, cwd, typed="", **environment):
+    """In a process of its own with a terminal for all streams; what appears there."""
+    screen, end = pty.openpty()
+    command = [sys.executable, "-c", "from sfumato.doors.cli import main; main()", *arguments]
+    # TERM is set, and NO_COLOR is not, whatever this machine says
+    around = (
+        {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm", "COLUMNS": "200"} | environment
+    )
+    os.write(screen, typed.encode())
+    process = subprocess.Popen(command, cwd=cwd, env=around, stdin=end, stdout=end, stderr=end, close_fds=True)
+    os.close(end)
+    shown = b""
+    try:
+        while part := os.read(screen, 4096):
+            shown += part
+    except OSError:  # the other end is closed
+        pass
+    os.close(screen)
+    return process.wait(), shown.decode()
+
+
+@pytest.mark.parametrize(
+    ("typed", "unit"), [("\n", "patient.ssn"), ("2\n", "visit.patient_ssn"), ("patient.area\n", "")]
+)
+def test_on_a_terminal_the_owner_is_asked_who_the_person_is(typed, unit, files):
+    code, shown = in_terminal(INIT[:-2], files, typed)
+    assert code == 0, shown
+    assert "1  patient.ssn" in shown
+    tables = tomllib.loads((files / "sfumato.toml").read_text())["tables"]
+    assert tables["patient"]["unit"] == {"patient.ssn": "ssn", "": "area"}.get(unit, "?")
+    assert tables["visit"]["unit"] == {"": "?"}.get(unit, "patient_ssn")
+
+
+# check
+
+
+@pytest.fixture
+def served(files):
+    (files / clinic.POLICY_FILE).write_text(clinic.POLICY)
+    return files
+
+
+def test_check_tells_the_owner(served, call):
+    code, out, err = call("check", at=served)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == '"clinic", version 2024-11: the policy can be served'
+    assert [line.split()[0] for line in lines[2:5]] == ["patient", "visit", "region"]
+    line = clinic.POLICY.splitlines().index(
+        next(x for x in clinic.POLICY.splitlines() if x.startswith("rows_per_unit = 20"))
+    )
+    assert re.match(rf"line {line + 1}, visit: \d+ persons of [\d,]+ with more than 20 rows, up to 60:", lines[5])
+    assert "Only you see these numbers" in lines[6]
+    assert lines[7].endswith(".sfumato/admitted.json")
+    assert not (served / clinic.LEDGER).exists(), "the ledger is opened by questions"
+
+
+def test_check_in_json(served, call):
+    code, out, _ = call("check", "--json", at=served)
+    document = json.loads(out)
+    assert code == 0
+    assert document["served"]
+    assert document["tables"]["patient"]["persons"] == clinic.PEOPLE
+    assert document["tables"]["patient"]["unique_unit"]
+    assert document["tables"]["region"] == {"public": True, "rows": 4}
+    assert [one["table"] for one in document["warnings"]] == ["visit"]
+    (served / "sfumato.toml").write_text(clinic.POLICY.replace("age      =", "agee =").replace("city =", "town ="))
+    code, out, err = call("check", "--json")
+    document = json.loads(out)
+    assert (code, document["served"], document["admitted"]) == (2, False, None)
+    assert [clinic.POLICY.splitlines()[one["line"] - 1].split()[0] for one in document["problems"]] == ["age", "city"]
+    assert err.endswith("2 problems; nothing was admitted.\n")
+
+
+def test_every_mistake_is_shown_with_its_line(served, call):
+    text = (
+        clinic.POLICY.replace("max = 120", "max = -1")
+        .replace("grid = 0.01", "grid = 0")
+        .replace("epsilon = 4", "epsilon = 0")
+    )
+    (served / "sfumato.toml").write_text(text)
+    code, out, err = call("check", at=served)
+    assert (code, out) == (2, "")
+    shown = re.findall(r"^LINE (\d+): (.*)$", err, re.MULTILINE)
+    assert all(text.splitlines()[int(number) - 1].endswith(line.lstrip("…")) for number, line in shown)
+    assert [text.splitlines()[int(number) - 1].split()[0] for number, _ in shown] == ["epsilon", "age", "cost"]
+    assert "3 problems" in err
+
+
+def test_a_name_cannot_command_a_terminal(served, call):
+    (served / "odd.csv").write_text('"id","\x1b[31mred"\n1,2\n')
+    assert call("init", "odd.csv", "--unit", "odd.id", "-o", "odd.toml", at=served)[0] == 0
+    text = (served / "odd.toml").read_text()
+    assert "\x1b" not in text
+    (served / "odd.toml").write_text(text.replace('"?"', "1").replace("max_length = 100", "max_length = 0"))
+    code, out, err = call("check", "-p", "odd.toml")
+    assert code == 2
+    assert "\x1b" not in out + err
+
+
+def test_progress_is_shown_on_a_terminal_and_without_colour_where_asked(served):
+    code, shown = in_terminal(["check"], served)
+    assert code == 0
+    assert "\x1b" in shown
+    code, shown = in_terminal(["check"], served, NO_COLOR="1")
+    assert code == 0
+    assert "reading visit …" in shown
+    assert "\x1b" not in shown
+
+
+def test_a_wide_glob_and_a_database_work_as_well(files, call):
+    with duckdb.connect(str(files / "all.duckdb")) as connection:
+        for name in ("patient.parquet", "visit.csv", "region.csv"):
+            connection.execute(f"CREATE TABLE {name.split('.')[0]} AS FROM '{files / name}'")
+    assert call("init", "all.duckdb", "--unit", "patient.ssn", at=files)[0] == 0
+    policy = files / "sfumato.toml"
+    text = policy.read_text()
+    assert text.index("[tables.region]") < text.index("[tables.visit]"), "in the order of names"
+    region = text.index("[tables.region]")
+    visit = text[text.index("[tables.visit]") :]
+    policy.write_text(decide(text[:region] + visit + text[region : text.index("[tables.visit]")]))
+    assert call("check")[0] == 0
+    assert load(policy).tables["region"].public
+    assert call("query", "SELECT COUNT(*) FROM visit WHERE cost > 100")[0] == 0
+    policy.unlink()
+    assert call("init", "visit*.csv", "--unit", "visit.patient_ssn")[0] == 0
+    assert tomllib.loads(policy.read_text())["source"]["files"] == {"visit": "visit*.csv"}
