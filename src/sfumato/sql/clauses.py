@@ -31,6 +31,7 @@ from sfumato.sql.tree import (
     DOUBLE,
     HALF,
     INTEGER,
+    NUMBERS,
     PERSON,
     Aggregate,
     Call,
@@ -184,6 +185,9 @@ class Clauses:
         if not args:
             raise QueryError(f"{name.upper()} needs an argument", position=position, sqlstate="42601")
         facts = args[0].facts
+        if name in ("sum", "avg") and facts.kind not in NUMBERS:
+            words = f"{name.upper()} needs numbers, but was given {facts.kind}"
+            raise QueryError(words, position=position, sqlstate="42883")
         if name == "avg":
             return Facts(DOUBLE)
         ends = (None, None) if name == "sum" else (facts.low, facts.high)

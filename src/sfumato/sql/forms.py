@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.sql.aggregates import spread
-from sfumato.sql.aggregates.base import DISTINCT, Interval, Term, width_of
+from sfumato.sql.aggregates.base import DISTINCT, Interval, Term, wide_enough, width_of
 from sfumato.sql.aggregates.mean import ends_of
 from sfumato.sql.cut import Cut, Source
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Node
@@ -153,7 +153,7 @@ def _spread_interval(form: Spread, value: Value, confidence: Fraction) -> Interv
             return None
         lows.append(ends[0])
         highs.append(ends[1])
-    down, up = max(Fraction(0), min(lows)), max(highs)
+    down, up = max(Fraction(0), min(lows)), max(Fraction(0), *highs)
     if aggregate.name.endswith("samp"):
         fewest = counts[0] or Fraction(0)
         if fewest <= 1:
@@ -268,31 +268,46 @@ def interval(form: Form, value: Value, confidence: Fraction) -> Interval:
     below = at(form.bottom)
     if abs(below) <= width(form.bottom):
         return None
-    middle = at(form.top) / below
+    return _inverted(form, {atom: (float(v), term) for atom, (v, term) in atoms.items()}, float(1 - confidence))
 
-    def possible(ratio: Fraction) -> bool:
-        gap = form.top.plus(form.bottom.scaled(-ratio))
-        return abs(at(gap)) <= width(gap)
 
-    step = max(abs(middle), abs(1 / below), Fraction(1, 10**9)) / 64
+def _inverted(form: Form, atoms: dict[Atom, tuple[float, Term]], miss: float) -> Interval:
+    """All ratios that the noise does not rule out: those whose gap, top - ratio bottom, is within its own noise."""
+    top, bottom = dict(form.top.terms), dict(form.bottom.terms)
+    rows = [
+        (float(top.get(atom, 0)), float(bottom.get(atom, 0)), v, float(t.scale), float(t.step), t.gaussian)
+        for atom, (v, t) in atoms.items()
+    ]
+    first, last = float(form.top.constant), float(form.bottom.constant)
+    above = first + sum(a * v for a, _, v, *_ in rows)
+    below = last + sum(b * v for _, b, v, *_ in rows)
+    middle = above / below
+
+    def possible(ratio: float) -> bool:
+        gap = first - ratio * last + sum((a - ratio * b) * v for a, b, v, *_ in rows)
+        noise = [(a - ratio * b, scale, step, gaussian) for a, b, _, scale, step, gaussian in rows]
+        return abs(gap) <= wide_enough(noise, miss) * (1 + 1e-9)
+
+    noise = [(a - middle * b, scale, step, gaussian) for a, b, _, scale, step, gaussian in rows]
+    step = max(wide_enough(noise, miss) / abs(below), abs(middle) * 1e-9, 1e-30)
     ends = [_end(middle, step * sign, possible) for sign in (-1, 1)]
     if ends[0] is None or ends[1] is None:
         return None
-    return ends[0] - form.rounding, ends[1] + form.rounding
+    loose = abs(Fraction(ends[1]) - Fraction(ends[0])) / 10**6
+    return Fraction(ends[0]) - loose - form.rounding, Fraction(ends[1]) + loose + form.rounding
 
 
-def _end(inside: Fraction, step: Fraction, possible: Callable[[Fraction], bool]) -> Fraction | None:
+def _end(inside: float, step: float, possible: Callable[[float], bool]) -> float | None:
     """Where the possible ratios end: by doubling, then halving; rounded outward."""
     middle, outside = inside, inside + step
-    for _ in range(60):
+    for _ in range(40):
         if not possible(outside):
             break
         inside, step = outside, step * 2
         outside = middle + step
     else:
         return None
-    inside, outside = Fraction(float(inside)), Fraction(float(outside))
-    for _ in range(30):
+    for _ in range(20):
         half = (inside + outside) / 2
         inside, outside = (half, outside) if possible(half) else (inside, half)
     return outside

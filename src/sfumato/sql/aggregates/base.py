@@ -129,35 +129,55 @@ def width_of(terms: tuple[tuple[Fraction, Term], ...], confidence: Fraction) -> 
             law = Gaussian(None, Fraction(1, 2), squared=term.scale / term.step**2)
             return law.interval(confidence)[1] * term.step * weight
         return Geometric(Fraction(1), term.step / term.scale).interval(confidence)[1] * term.step * weight
-    miss = float(1 - confidence)
-    if len(used) == 2 and not any(term.gaussian for _, term in used):
-        sizes = sorted((float(weight * term.scale) for weight, term in used), reverse=True)
-        slack = sum((weight * term.step for weight, term in used), Fraction(0))
-        return _two(sizes, miss) + slack
-    return _chernoff(used, miss)
+    terms_ = [(float(weight), float(term.scale), float(term.step), term.gaussian) for weight, term in used]
+    return Fraction(wide_enough(terms_, float(1 - confidence))) * Fraction(1_000_001, 1_000_000)
 
 
-def _chernoff(used: tuple[tuple[Fraction, Term], ...], miss: float) -> Fraction:
-    """The least bound over a grid of l; every l gives a true one."""
-    sizes = [float(weight * term.scale) for weight, term in used if not term.gaussian]
-    variance = sum(float(weight * weight * term.scale) for weight, term in used if term.gaussian)
-    needed = math.log(2 / miss)
-    most = 1 / max(sizes) if sizes else 4 * math.sqrt(2 * needed / variance)
-    best = math.inf
-    for i in range(1, 400):
-        rate = most * i / 400
+def wide_enough(terms: list[tuple[float, float, float, bool]], miss: float) -> float:
+    """`width_of` for several terms (weight, scale, step, Gaussian), in doubles.
+
+    The bounds are proved, and what doubles lose is far below what they leave.
+    """
+    sizes = sorted((abs(w) * scale for w, scale, _, gaussian in terms if not gaussian and w), reverse=True)
+    variance = sum(w * w * scale for w, scale, _, gaussian in terms if gaussian)
+    if len(sizes) <= 2 and not variance:
+        slack = sum(abs(w) * step for w, _, step, _ in terms)
+        return slack + (_two(sizes, miss) if len(sizes) == 2 else sizes[0] * -math.log(miss) if sizes else 0.0)
+    return _chernoff(sizes, variance, math.log(2 / miss))
+
+
+def _chernoff(sizes: list[float], variance: float, needed: float) -> float:
+    """The least bound over some l, by golden section; every l gives a true one."""
+
+    def bound(rate: float) -> float:
         moments = variance * rate * rate / 2 - sum(math.log1p(-((rate * size) ** 2)) for size in sizes)
-        best = min(best, (needed + moments) / rate)
-    return Fraction(best) * Fraction(1_000_001, 1_000_000)
+        return (needed + moments) / rate
+
+    if not sizes:
+        return math.sqrt(2 * variance * needed)
+    low, high = 0.0, 1 / sizes[0]
+    ratio = (math.sqrt(5) - 1) / 2
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = bound(left), bound(right)
+    for _ in range(24):
+        if at_left < at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = bound(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = bound(right)
+    return min(at_left, at_right)
 
 
-def _two(sizes: list[float], miss: float) -> Fraction:
+def _two(sizes: list[float], miss: float) -> float:
     """Where the tail of two continuous Laplace draws falls below `miss`, outward."""
-    low, high = 0.0, sizes[0] * (2 + 2 * math.log(len(sizes) / miss)) * len(sizes)
-    for _ in range(50):
+    low, high = 0.0, sizes[0] * (2 + 2 * math.log(2 / miss)) * 2
+    for _ in range(32):
         middle = (low + high) / 2
         low, high = (low, middle) if _tail(sizes, middle) <= miss else (middle, high)
-    return Fraction(high) * Fraction(1_000_001, 1_000_000)
+    return high
 
 
 def _tail(sizes: list[float], t: float) -> float:
