@@ -14,13 +14,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sfumato.accounting import price
+from sfumato.accounting import Pure, Refinement, price
 from sfumato.engines import Engine, connect
 from sfumato.engines.base import failure
 from sfumato.errors import BudgetError, EngineError, InputError, PolicyError, QueryError, SfumatoError
 from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, sheets
 from sfumato.gateway.preview import Preview, columns_of, notes_of
-from sfumato.ledger import Ledger, Receipt, Standing, Stored
+from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.policy import Column, Policy, from_dict, load, with_types
 from sfumato.sql.aggregates.base import DISTINCT, Term, width_of
@@ -37,6 +37,8 @@ from sfumato.words import Exact, Sheet, identifier, positive, probability, show
 OWNER = "owner"
 _LONGEST = 10_000
 """Texts of public tables are read to this length."""
+_MOST_REFINED = 5000
+"""Better answers are drawn number by number; beyond so many a new answer is drawn in full."""
 _FREE = Spent(Fraction(0), Fraction(0), Fraction(0))
 
 
@@ -79,21 +81,49 @@ class Gateway:
         asked = self._plan(sql, epsilon, rows_per_unit=rows_per_unit, noise=noise, within=within, confidence=sure)
         if asked.event is None:
             return self._answer(asked, _nothing(asked), cost=_FREE, analyst=analyst, confidence=sure)
-        paid = self._ledger.debit(
-            analyst,
-            asked.event,
-            question=asked.digest,
-            epsilon=asked.epsilon,
-            version=self._version(),
-            text=sql,
-            key=key,
-            cells=asked.cells,
-        )
-        stored = paid if isinstance(paid, Stored) else self._ledger.store(paid, _write(self._draw(asked, paid)))
+        before = self._improved(asked)
+        try:
+            paid = self._pay(asked, before, analyst=analyst, text=sql, key=key)
+        except Overtaken:  # somebody was faster: the better answer costs in full
+            before, paid = None, self._pay(asked, None, analyst=analyst, text=sql, key=key)
+        if isinstance(paid, Stored):
+            stored = paid
+        else:
+            stored = self._ledger.store(paid, _write(self._draw(asked, paid, before, rows_per_unit)))
         drawn = asked if stored.epsilon == asked.epsilon else self._replan(asked, stored.epsilon, rows_per_unit)
         cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
         draws = _read(stored.answer, drawn)
         return self._answer(drawn, draws, cost=cost, analyst=analyst, confidence=sure, receipt=stored.receipt.id)
+
+    def _pay(self, asked: Plan, before: Stored | None, *, analyst: str, text: str, key: str | None) -> Receipt | Stored:
+        """The debit, durable; of a better answer, the difference."""
+        assert asked.event is not None
+        event = asked.event if before is None else Refinement(before.epsilon, asked.epsilon)
+        return self._ledger.debit(
+            analyst,
+            event,
+            question=asked.digest,
+            epsilon=asked.epsilon,
+            version=self._version(),
+            text=text,
+            key=key,
+            cells=asked.cells,
+        )
+
+    def _improved(self, asked: Plan) -> Stored | None:
+        """The stored answer that this question would make better for the difference in price (semantics 5.4).
+
+        Under the pure ledger, for geometric noise on list keys, and where there are not too many numbers.
+        """
+        pure = self.policy.privacy.composition == "pure" and isinstance(asked.event, Pure)
+        if not pure or asked.noise != GEOMETRIC or len(asked.cuts) != 1:
+            return None
+        parts = asked.cuts[0].parts
+        cells = sum(len(part.groups) * sum(len(r.bundle.parts) for r in part.bundles) for part in parts)
+        if cells > _MOST_REFINED or any(part.chosen or any(r.extra for r in part.bundles) for part in parts):
+            return None
+        best = self._ledger.stored(asked.digest, self._version(), self.policy.privacy.min_epsilon)
+        return best if best is not None and best.epsilon < asked.epsilon else None
 
     def explain(
         self,
@@ -116,7 +146,8 @@ class Gateway:
         before = self._left(analyst, asked)
         if asked.event is None or self._ledger.stored(asked.digest, self._version(), asked.epsilon) is not None:
             return Preview(None, _FREE, before, before, columns_of(asked), asked.notes, sure)
-        cost = price(asked.event)
+        improved = self._improved(asked)
+        cost = price(asked.event if improved is None else Refinement(improved.epsilon, asked.epsilon))
         refused = None
         if self._ledger.remaining_count(analyst, cost, cells=asked.cells, version=self._version()) < 1:
             refused = BudgetError(
@@ -197,17 +228,42 @@ class Gateway:
             low, high = (low, middle) if _narrow(bundles, step * middle / 1000, width, confidence) else (middle, high)
         return max(step * high / 1000, least)
 
-    def _draw(self, asked: Plan, receipt: Receipt) -> Draws:
+    def _draw(self, asked: Plan, receipt: Receipt, before: Stored | None, rows_per_unit: int | None) -> Draws:
         """Run, then noise, stage by stage; a failure after the debit is recorded, and the debit stands."""
         try:
+            if before is not None:
+                return self._refined(asked, self._replan(asked, before.epsilon, rows_per_unit), before)
             drawn: list[tuple[Drawn, ...]] = []
             for number, part in enumerate(asked.cuts):
-                before = sheets(asked.cuts[:number], tuple(drawn))
-                drawn.append(tuple(self._release(kept, before) for kept in part.parts))
+                released = sheets(asked.cuts[:number], tuple(drawn))
+                drawn.append(tuple(self._release(kept, released) for kept in part.parts))
             return tuple(drawn)
         except Exception as error:  # noqa: BLE001  one sentence for every cause (semantics 6.2)
             self._ledger.fail(receipt)
             raise error if isinstance(error, EngineError) else failure(error) from None
+
+    def _refined(self, asked: Plan, earlier: Plan, before: Stored) -> Draws:
+        """Better numbers, each drawn given the earlier one."""
+        (cut,), (old,), (drawn,) = asked.cuts, earlier.cuts, _read(before.answer, earlier)
+        better = []
+        for part, was, found in zip(cut.parts, old.parts, drawn, strict=True):
+            rows = {tuple(group): sums for group, sums in self._sums(part, (), None)}
+            cells, at = [], 0
+            for released, then, known in zip(part.bundles, was.bundles, found.cells, strict=True):
+                width = len(released.bundle.parts)
+                new, law = _law(released, part), _law(then, was)
+                assert isinstance(new, Geometric)
+                assert isinstance(law, Geometric)
+                exact = [_sums(rows.get(group), at, width) for group in part.groups]
+                cells.append(
+                    tuple(
+                        tuple(new.refine(value, seen, law) for value, seen in zip(row, numbers, strict=True))
+                        for row, numbers in zip(exact, known, strict=True)
+                    )
+                )
+                at += width
+            better.append(Drawn((), tuple(cells)))
+        return (tuple(better),)
 
     def _release(self, part: Part, before: tuple[Sheet, ...]) -> Drawn:
         """Which open keys are shown, then noise on every sum of every group, in list and key order."""

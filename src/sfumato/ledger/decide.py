@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sfumato.accounting import KINDS, Cells, Event, Filter, price
+from sfumato.accounting import KINDS, Cells, Event, Filter, Refinement, price
 from sfumato.errors import BudgetError, InputError, LedgerError
 from sfumato.ledger.cells import check_cells, scope_of, weigh, write_cells
 from sfumato.ledger.chain import append, read_entry, read_last
 from sfumato.ledger.records import EVERYBODY, Receipt, Stored, Terms, loss_to_dict, name
 from sfumato.ledger.schema import check_format
-from sfumato.ledger.settle import find_answer, find_best_answer
+from sfumato.ledger.settle import check_refines, find_answer, find_best_answer
 from sfumato.ledger.sums import add, read_sums, write_sums
 from sfumato.words import Loss, positive
 
@@ -48,6 +48,8 @@ class Request:
     price: Loss
     cells: tuple[str, ...] | None
     """None is everybody."""
+    before: Fraction | None = None
+    """The epsilon of the answer that this one makes better."""
 
 
 def make_request(
@@ -75,6 +77,7 @@ def make_request(
         event.to_dict(),
         price(event),
         check_cells(cells, terms),
+        event.epsilon_before if isinstance(event, Refinement) else None,
     )
 
 
@@ -88,6 +91,8 @@ def decide(connection: sqlite3.Connection, rules: Rules, request: Request, now: 
     if stored is not None:
         _remember_key(connection, request, stored.receipt.seq)
         return stored
+    if request.before is not None:
+        check_refines(connection, request.question, request.version, request.before)
     states = _admit(connection, rules, request)
     receipt = os.urandom(16).hex()  # a name, not noise
     entry = append(connection, now, "debit", request.analyst, _body(receipt, request))

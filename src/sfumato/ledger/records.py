@@ -30,6 +30,10 @@ def name(value: object, what: str) -> str:
     return value
 
 
+class Overtaken(InputError):
+    """A better answer was to be drawn from one that is not the last word on its question any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """One debit: `id` names it to people, `seq` is its place in the chain."""

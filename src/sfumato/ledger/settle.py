@@ -12,7 +12,7 @@ from typing import Any
 
 from sfumato.errors import LedgerError
 from sfumato.ledger.chain import append, digest, read_entry
-from sfumato.ledger.records import Entry, Receipt, Stored, loss_from_dict
+from sfumato.ledger.records import Entry, Overtaken, Receipt, Stored, loss_from_dict
 
 
 def find_answer(connection: sqlite3.Connection, question: str, version: str, epsilon: str) -> Stored | None:
@@ -31,6 +31,31 @@ def find_best_answer(connection: sqlite3.Connection, question: str, version: str
     if not drawn or max(drawn) < epsilon:
         return None
     return find_answer(connection, question, version, str(epsilon if epsilon in drawn else max(drawn)))
+
+
+def check_refines(connection: sqlite3.Connection, question: str, version: str, before: Fraction) -> None:
+    """A better answer is drawn given the best one there is, and by one asker at a time.
+
+    Guarantee: for each question and version, refinements form a chain: each starts from the answer of the debit before
+        it, and no debit of the same question lies between the two.
+    Proof: looked at inside the transaction that writes the debit. Two better answers drawn from one earlier answer
+        would be two releases of which only one is the difference away: the earlier answer is a random function of
+        either, but not of both.
+    Reference: semantics 5.4.
+    Checked by: rooms::a_better_answer_is_drawn_from_the_last_one
+    """
+    rows = connection.execute(
+        "SELECT epsilon, debit FROM answer WHERE question = ? AND version = ?", (question, version)
+    ).fetchall()
+    drawn = {Fraction(epsilon): debit for epsilon, debit in rows}
+    if before not in drawn or before != max(drawn):
+        raise Overtaken("a better answer starts from the best one there is")
+    later = connection.execute(
+        "SELECT seq FROM entry WHERE kind = 'debit' AND seq > ? AND body LIKE ?", (drawn[before], f"%{question}%")
+    ).fetchall()
+    bodies = [read_entry(connection, seq).body for (seq,) in later]
+    if any(body.get("question") == question and body.get("version") == version for body in bodies):
+        raise Overtaken("somebody has asked for a better answer already")
 
 
 def _load(connection: sqlite3.Connection, row: tuple[Any, ...]) -> Stored:
