@@ -148,6 +148,15 @@ EXAMPLES: dict[str, Example] = {
     "open keys and a norm": several("SELECT o, COUNT(*) FROM v GROUP BY o", v=OPEN_KEYS, noise="gaussian"),
     "a norm over sets": several("SELECT s, COUNT(*) FROM v GROUP BY ROLLUP(s)", v="a:1,x,q*3 a:1,y,q*4 b:1,x,q", noise="gaussian", change=FIVE),
     "one row under Gaussian noise": several("SELECT COUNT(*), SUM(i) FROM p", p=PEOPLE, noise="gaussian"),
+    # what is not a sum
+    "different values": several("SELECT COUNT(DISTINCT i) FROM v", v="a:1,x,q a:2,x,q a:3,x,q a:4,x,q b:9,x,q"),
+    "different values by group": several("SELECT s, COUNT(DISTINCT o) FROM v GROUP BY s", {"a": {"v": "a:1,z,m a:1,z,n"}}, v="a:1,x,q a:1,x,r a:1,y,s a:1,y,t b:1,x,u", adjacency="replace"),
+    "different values under Gaussian noise": several("SELECT s, COUNT(DISTINCT o) FROM v GROUP BY s", v="a:1,x,q a:1,x,r b:1,x,u", noise="gaussian"),
+    "a most frequent value": several("SELECT MODE() WITHIN GROUP (ORDER BY i) FROM v", v="a:1,x,q*8 b:2,x,q c:2,x,q"),
+    "another most frequent value": several("SELECT s, MODE() WITHIN GROUP (ORDER BY i) FROM p GROUP BY s", {"a": {"p": "a:1,9,y"}}, p=PEOPLE, adjacency="replace"),
+    "the largest values by group": several("SELECT s, MAX(i), MIN(i), MEDIAN(i) FROM v GROUP BY s", {"a": {"v": "a:1,z,m*9"}}, v=VISITS, adjacency="replace"),
+    "a median beside a count": several("SELECT COUNT(*), MEDIAN(i), COUNT(DISTINCT o) FROM v", v=VISITS),
+    "spreads": several("SELECT VAR_POP(i), SUM(i), CORR(i, i), BOOL_AND(i > 3) FROM v", v=VISITS),
     # cells of the policy's partition of people, p.s
     "only her own cell": several("SELECT COUNT(*) FROM p WHERE s = 'x'", p=PEOPLE, partition="p.s"),
     "cells of both sides": several("SELECT COUNT(*) FROM v LEFT JOIN p ON v.u = p.u WHERE p.s = 'x'", p=PEOPLE, v=VISITS, partition="p.s"),
@@ -184,7 +193,7 @@ REFUSED: dict[str, str] = {
     "no condition at all": "SELECT COUNT(*) FROM p CROSS JOIN v",
     "through a public table": "SELECT COUNT(*) FROM p JOIN y ON p.s = y.s JOIN v ON y.s = v.s",
     "a unit that is one by name only": "SELECT COUNT(*) FROM (SELECT s AS u FROM p) AS q JOIN v ON q.u = v.u",
-    "P7: swapped columns": "SELECT COUNT(DISTINCT x) FROM (SELECT u AS x, o AS z FROM v UNION ALL SELECT o, u FROM v) AS q",
+    "P7: swapped columns": "SELECT COUNT(*) FROM (SELECT u AS x, o AS z FROM v UNION ALL SELECT o, u FROM v) AS q JOIN p ON q.x = p.u",
     "a key that is another's": "SELECT COUNT(*) FROM x JOIN w ON x.l = w.k",
     # rows of nobody
     "public rows are kept": "SELECT COUNT(*) FROM y LEFT JOIN v ON y.s = v.s",

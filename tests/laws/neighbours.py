@@ -112,19 +112,44 @@ def vector(connection: duckdb.DuckDBPyConnection, cut: Any, released: tuple[Any,
         used = salt if part.chosen else None
         if part.people is not None:
             result |= _people(_asked(connection, part.people, used), number, len(part.chosen))
-        if part.sql is None:
-            continue
-        known, width = set(part.groups), len(part.kept)
-        for row in _asked(connection, part.sql, used):
-            group, cells = row[:width], row[width:]
-            if tuple(group[part.kept.index(i)] for i in part.listed) not in known:
-                raise Broken(f"a group that the plan does not have: {group!r}")
-            if (number, *group) in result:
-                raise Broken(f"a group twice: {group!r}")
-            if any(type(cell) is not int for cell in cells):
-                raise Broken(f"not a whole number: {cells!r}")
-            if any(cells):
-                result[number, *group] = cells
+        for place, of in enumerate(part.bundles):
+            if of.extra is not None:
+                result |= _extra(connection, part, number, place, salt)
+        if part.sql is not None:
+            result |= _sums(_asked(connection, part.sql, used), part, number)
+    return result
+
+
+def _sums(rows: list[tuple[Any, ...]], part: Any, number: int) -> Vector:
+    known, width = set(part.groups), len(part.kept)
+    result: Vector = {}
+    for row in rows:
+        group, cells = row[:width], row[width:]
+        if tuple(group[part.kept.index(i)] for i in part.listed) not in known:
+            raise Broken(f"a group that the plan does not have: {group!r}")
+        if (number, *group) in result:
+            raise Broken(f"a group twice: {group!r}")
+        if any(type(cell) is not int for cell in cells):
+            raise Broken(f"not a whole number: {cells!r}")
+        if any(cells):
+            result[number, *group] = cells
+    return result
+
+
+def _extra(connection: duckdb.DuckDBPyConnection, part: Any, number: int, place: int, salt: str) -> Vector:
+    """What is not a sum: different values by group, or the weight of rows by group and place."""
+    extra, width = part.bundles[place].extra, len(part.kept)
+    word, known = ("places" if extra.law is not None else "different"), set(part.groups)
+    result: Vector = {}
+    for row in _asked(connection, extra.sql, salt if "$salt" in extra.sql else None):
+        if tuple(row[part.kept.index(i)] for i in part.listed) not in known:
+            raise Broken(f"a group that the plan does not have: {row!r}")
+        key = (word, number, place, *row[:-1])
+        if key in result or type(row[-1]) is not int or len(row) != width + 1 + (word == "places"):
+            raise Broken(f"not what is asked for: {row!r}")
+        if word == "places" and not extra.low <= row[-2] <= extra.high:
+            raise Broken(f"a place that is no candidate: {row!r}")
+        result[key] = (row[-1],)
     return result
 
 
@@ -146,7 +171,7 @@ def values(cut: Any, sums: Vector) -> dict[tuple[Any, ...], tuple[Fraction, ...]
     return {
         group[1:]: tuple(n * unit for n, unit in zip(cells, units, strict=True))
         for group, cells in sums.items()
-        if group[0] != "people"
+        if not isinstance(group[0], str)
     }
 
 
@@ -166,11 +191,13 @@ def loss(cut: Any, difference: Vector) -> Fraction:
     """Over grouping sets and bundles: L1 distance over the scale, or squared L2 distance over twice the variance."""
     total = Fraction(0)
     for number, part in enumerate(cut.parts):
-        at, cells = 0, [moved for group, moved in difference.items() if group[0] == number and group[0] != "people"]
-        for released in part.bundles:
+        at, cells = 0, [moved for group, moved in difference.items() if group[0] == number]
+        for place, released in enumerate(part.bundles):
             width = len(released.bundle.parts)
             moved = [abs(cell) * released.unit for row in cells for cell in row[at : at + width] if cell]
             at += width
+            if released.extra is not None:
+                moved = [abs(row[0]) * released.unit for group, row in difference.items() if group[:3] == ("different", number, place)]
             if moved and not released.scale:
                 raise Broken(f"no noise at all, but one person moves it by {sum(moved)}")
             if released.noise == "gaussian":
@@ -178,6 +205,46 @@ def loss(cut: Any, difference: Vector) -> Fraction:
             else:
                 total += sum(moved) / released.scale if moved else 0
     return total
+
+
+def additive(sums: Vector) -> Vector:
+    """All but numbers of different values, which persons share."""
+    return {group: cells for group, cells in sums.items() if group[0] != "different"}
+
+
+def chosen(cut: Any, one: Vector, other: Vector) -> Iterator[tuple[Any, Fraction]]:
+    """The law of each choice, and how far its log-ratios lie apart between two neighbours, over all groups.
+
+    With scores that move by a_c the log-ratio of a candidate c is -rate a_c and a constant: rate (max a - min a).
+    """
+    for number, part in enumerate(cut.parts):
+        for place, released in enumerate(part.bundles):
+            if released.extra is None or released.extra.law is None:
+                continue
+            extra, total, end = released.extra, Fraction(0), 3 + len(part.kept)
+            mine = [{g: c[0] for g, c in sums.items() if g[:3] == ("places", number, place)} for sums in (one, other)]
+            for group in {g[3:end] for held in mine for g in held}:
+                rows = [{g[end]: w for g, w in held.items() if g[3:end] == group} for held in mine]
+                near = {p + d for held in rows for p in held for d in (-1, 0, 1)} | {extra.low, extra.high}
+                tried = sorted(c for c in near if extra.low <= c <= extra.high)
+                scores = [_scores(extra, held, tried) for held in rows]
+                moves = [b - a for a, b in zip(*scores, strict=True)]
+                total += max(moves) - min(moves)
+            yield extra.law, total
+
+
+def _scores(extra: Any, held: dict[int, int], tried: list[int]) -> list[Fraction]:
+    """Scores times the rate of the choice."""
+    law = extra.law
+    if hasattr(law, "fraction"):
+        below = [sum(w for p, w in held.items() if p < c) for c in tried]
+        scores = law.scores(below, [held.get(c, 0) for c in tried], extra.high - extra.low + 1)
+        scale = 1 if law.fraction is None else law.fraction.denominator
+        rate = law.epsilon / (2 * law.sensitivity * scale)
+    else:
+        scores = [-held.get(c, 0) for c in tried]
+        rate = law.epsilon / law.norm / (1 if law.adjacency.value == "add-remove" else 2)
+    return [rate * score for score in scores]
 
 
 def claimed(cut: Any) -> Fraction:
@@ -191,7 +258,12 @@ def claimed(cut: Any) -> Fraction:
 
 
 def books(asked: Any, delta: Fraction) -> None:
-    """All events of a question add up to no more than what was asked for; scales are what the shares buy."""
+    """All events of a question add up to no more than what was asked for, and each choice has its own."""
+    for cut in asked.cuts:
+        laws = [r.extra.law for part in cut.parts if part.groups for r in part.bundles if r.extra is not None and r.extra.law]
+        paid = sum((event.epsilon for event in cut.events if event.kind == "range"), Fraction(0))
+        if paid < sum((law.epsilon for law in laws), Fraction(0)):
+            raise Broken("a choice is made that is not paid for")
     if asked.event is None:
         if any(cut.events for cut in asked.cuts):
             raise Broken("a cut spends, but the question is free")
@@ -242,6 +314,10 @@ def released(bench: Bench, cut: Any, before: tuple[Any, ...], r: random.Random) 
         cells, at = [], 0
         for bundle in part.bundles:
             width = len(bundle.bundle.parts)
+            if bundle.extra is not None:
+                ends = (bundle.extra.low, bundle.extra.high) if bundle.extra.law is not None else (0, 9)
+                cells.append(tuple((r.randint(*ends),) for _ in range(len(keys) * len(part.groups))))
+                continue
             rows = []
             for key in keys:
                 for group in part.groups:
@@ -257,7 +333,9 @@ def released(bench: Bench, cut: Any, before: tuple[Any, ...], r: random.Random) 
 
 def read_by(world: World, asked: Any) -> set[str]:
     """The tables that a question reads, and those on the way to their units."""
-    texts = [text for cut in asked.cuts for part in cut.parts for text in (part.sql, part.people) if text is not None]
+    parts = [part for cut in asked.cuts for part in cut.parts]
+    texts = [text for part in parts for text in (part.sql, part.people) if text is not None]
+    texts += [released.extra.sql for part in parts for released in part.bundles if released.extra is not None]
     used = {name for name in world.policy.tables if any(identifier(name) in text for text in texts)}
     for _ in world.policy.tables:
         used |= {unit.table for name in used if isinstance(unit := world.policy.tables[name].unit, UnitJoin)}
@@ -285,7 +363,7 @@ def check(world: World, asked: Any, seed: int = 0) -> Fraction:
     books(asked, world.policy.privacy.query_delta)
     bench, largest = Bench(world, seed, read_by(world, asked)), Fraction(0)
     for cut, before in stages(bench, asked, seed):
-        if any(part.sql is not None or part.people is not None for part in cut.parts):
+        if any(part.bundles or part.people is not None for part in cut.parts):
             largest = max(largest, _check(bench, cut, before, asked.cells))
     return largest
 
@@ -296,26 +374,33 @@ def _check(bench: Bench, cut: Any, before: tuple[Any, ...], charged: tuple[str, 
         if vector(bench.show(place=place, threads=threads), cut, before) != whole:
             raise Broken(f"the sums depend on the order of rows or on threads (order {place}, threads {threads})")
     alone = {p: vector(bench.show(only=p), cut, before) for p in bench.people}
-    if combined(alone.values()) != whole:
+    if combined(additive(sums) for sums in alone.values()) != combined([additive(whole)]):
         raise Broken("the sums of all are not the sum over persons: somebody's rows count differently beside others")
-    largest, limit = Fraction(0), claimed(cut)
-    lists = _replacements(bench.world)
+    largest, lists = Fraction(0), _replacements(bench.world)
     cells = [cells_of(bench, k) for k in range(1 + lists)] if charged is not None else []
     for person in bench.people:
         for k in range(1 + lists):
             other = vector(bench.show(gone=person, other=k or None), cut, before)
             difference = combined([whole, other], [1, -1])
-            if k == 0 and difference != alone[person]:
+            if k == 0 and additive(difference) != combined([additive(alone[person])]):
                 raise Broken(f"without {person!r} other people's sums change")
-            _keys(cut, difference, 2 if k else 1, person)
             hers = {of.get(person, "null") for of in cells[: 1 + k]}
             if charged is not None and difference and not hers & set(charged):
                 raise Broken(f"{person!r} is of the cells {hers} and changes the answer, but {charged} are charged")
-            found = loss(cut, difference)
-            if found > limit:
-                raise Broken(f"{person!r} is worth {found} = {float(found):.4g}, but the claim is {limit}")
-            largest = max(largest, found / limit if limit else Fraction(0))
+            _keys(cut, difference, 2 if k else 1, person)
+            largest = max(largest, _worth(cut, whole, other, person))
     return largest
+
+
+def _worth(cut: Any, whole: Vector, other: Vector, person: str) -> Fraction:
+    """The part of the claim that is between two neighbours; no choice may cost more than its own."""
+    for law, apart in chosen(cut, whole, other):
+        if apart > law.epsilon:
+            raise Broken(f"{person!r} moves a choice by {float(apart):.4g}, but the claim is {law.epsilon}")
+    found, limit = loss(cut, combined([whole, other], [1, -1])), claimed(cut)
+    if found > limit:
+        raise Broken(f"{person!r} is worth {found} = {float(found):.4g}, but the claim is {limit}")
+    return found / limit if limit else Fraction(0)
 
 
 def _replacements(world: World) -> int:

@@ -1,7 +1,7 @@
 """Random expressions, keys and aggregates over the columns of a world, as text.
 
 Columns are single letters that say what they hold: i and j whole numbers, m and n decimals, f doubles, d days, t moments,
-b truths, s listed texts, o other texts, and u the person. What stands in FROM is the business of `relgen`.
+b truths, s listed texts, o other texts, and u the person. What stands in FROM is the business of `relgen` and `questions`.
 """
 
 # ruff: noqa: E501  an example stands on one line
@@ -10,6 +10,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from typing import Any
+
+PAIRS = (
+    "CORR", "COVAR_POP", "COVAR_SAMP", "REGR_COUNT", "REGR_AVGX", "REGR_AVGY", "REGR_SXY", "REGR_SXX", "REGR_SYY", "REGR_SLOPE",
+    "REGR_INTERCEPT", "REGR_R2",
+)  # fmt: skip
 
 
 class Words:
@@ -188,6 +193,13 @@ class Words:
             lambda: f"SUM({self.bounded()})",
             lambda: f"SUM({self.bounded()})",
             lambda: f"AVG({self.bounded()})",
+            lambda: f"{self.r.choice(['COUNT(DISTINCT ', 'COUNT(DISTINCT ', 'APPROX_COUNT_DISTINCT('])}{anything()})",
+            lambda: f"{self.r.choice(['VAR_POP', 'VARIANCE', 'STDDEV', 'STDDEV_POP'])}({self.bounded()})",
+            *[lambda: f"{self.r.choice(PAIRS)}({self.bounded()}, {self.bounded()})"] * 2,
+            lambda: f"{self.r.choice(['MIN', 'MAX', 'MEDIAN'])}({self.bounded()})",
+            lambda: f"PERCENTILE_{self.r.choice(['CONT', 'DISC'])}({self.r.choice(['0.9', '0', '0.25'])}) WITHIN GROUP (ORDER BY {self.bounded()})",
+            lambda: f"MODE() WITHIN GROUP (ORDER BY {self.pick(self.bounded, 's', 'b')})",
+            lambda: f"{self.r.choice(['BOOL_AND', 'BOOL_OR'])}({self.truth(1)})",
         )
         return f"{call} FILTER (WHERE {self.truth(2)})" if self.r.random() < 0.3 else call
 

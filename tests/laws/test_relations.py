@@ -3,6 +3,7 @@
 Every question is asked at a huge epsilon, with bounds that do not bite, and compared with DuckDB on the same rows.
 """
 
+# ruff: noqa: E501  a question stands on one line
 from __future__ import annotations
 
 import random

@@ -140,7 +140,7 @@ def world(r: random.Random) -> World:
     if r.random() < 0.75:
         privacy |= {"delta": Fraction(1, 10**5), "query_delta": Fraction(1, 10**7)}
     if "p" in tables and r.random() < 0.6:
-        privacy["partition"] = f"p.{r.choice([c for c in tables['p'].pools if c in 'isbmo'])}"
+        privacy["partition"] = f"p.{r.choice([c for c in tables['p'].pools if c in 'isbmod'])}"
     document = {
         "source": {"engine": "duckdb", "files": dict.fromkeys(tables, ":memory:")},
         "data": {"id": "world"},
