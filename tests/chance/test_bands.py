@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -114,7 +114,7 @@ def test_a_far_entry_takes_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries that the first words cannot tell from nothing are chosen, with their mass, after longer words."""
     monkeypatch.setattr(bands, "_GUARD", 1)
     gaps = np.array([0, 9, 12])
-    reach = len(bands._powers(5 + 1 + 2))
+    reach = len(bands._powers(5 + 1 + 2)) - 1
     assert 9 > reach > 0
     mass, undecided = law_of_one_try(lambda bits: sample_banded(F(1), gaps, None, bits, width=5), 30, monkeypatch)
     whole = sum(mpmath.e**-gap for gap in gaps.tolist())
@@ -151,6 +151,14 @@ def test_bands_are_the_floors(rate: Fraction, reach: int, data: st.DataObject) -
     assert found.dtype == np.int64
 
 
+def test_bands_may_start_near_the_end_of_64_bits() -> None:
+    """Bands as wide as 2^61: the last of them that int64 can reach starts above 2^62."""
+    gaps = [0, 2**61 - 1, 2**61, 2**62 - 1, 2**62, 2**62 + 2**61, 2**63 - 1]
+    wanted = [0, 0, 1, 1, 2, 3, 3]
+    for kind in (np.int64, object):
+        assert bands._floors(F(1, 2**61), np.array(gaps, kind), 90).tolist() == wanted
+
+
 def test_bands_of_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     gaps = np.arange(1000)
     lengths = np.arange(1, 1001) << 52
@@ -170,34 +178,35 @@ def test_band_powers_are_enclosed(precise: int) -> None:
     powers = bands._powers(precise)
     for j, low in enumerate(powers):
         assert low <= mpmath.mpf(2) ** precise * mpmath.e**-j <= low + 2
-    assert mpmath.mpf(2) ** precise * mpmath.e ** -len(powers) <= mpmath.mpf(1) / 2
+    assert powers[-1] == 0 < powers[0]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
+@example(F(1), [(0, 1), (1, 200), (2, 3000)], 7)
+@example(F(1), [(0, 1), (1, 1), (2, 9), (6, 5000)], 7)
+@example(F(2), [(0, 1), (1, 900), (2, 90_000), (3, 9_000_000)], 7)
 @given(
     st.fractions(F(1, 5), F(5), max_denominator=9),
-    st.lists(st.tuples(st.integers(0, 12), st.integers(1, 20)), max_size=6),
-    st.integers(1, 20),
-    st.integers(3, 14),
+    st.lists(st.tuples(st.integers(0, 12), st.sampled_from([1, 7, 200, 3000])), max_size=6).map(lambda e: [(0, 1), *e]),
     st.integers(0, 7),
 )
-def test_what_a_word_decides_is_right(
-    rate: Fraction, entries: list[tuple[int, int]], best: int, precise: int, have: int
-) -> None:
+def test_what_a_word_decides_is_right(rate: Fraction, entries: list[tuple[int, int]], have: int) -> None:
     """At any precision, also one that is far too low: a band is named only if every U that begins with the word is in
     its region."""
-    entries = [(0, best), *entries]
-    found = bands._Bands(rate, np.array([g for g, _ in entries]), np.array([n for _, n in entries]), precise)
+    gaps, lengths = np.array([gap for gap, _ in entries]), np.array([n for _, n in entries])
     mass: dict[int, Any] = defaultdict(mpmath.mpf)
     for gap, n in entries:
         mass[rate * gap // 1] += n * mpmath.e ** -(rate * gap // 1)
     whole = sum(mass.values())
-    for word in range(1 << have):
-        band = found.choose(word, have)
-        if band is not None:
-            below = sum((m for j, m in mass.items() if j < band), mpmath.mpf(0))
-            assert below <= whole * word / 2**have + mpmath.mpf(2) ** -300
-            assert whole * (word + 1) / 2**have <= below + mass[band] + mpmath.mpf(2) ** -300
+    tiny = mpmath.mpf(2) ** -300
+    for precise in range(1, 24):
+        found = bands._Bands(rate, gaps, lengths, precise)
+        for word in range(1 << have):
+            band = found.choose(word, have)
+            if band is not None:
+                below = sum((m for j, m in mass.items() if j < band), mpmath.mpf(0))
+                assert below <= whole * word / 2**have + tiny
+                assert whole * (word + 1) / 2**have <= below + mass[band] + tiny
 
 
 lengths_of = st.one_of(st.integers(1, 5), st.integers(2**31 - 2, 2**31 + 2), st.integers(1, 2**62), st.just(2**62))
@@ -268,6 +277,12 @@ def test_bands_have_their_frequencies(rate: Fraction) -> None:
     expected = chances(float(rate), gaps, np.ones(7)) * 10_000
     keep = expected > 5
     assert stats.chisquare(alone[keep], expected[keep] * alone[keep].sum() / expected[keep].sum()).pvalue > 1e-9
+
+
+def test_gaps_without_a_zero_are_refused() -> None:
+    """All would lie beyond what any word can tell: the search would not end."""
+    with pytest.raises(ValueError, match="must be 0"):
+        sample_banded(F(1), np.array([2**60, 2**61]))
 
 
 def test_gaps_and_lengths_beyond_64_bits() -> None:

@@ -129,6 +129,18 @@ def test_ranked_rho_holds(epsilon: Fraction, lengths: list[int] | None, monotone
         assert worst > 0.5
 
 
+def test_ranked_common_moves_do_not_count() -> None:
+    """The largest weight less one's own: a person adds to weights, and scores move both ways, but alike for all."""
+    law = RankedChoice(1, 1, monotone=True)
+    for weights in product(range(4), repeat=3):
+        for more in product((0, 1), repeat=3):
+            moved = [w + m for w, m in zip(weights, more, strict=True)]
+            pair = [[max(held) - w for w in held] for held in (weights, moved)]
+            ratios = [float(r) for r in log_ratios(law, *pair, [1, 2**50, 3])]
+            assert max(map(abs, ratios)) <= 1 + 1e-12
+            assert max(ratios) - min(ratios) <= 1 + 1e-12
+
+
 def test_ranked_monotone_needs_one_direction() -> None:
     """Where one person helps one candidate and harms another, as under replace, the monotone rate costs twice."""
     law = RankedChoice(1, 1, monotone=True)

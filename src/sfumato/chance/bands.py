@@ -10,18 +10,19 @@ Guarantee: each index has exactly its stated probability, if the bits are unifor
 Proof: (tries) band j is chosen with probability L_j e^-j / S, entry i in it with length_i / L_j, and kept with
 probability e^-(x_i - j): an entry is chosen and kept with probability length_i e^-x_i / S, and where none is kept all
 begins again with fresh bits. As x_i - j < 1, more than one try in three is kept.
-(band) in units of 2^-P a power e^-j lies within [p_j, p_j + 2], p_j = 0 from the reach J on; so C_k lies within
-[c_k, c_k + 2N], where c_k is the sum of L_j p_j, and S within [s, s + 2N], s = c_(J-1), without a look at what lies
-beyond J. Band k is the one with C_(k-1) <= U S < C_k. It is certain where c_(k-1) + 2N <= u s / 2^h and (u + 1)(s + 2N)
-/ 2^h <= c_k, as u <= 2^h U < u + 1; and the second is not needed for the last band of all, as U < 1. Where no band is
-certain, more bits are drawn and P and J grow with them; words that are never decided have probability 0.
-(floor) band j starts at the gap t_j = ceil(j / rate). With m = floor(2^s rate) and gap <= 2^s, the product gap m / 2^s
+(band) all from band J on counts as one. In units of 2^-P a power e^-j lies within [p_j, p_j + 2], p_j = 0 from J on; so
+C_k lies within [c_k, c_k + 2N], where c_k is the sum of L_j p_j, and S within [s, s + 2N], s = c_J, without a look at
+what lies beyond. Band k is the one with C_(k-1) <= U S < C_k. It is certain where c_(k-1) + 2N <= u s / 2^h and (u + 1)
+(s + 2N) / 2^h <= c_k, as u <= 2^h U < u + 1; the second is not needed for the last band of all, as U < 1. What lies
+beyond is never certain, as c_(J-1) = c_J = s. Where no band is certain, more bits are drawn, and P and J grow with
+them; words that are never decided have probability 0.
+(floor) band j starts at the gap t_j = ceil(j / rate). With m = floor(2^b rate) and gap <= 2^b, the product gap m / 2^b
 is below x by less than 1, so its floor is j or j - 1, and gap >= t_j tells which.
 (entry) a uniform whole number below L_j, and the first entry of the band at which the running sum of lengths exceeds
 it; sums are held in two words, of 31 bits and of what lies above them, so that nothing wraps. No float takes part.
 Reference: von Neumann 1951 (rejection); cuts.py (the comparison, one cut for each band).
-Checked by: chance::bands_give_the_exact_mass, chance::bands_are_the_floors, chance::band_powers_are_enclosed,
-chance::places_are_found_by_running_sums, chance::bands_have_their_frequencies
+Checked by: chance::bands_give_the_exact_mass, chance::what_a_word_decides_is_right, chance::bands_are_the_floors,
+chance::band_powers_are_enclosed, chance::places_are_found_by_running_sums, chance::bands_have_their_frequencies
 """
 
 from __future__ import annotations
@@ -50,9 +51,10 @@ _CHUNK = 1 << 15
 
 @lru_cache(maxsize=128)
 def _powers(precise: int) -> tuple[int, ...]:
-    """p_j with p_j <= 2^precise e^-j <= p_j + 2 for each j below the reach, from where on 0 does: e^-j is half a unit.
+    """p_j with p_j <= 2^precise e^-j <= p_j + 2 for each j up to J; p_J is 0 and does for all that follow.
 
-    A product of two lower ends truncated is below by at most 3 more units, here of 2^-(precise + 32); ln 2 < 7/10.
+    A product of two lower ends truncated is below by at most 3 more units, here of 2^-(precise + 32); ln 2 < 7/10, so
+    that e^-J is at most half a unit.
     """
     fine = precise + 32
     ratio = bound_exp_neg(Fraction(1), fine)[0]
@@ -60,7 +62,7 @@ def _powers(precise: int) -> tuple[int, ...]:
     for _ in range(-(-7 * (precise + 1) // 10)):
         powers.append(value >> 32)
         value = value * ratio >> fine
-    return tuple(powers)
+    return (*powers, 0)
 
 
 def _floors(rate: Fraction, gaps: NDArray[Any], reach: int) -> NDArray[np.int64]:
@@ -114,23 +116,20 @@ class _Bands:
     def __init__(self, rate: Fraction, gaps: NDArray[Any], lengths: NDArray[Any] | None, precise: int) -> None:
         powers = _powers(precise)
         self.lengths = lengths
-        self.bands = _floors(rate, gaps, len(powers))
-        self.rows = _sizes(self.bands, lengths, len(powers) + 1)
+        self.bands = _floors(rate, gaps, len(powers) - 1)
+        self.rows = _sizes(self.bands, lengths, len(powers))
         self.sizes = [sum(column) for column in zip(*self.rows, strict=True)]
+        if not self.sizes[0]:
+            raise ValueError("one of the gaps must be 0")
         self.slack = 2 * sum(self.sizes)
         last = max(j for j, size in enumerate(self.sizes) if size)
-        self.beyond = last == len(powers)
         self.sums = list(accumulate(s * p for s, p in zip(self.sizes[: last + 1], powers, strict=False)))
 
     def choose(self, word: int, have: int) -> int | None:
         """The band of every U that begins with the word, or None where more bits are needed."""
         low = word * self.sums[-1] >> have
         high = ceil_shift((word + 1) * (self.sums[-1] + self.slack), have)
-        band = bisect_left(self.sums, high)
-        if band == len(self.sums):
-            if self.beyond:
-                return None
-            band -= 1
+        band = min(bisect_left(self.sums, high), len(self.sums) - 1)
         return band if band == 0 or self.sums[band - 1] + self.slack <= low else None
 
     def entry(self, band: int, bits: Bits) -> int:

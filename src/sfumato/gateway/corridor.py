@@ -50,7 +50,7 @@ class Gateway:
     ) -> None:
         self.policy, self._ledger, self._engine = policy, ledger, engine
         self._clock = clock or (lambda: datetime.now(UTC))
-        self._views, self._stored = engine.views(), engine.stored()
+        self._views, self._stored, self._unique = engine.views(), engine.stored(), engine.unique()
         self._look = lru_cache(maxsize=1024)(engine.run_public)  # public tables do not change while they are open
 
     def __enter__(self) -> Gateway:

@@ -33,9 +33,9 @@ class OrderStatistic:
         L - qN, G - (1-q)N). A person of weight c adds to L - qN a number in [-qc, (1-q)c], and to G - (1-q)N one in
         [-(1-q)c, qc]; so no score moves by more than max(q, 1-q) norm. Where her rows become others, the two numbers
         move by the difference of two such, which is at most norm in size. From an end, with a constant t, it is max(0,
-        L - t + 1, t - L - E): L and L + E move by at most norm, upward when she comes, and either way under replace. Scores
-        are multiplied by the denominators to be whole. The rest is the guarantee of RankedChoice, the candidate being
-        drawn uniformly from its entry.
+        L - t + 1, t - L - E): L and L + E move by at most norm, upward when she comes, and either way under replace.
+        Scores are multiplied by the denominators to be whole. The rest is the guarantee of RankedChoice, the candidate
+        being drawn uniformly from its entry.
     Reference: Smith, STOC 2011 (quantiles by the exponential mechanism).
     Checked by: laws::no_score_of_a_rank_moves_by_more_than_the_claim, rooms::order_statistics_find_what_is_there
     """

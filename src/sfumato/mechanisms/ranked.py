@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.accounting.events import BoundedRange
 from sfumato.chance.bands import sample_banded
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_distance, as_integers
+from sfumato.mechanisms.base import as_distance, as_integers, opened
 from sfumato.reals import Real, exp, total
 from sfumato.words import Loss, positive
 
@@ -30,22 +30,23 @@ class RankedChoice:
         and rho = epsilon²/8. With `monotone` rate is epsilon / sensitivity, and one choice costs epsilon = rate
         distance and rho = epsilon²/8, provided that all scores move in the same direction, or stay: neighbours by
         add-remove, and a person never helps one candidate and harms another. Under replace it would cost twice the
-        epsilon. If the index is shown, neighbours must have the same lengths; if a candidate drawn uniformly from the
-        entry is shown instead, each neighbour may cut the same candidates into entries in its own way.
+        epsilon. A number added to all scores alike does not count as a move. If the index is shown, neighbours must
+        have the same lengths; if a candidate drawn uniformly from the entry is shown instead, each neighbour may cut
+        the same candidates into entries in its own way.
     Proof: an entry and then one of its candidates is a candidate c with weight e^(-rate score_c), however they are
-        cut; where lengths are the same, the index is a function of c. Let score_c move by a_c. The log-ratio of c is
-        -rate a_c plus a term that is the same for all c, the logarithm of the ratio of the two sums. All a_c lie in
-        [-d, d], so the log-ratios lie in an interval of width 2 rate d; where all move the same way, all a_c lie in [0,
-        d] or all in [-d, 0], and the width is rate d. Either way it is epsilon. Both laws sum to one, so 0 is in the
-        interval, and no log-ratio exceeds epsilon. For rho, only the width counts: with Z the log-ratio, K(t) =
-        ln E e^(t Z) under the second law has K(0) = K(1) = 0, and K'' is the variance of a number in that interval, at
-        most epsilon²/4; so K(t) <= t (t - 1) epsilon²/8 for t >= 1, and the divergence of order t, K(t)/(t - 1), is at
-        most t epsilon²/8.
+        cut; where lengths are the same, the index is a function of c. Let score_c move by a_c, and by a number that is
+        the same for all. The log-ratio of c is -rate a_c plus a term that is the same for all c: that number, and the
+        logarithm of the ratio of the two sums. All a_c lie in [-d, d], so the log-ratios lie in an interval of width
+        2 rate d; where all move the same way, all a_c lie in [0, d] or all in [-d, 0], and the width is rate d. Either
+        way it is epsilon. Both laws sum to one, so 0 is in the interval, and no log-ratio exceeds epsilon. For rho,
+        only the width counts: with Z the log-ratio, K(t) = ln E e^(t Z) under the second law has K(0) = K(1) = 0, and
+        K'' is the variance of a number in that interval, at most epsilon²/4; so K(t) <= t (t - 1) epsilon²/8 for t >=
+        1, and the divergence of order t, K(t)/(t - 1), is at most t epsilon²/8.
     Reference: McSherry and Talwar, FOCS 2007; Dong, Durfee, Rogers, ICML 2020 (bounded range); Cesar and Rogers, ALT
         2021 (rho).
     Checked by: laws::ranked_loss_is_sup_of_log_ratio, laws::ranked_range_is_epsilon, laws::ranked_rho_holds,
-        laws::ranked_monotone_needs_one_direction, laws::ranked_cuts_do_not_matter, laws::ranked_draws_have_their_law,
-        chance::bands_give_the_exact_mass
+        laws::ranked_monotone_needs_one_direction, laws::ranked_common_moves_do_not_count,
+        laws::ranked_cuts_do_not_matter, laws::ranked_draws_have_their_law, chance::bands_give_the_exact_mass
     """
 
     sensitivity: Fraction
@@ -87,15 +88,26 @@ class RankedChoice:
 
 def _entries(scores: Any, lengths: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """How far each score is above the best one, and the lengths."""
-    values = _at_least(as_integers(scores), 0, "scores must be a list of whole numbers, one or more, each at least 0")
+    values = _at_least(_integers(scores), 0, "scores must be a list of whole numbers, one or more, each at least 0")
     gaps = values - values.min()
     if lengths is None:
         return gaps, None
     words = "lengths must be a list of whole numbers, one for each score, each at least 1"
-    many = _at_least(as_integers(lengths), 1, words)
+    many = _at_least(_integers(lengths), 1, words)
     if many.size != gaps.size:
         raise InputError(words)
     return gaps, many
+
+
+def _integers(values: Any) -> Any:
+    """As `as_integers`, but a long list of plain ints is read at once."""
+    values = opened(values)
+    if isinstance(values, (list, tuple)) and set(map(type, values)) <= {int}:
+        try:
+            return np.array(values, np.int64)
+        except OverflowError:
+            pass
+    return as_integers(values)
 
 
 def _at_least(values: Any, low: int, words: str) -> NDArray[Any]:

@@ -130,7 +130,7 @@ def _views(policy: Policy, engine: Engine, marks: Marks) -> list[PolicyError]:
     for name in engine.views():
         try:
             asked = parse(f"SELECT COUNT(*) FROM {identifier(name)}")
-            bind(asked, replace(policy, tables=tables), date(2000, 1, 1), engine.run_public, engine.views())
+            bind(asked, replace(policy, tables=tables), date(2000, 1, 1), engine.run_public, views=engine.views())
         except QueryError as refused:
             message = f"{quote(name)} is a view that cannot be protected: {refused.message}"
             found.append(marks.error(("tables", name), message, refused.hint))
