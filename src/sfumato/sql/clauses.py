@@ -28,6 +28,7 @@ from sfumato.sql.scope import Scope
 from sfumato.sql.titles import title
 from sfumato.sql.tree import (
     BOOLEAN,
+    DECIMAL,
     DOUBLE,
     HALF,
     INTEGER,
@@ -190,8 +191,9 @@ class Clauses:
             raise QueryError(words, position=position, sqlstate="42883")
         if name == "avg":
             return Facts(DOUBLE)
-        ends = (None, None) if name == "sum" else (facts.low, facts.high)
-        return Facts(facts.kind, *ends, facts.grid, True, facts.length)
+        if name == "sum":  # a sum of counts is numeric in PostgreSQL, and does not divide whole
+            return Facts(DECIMAL if facts.kind == INTEGER else facts.kind, grid=facts.grid)
+        return Facts(facts.kind, facts.low, facts.high, facts.grid, True, facts.length)
 
     _releases = False
 

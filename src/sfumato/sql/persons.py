@@ -131,8 +131,14 @@ def _truth(name: str, args: tuple[Node, ...], _: int, position: int) -> Facts:
 
 
 def _interpolated(name: str, args: tuple[Node, ...], _: int, position: int) -> Facts:
-    f = _number(name, args, position, 1 << 52)
-    return Facts(DOUBLE, f.low, f.high)
+    """Between two of her values: a median on halves of the grid, other percentiles on a finer one."""
+    f = _number(name, args, position, 1 << 50)
+    assert f.grid is not None
+    return Facts(DECIMAL, f.low, f.high, f.grid / _parts(name))
+
+
+def _parts(name: str) -> int:
+    return 2 if name == "median" else _FINER
 
 
 _FACTS: dict[str, Callable[[str, tuple[Node, ...], int, int], Facts]] = {
@@ -197,12 +203,11 @@ def _quotient(total: str, count: str, facts: Facts) -> str:
 
 
 def _quantile(aggregate: Aggregate, where: str) -> str:
-    """Between two of her values, by doubles: the same doubles in whatever order her rows come."""
+    """Between two of her values, by doubles: the same doubles in whatever order her rows come, then whole steps."""
     assert aggregate.arg is not None
-    grid = aggregate.arg.facts.grid or Fraction(1)
     fraction = aggregate.extra or "0.5"
     steps = f"QUANTILE_CONT(CAST({expression(aggregate.arg)} AS DOUBLE), {fraction}){where}"
-    return f"({steps} * {grid.numerator} / {grid.denominator})"
+    return clamped(f"TRY_CAST(ROUND({steps} * {_parts(aggregate.name)}) AS HUGEINT)", aggregate.facts)
 
 
 def _variance(aggregate: Aggregate, x: str, where: str, count: str) -> str:

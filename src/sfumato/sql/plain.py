@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from sfumato.errors import QueryError
 from sfumato.sql.emit import double, expression
-from sfumato.sql.tree import BOOLEAN, DOUBLE, INTEGER, NUMBERS, Aggregate, Constant, Facts, Node
+from sfumato.sql.tree import BOOLEAN, DECIMAL, DOUBLE, INTEGER, NUMBERS, Aggregate, Constant, Facts, Node
 
 _COUNTS = ("count", "count_distinct")
 _DOUBLES = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "median", "percentile_cont", "corr", "covar_pop",
@@ -48,6 +48,8 @@ def _facts(name: str, arg: Node | None) -> Facts:
     if name in _DOUBLES:
         return Facts(DOUBLE)
     f = arg.facts
+    if name == "sum" and f.kind == INTEGER:  # as in PostgreSQL: a sum of counts is numeric, and does not divide whole
+        return Facts(DECIMAL, grid=f.grid)
     return Facts(f.kind, None if name == "sum" else f.low, None if name == "sum" else f.high, f.grid, True, f.length)
 
 
