@@ -65,6 +65,7 @@ class Clauses:
         self.scope.outer = outer
         self.on: list[Node] = []
         self.counts: frozenset[str] = frozenset()
+        self._releases = False
 
     def expressions(self, aggregator: Aggregator | None = None, windows: bool = False) -> Expressions:
         """What binds the expressions of this SELECT."""
@@ -194,8 +195,6 @@ class Clauses:
         if name == "sum":  # a sum of counts is numeric in PostgreSQL, and does not divide whole
             return Facts(DECIMAL if facts.kind == INTEGER else facts.kind, grid=facts.grid)
         return Facts(facts.kind, facts.low, facts.high, facts.grid, True, facts.length)
-
-    _releases = False
 
     def _window(self, over: Over, relation: Relation) -> Over:
         """A window below the cut is over one person's rows, and tells no ties apart (semantics 2.2)."""

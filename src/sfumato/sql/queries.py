@@ -53,7 +53,7 @@ class Binder:
     stored: frozenset[str] = frozenset()
     numbers: Numbers = field(default_factory=Numbers)
     depth: int = field(default=0)
-    settled_subs: dict[tuple[str, int], Node] = field(default_factory=dict)
+    placed_before: dict[tuple[str, int], Node] = field(default_factory=dict)
 
     @property
     def sources(self) -> Sources:
@@ -204,7 +204,7 @@ class Binder:
             nonlocal relation
             if not isinstance(part, Sub):
                 return None
-            known = self.settled_subs.get((part.kind, id(part.relation)))
+            known = self.placed_before.get((part.kind, id(part.relation)))
             if known is not None and columns_of(known).keys() <= relation.columns.keys():
                 return known  # the same sub-query, in the list and in ORDER BY
             outside = [c for name, c in columns_of(part).items() if name not in relation.columns]
@@ -214,7 +214,7 @@ class Binder:
                     position=outside[0].position or part.position,
                 )
             relation, column = self._place(relation, part)
-            self.settled_subs[part.kind, id(part.relation)] = column
+            self.placed_before[part.kind, id(part.relation)] = column
             return column
 
         placed = rewrite(node, change)
