@@ -15,7 +15,7 @@ else
 	$(BIN)/sfumato demo
 endif
 
-test: check  ## everything but the slow tests; skips are listed with their reasons
+test: check .venv/stamp-tools  ## everything but the slow tests; skips are listed with their reasons
 	$(BIN)/python -m pytest -q -rs --numprocesses=auto --dist=worksteal
 
 check: .venv/stamp-dev  ## style, types and floors
@@ -50,6 +50,11 @@ clean:
 .venv/stamp-dev: pyproject.toml | .venv/bin/python
 	$(PIP) '.[test,check]'
 	touch $@ .venv/stamp-base
+
+.venv/stamp-tools: | .venv/bin/python  ## psql, for the tests of the PostgreSQL door: by apt as root, else they are skipped
+	@command -v psql >/dev/null 2>&1 || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 \
+	  && apt-get install --yes -qq postgresql-client >/dev/null 2>&1; } || echo 'psql is not installed: its tests are skipped'
+	touch $@
 
 .venv/stamp-bench: pyproject.toml | .venv/bin/python
 	$(PIP) '.[bench]'

@@ -1,7 +1,7 @@
 """Questions about the catalog: PostgreSQL's SQL over synthetic relations becomes SQL of the engine that holds them.
 
-Comes in: text, and the names of the catalog's relations and functions. Goes out: whether it reads the catalog alone, and
-if so, the same question for an engine that never held anything but public metadata. Nothing is recognised by its text.
+Comes in: text, and the names of the catalog's relations and functions. Goes out: whether it reads the catalog alone,
+and if so, the same question for an engine that holds public metadata only. Nothing is recognised by its text.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sqlglot import errors as sqlglot_errors
 from sqlglot import exp
 
 from sfumato.errors import QueryError
+from sfumato.sql.lexer import statements
 
 CATALOG, INFORMATION = "pg_catalog", "information_schema"
 HOMES = {CATALOG: "pgx", INFORMATION: "infx"}
@@ -26,7 +27,8 @@ _LOOKUPS = {
 _TYPES = {
     "oid": "UINTEGER", "xid": "UINTEGER", "name": "VARCHAR", "char": "VARCHAR", "cardinal_number": "INTEGER",
     "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT",
-    "text": "VARCHAR", "bool": "BOOLEAN", "varchar": "VARCHAR", "int2vector": "SMALLINT[]", "oidvector": "UINTEGER[]",
+    "text": "VARCHAR", "bool": "BOOLEAN", "varchar": "VARCHAR", "int": "INTEGER", "integer": "INTEGER",
+    "smallint": "SMALLINT", "bigint": "BIGINT",
     "float8": "DOUBLE", "float4": "FLOAT", "aclitem": "VARCHAR", "yes_or_no": "VARCHAR",
 }  # fmt: skip
 _SESSION: dict[type[exp.Expression], str] = {
@@ -34,36 +36,58 @@ _SESSION: dict[type[exp.Expression], str] = {
     exp.SessionUser: "session_user",
     exp.CurrentCatalog: "current_database",
     exp.CurrentSchema: "current_schema",
+    exp.CurrentDatabase: "current_database",
+    exp.CurrentSchemas: "current_schemas",
+    exp.ArrayToString: "array_to_string",
+    exp.CurrentVersion: "version",
 }
 _TABLE_FUNCTIONS = ("generate_series", "unnest", "pg_get_keywords", "pg_show_all_settings", "string_to_array")
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the catalog has: relations by schema, and functions with the macros that stand for them."""
+    """What the catalog has: relations by schema, functions that may be called, and columns that hold functions."""
 
     relations: Mapping[str, frozenset[str]]
     functions: frozenset[str]
+    procs: frozenset[str] = frozenset()
 
 
 def translate(text: str, known: Known) -> str | None:
     """The question for the catalog's engine; None where it is not about the catalog, or not about it alone."""
     try:
         found = [tree for tree in sqlglot.parse(_prepared(text), read="postgres") if tree is not None]
-    except (sqlglot_errors.SqlglotError, RecursionError):
+    except (sqlglot_errors.SqlglotError, RecursionError, ValueError):
         return None
     if len(found) != 1 or not isinstance(found[0], exp.Query) or not _is_catalog(found[0], known):
         return None
     tree = found[0]
+    for name in tree.find_all(exp.Identifier):
+        if not name.quoted:
+            name.set("this", str(name.this).lower())
     titled(tree)
     return _rewritten(tree, known).sql(dialect="duckdb", comments=False)
 
 
 def _prepared(text: str) -> str:
-    """What the parser does not know: OPERATOR(pg_catalog.~), and lists of types that end in brackets."""
-    for sign in ("!~~", "!~", "~~", "~", "=", "<>"):
-        text = text.replace(f"OPERATOR(pg_catalog.{sign})", sign)
-    return text.replace("::regtype[]", "").replace("COLLATE pg_catalog.default", "")
+    """What the parser does not know: OPERATOR(pg_catalog.~), words of the language as names, lists of types."""
+    (statement,) = statements(text)
+    words, tokens, cuts = statement.words, statement.tokens, list[tuple[int, int, str]]()
+    for i, word in enumerate(words):
+        start = tokens[i].start
+        if word == "operator" and words[i + 1 : i + 4] == ("(", "pg_catalog", ".") and ")" in words[i:]:
+            close = words.index(")", i)
+            cuts.append((start, tokens[close].end, "".join(words[i + 4 : close])))
+        elif word == "as" and words[i + 1 : i + 2] and words[i + 1] in _RESERVED and words[i + 2 : i + 3] != ("(",):
+            cuts.append((start, tokens[i + 1].end, f'AS "{words[i + 1]}"'))
+        elif word == "::" and words[i + 1 : i + 4] == ("regtype", "[", "]"):
+            cuts.append((start, tokens[i + 3].end, ""))
+    for start, end, made in reversed(cuts):
+        text = text[:start] + made + text[end:]
+    return text
+
+
+_RESERVED = ("select", "insert", "update", "delete", "table", "order", "group", "from", "where", "user", "default")
 
 
 def _is_catalog(tree: exp.Query, known: Known) -> bool:
@@ -87,18 +111,17 @@ def _ctes(tree: exp.Query) -> set[str]:
 def _may_call(node: exp.Anonymous, known: Known) -> bool:
     """A function that is not PostgreSQL's would be the engine's own: nobody may call those."""
     name = node.name.lower()
-    if name in known.functions:
+    if name in known.functions or name == "all":
         return True
     raise QueryError(f"function {name} is not supported yet", sqlstate="42883", hint="Write the question without it.")
 
 
-def _function(node: exp.Expression) -> str:
+def _function(node: Any) -> str:
     if isinstance(node, exp.Anonymous):
         return node.name.lower()
     if isinstance(node, exp.Dot):
         return _function(node.expression)
-    names = {exp.Unnest: "unnest", exp.GenerateSeries: "generate_series", exp.StringToArray: "string_to_array"}
-    return names.get(type(node), type(node).__name__.lower())
+    return _NAMES.get(type(node), type(node).__name__.lower())
 
 
 # names of columns
@@ -111,7 +134,7 @@ def titled(tree: exp.Query) -> None:
         first = first.this
     if not isinstance(first, exp.Select):
         return
-    named = []
+    named: list[Any] = []
     for item in first.expressions:
         if isinstance(item, exp.Alias | exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
             named.append(item)
@@ -121,17 +144,24 @@ def titled(tree: exp.Query) -> None:
 
 
 _NAMES: dict[type[exp.Expression], str] = {
-    exp.Case: "case", exp.CurrentUser: "current_user", exp.SessionUser: "session_user", exp.CurrentCatalog:
+    exp.CurrentUser: "current_user", exp.SessionUser: "session_user", exp.CurrentCatalog:
     "current_catalog", exp.CurrentSchema: "current_schema", exp.Exists: "exists", exp.Array: "array", exp.Extract:
-    "extract", exp.GroupConcat: "string_agg", exp.Boolean: "bool", exp.Substring: "substring", exp.Unnest: "unnest",
+    "extract", exp.GroupConcat: "string_agg", exp.Substring: "substring", exp.Unnest: "unnest",
+    exp.CurrentDatabase: "current_database", exp.CurrentSchemas: "current_schemas", exp.ArrayToString:
+    "array_to_string", exp.CurrentVersion: "version", exp.Explode: "unnest", exp.ExplodingGenerateSeries:
+    "generate_series", exp.CurrentTimestamp: "now", exp.Format: "format", exp.GenerateSeries: "generate_series",
+    exp.StringToArray: "string_to_array",
 }  # fmt: skip
 
 
-def _title(item: Any) -> str:
+def _title(item: Any) -> str:  # noqa: PLR0911  one line for each kind of expression
     if isinstance(item, exp.Column | exp.Dot):
         return _folded(item.this if isinstance(item, exp.Column) else item.expression)
-    if isinstance(item, exp.Anonymous):
-        return item.name.lower()
+    if isinstance(item, exp.Case):
+        inner = _title(item.args.get("default"))
+        return inner if inner != "?column?" else "case"
+    if isinstance(item, exp.Anonymous) or type(item) in _NAMES:
+        return _function(item)
     if isinstance(item, exp.Paren | exp.Filter | exp.Window | exp.Bracket | exp.Collate):
         return _title(item.this)
     if isinstance(item, exp.Cast):
@@ -140,8 +170,6 @@ def _title(item: Any) -> str:
     if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Select) and item.this.expressions:
         only = item.this.expressions[0]
         return _folded(only.args["alias"]) if isinstance(only, exp.Alias) else _title(only)
-    if type(item) in _NAMES:
-        return _NAMES[type(item)]
     if isinstance(item, exp.Func) and not isinstance(item, exp.Connector | exp.Binary):
         return str(item.sql_name()).lower()
     return "?column?"
@@ -156,20 +184,15 @@ def _folded(node: Any) -> str:
 def _bare(kind: exp.Expression) -> str:
     """The name of a type, as PostgreSQL titles a cast."""
     name = kind.sql(dialect="postgres").lower().rpartition(".")[2]
-    return {"int": "int4", "smallint": "int2", "bigint": "int8", "boolean": "bool", "double precision": "float8"}.get(name, name)
+    short = {"int": "int4", "smallint": "int2", "bigint": "int8", "boolean": "bool", "double precision": "float8"}
+    return short.get(name, name)
 
 
 # rewriting
 
 
-def _rewritten(tree: exp.Query, known: Known) -> exp.Expression:
+def _rewritten(tree: exp.Query, known: Known) -> exp.Query:
     hidden = _ctes(tree)
-
-    def step(node: exp.Expression) -> exp.Expression:
-        for kind, change in _CHANGES:
-            if isinstance(node, kind):
-                return change(node, known)
-        return node
 
     for table in list(tree.find_all(exp.Table)):
         name, schema = table.name.lower(), table.db.lower()
@@ -178,19 +201,34 @@ def _rewritten(tree: exp.Query, known: Known) -> exp.Expression:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
             table.set("this", exp.to_identifier(name, quoted=True))
             table.set("db", exp.to_identifier(HOMES[schema or CATALOG]))
+        elif isinstance(table.this, exp.StringToArray):  # a function that gives one value is a relation of one row
+            name = table.alias or "string_to_array"
+            only = exp.select(exp.alias_(table.this.copy(), name))
+            table.replace(exp.Subquery(this=only, alias=exp.TableAlias(this=exp.to_identifier(name))))
         elif isinstance(table.this, exp.Func):
             table.set("db", None)
     for column in tree.find_all(exp.Column):
         if column.args.get("db"):  # pg_catalog.pg_class.oid: the relation's name is its alias now
             column.set("db", None)
-    return tree.transform(step)
+    for node in reversed(list(tree.walk())):  # from the leaves up: what is replaced was rewritten inside
+        change = next((change for kind, change in _CHANGES if isinstance(node, kind)), None)
+        made = node if change is None else change(node, known)
+        if made is not node:
+            node.replace(made)
+    return tree
 
 
-def _cast(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
+def _cast(node: Any, known: Known) -> exp.Expression:  # noqa: PLR0911  one line for each kind of type
+    """Types of PostgreSQL's own; a number that becomes a name is left to the cast to text above it."""
     name, array = _type_name(node.to)
     inner = node.this
+    above = node.parent
+    if name in _LOOKUPS and isinstance(above, exp.Cast) and not _is_text(inner) and _type_name(above.to)[0] == "text":
+        return node  # type: ignore[no-any-return]
     if name in _LOOKUPS:
         return exp.Anonymous(this=_LOOKUPS[name], expressions=[inner]) if _is_text(inner) else inner
+    if name in ("text", "varchar") and isinstance(inner, exp.Column) and inner.name in known.procs:
+        return exp.Anonymous(this="pgf_regproc_name", expressions=[inner])
     if name in ("text", "varchar") and not array and isinstance(inner, exp.Cast):
         first, _ = _type_name(inner.to)
         if first in _LOOKUPS and not _is_text(inner.this):
@@ -215,28 +253,50 @@ def _is_text(node: Any) -> bool:
     inner = node.unnest() if isinstance(node, exp.Paren) else node
     if isinstance(inner, exp.Literal):
         return bool(inner.is_string and not inner.this.isdigit())
-    makes = (exp.DPipe, exp.Concat, exp.Format, exp.SafeConcat) if hasattr(exp, "SafeConcat") else (exp.DPipe, exp.Concat)
-    return isinstance(inner, makes) or (
-        isinstance(inner, exp.Anonymous) and inner.name.lower() in ("format", "quote_ident", "pgf_format", "pgf_quote_ident")
-    )
+    named = isinstance(inner, exp.Anonymous) and inner.name.lower().removeprefix("pgf_") in ("format", "quote_ident")
+    return named or isinstance(inner, exp.DPipe | exp.Concat | exp.Format)
 
 
 def _dot(node: Any, known: Known) -> exp.Expression:
     """pg_catalog.f(x) is f(x); (f(x)).n is a part of a record."""
     left, right = node.this, node.expression
-    if isinstance(left, exp.Identifier) and left.name.lower() in HOMES and isinstance(right, exp.Func):
+    if isinstance(left, exp.Identifier) and left.name.lower() in HOMES and isinstance(right, exp.Func | exp.Column):
         return _called(right, known)
     return node  # type: ignore[no-any-return]
 
 
+_TRUE_TYPES = {"_pg_truetypid": "atttypid", "_pg_truetypmod": "atttypmod"}
+"""Functions over whole rows of pg_attribute: there are no domains here, so that a column's type is its own."""
+
+
+def _divided(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
+    """Whole numbers are divided as such."""
+    if any(isinstance(side, exp.TryCast) and "INT" in side.to.sql() for side in (node.this, node.expression)):
+        return exp.IntDiv(this=node.this.copy(), expression=node.expression.copy())
+    return node  # type: ignore[no-any-return]
+
+
 def _called(node: Any, known: Known) -> exp.Expression:
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "all" and isinstance(node.parent, exp.NEQ):
+        return exp.All(this=node.expressions[0])
+    if isinstance(node, exp.Anonymous) and node.name.lower() in _TRUE_TYPES and node.expressions:
+        return exp.column(_TRUE_TYPES[node.name.lower()], table=node.expressions[0].table)
     if isinstance(node, exp.Anonymous) and node.name.lower() in known.functions:
         return exp.Anonymous(this=f"pgf_{node.name.lower()}", expressions=node.expressions)
     return node  # type: ignore[no-any-return]
 
 
 def _session(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
-    return exp.Anonymous(this=f"pgf_{_SESSION[type(node)]}", expressions=[])
+    parts = [node.args[name] for name in ("this", "expression", "null") if node.args.get(name) is not None]
+    return exp.Anonymous(this=f"pgf_{_SESSION[type(node)]}", expressions=parts)
+
+
+def _column(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
+    """`user` and `current_role` are words of the language, not columns."""
+    bare = not node.table and isinstance(node.this, exp.Identifier) and not node.this.quoted
+    if bare and node.name.lower() in ("user", "current_role"):
+        return exp.Anonymous(this="pgf_current_user", expressions=[])
+    return node  # type: ignore[no-any-return]
 
 
 def _format(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
@@ -245,10 +305,6 @@ def _format(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the sha
 
 def _collated(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
     return node.this  # type: ignore[no-any-return]
-
-
-def _version(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
-    return exp.Anonymous(this="pgf_version", expressions=[])
 
 
 def _any(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
@@ -260,13 +316,23 @@ def _any(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape 
     return node  # type: ignore[no-any-return]
 
 
+def _not_all(node: Any, known: Known) -> exp.Expression:
+    """`x <> ALL(list)` is NOT x = ANY(list), which the engine knows of lists."""
+    if isinstance(node.expression, exp.All):
+        inside = _any(exp.Any(this=node.expression.this.copy()), known)
+        return exp.Not(this=exp.Paren(this=exp.EQ(this=node.this.copy(), expression=inside)))
+    return node  # type: ignore[no-any-return]
+
+
 _CHANGES: tuple[tuple[Any, Callable[[Any, Known], exp.Expression]], ...] = (
     (exp.Cast, _cast),
     (exp.Dot, _dot),
     (exp.Anonymous, _called),
     (tuple(_SESSION), _session),
     (exp.Collate, _collated),
-    (exp.CurrentVersion, _version),
+    (exp.Column, _column),
     (exp.Format, _format),
-    ((exp.Any, exp.All), _any),
+    (exp.Any, _any),
+    (exp.NEQ, _not_all),
+    (exp.Div, _divided),
 )

@@ -31,6 +31,8 @@ from sfumato.sql.write import FINE, Limits, Writer, grid_of
 from sfumato.words import Adjacency, show, whole
 
 _MOST_ROWS = 1 << 40
+_CERTAIN = Fraction(999_999, 1_000_000)
+"""How sure BOOL_OR and BOOL_AND are that a row decides them."""
 GEOMETRIC, GAUSSIAN = "geometric", "gaussian"
 
 
@@ -468,7 +470,7 @@ def value_of(aggregate: Aggregate, source: Source, sums: tuple[Fraction, ...], r
     if source.formula in truth.NAMES:
         assert released is not None
         noise = Term(released.scale, released.unit, released.noise == GAUSSIAN)
-        decided = sums[0] > width_of(((Fraction(1), noise),), Fraction(95, 100))
+        decided = sums[0] > width_of(((Fraction(1), noise),), _CERTAIN)
         return decided == (source.formula == "bool_or")
     if source.formula == "constant":
         assert aggregate.arg is not None

@@ -78,6 +78,25 @@ def statements(text: str) -> list[Statement]:
     return [statement for statement in found if statement.tokens]
 
 
+def without_schema(text: str, database: str) -> str:
+    """`public.` and `database.public.` before a name become blanks: tools write them, and there is no other schema."""
+    out = text
+    for statement in statements(text):
+        tokens, base = statement.tokens, statement.offset
+        for i, token in enumerate(tokens[:-2]):
+            starts = i == 0 or tokens[i - 1].text != "."
+            names = [_named(one) for one in tokens[i : i + 4]]
+            width = 4 if names == [database, ".", "public", "."] else 2 if names[:2] == ["public", "."] else 0
+            if starts and width and i + width < len(tokens) and tokens[i + width].kind in (WORD, QUOTED):
+                start, end = base + token.start, base + tokens[i + width - 1].end
+                out = out[:start] + " " * (end - start) + out[end:]
+    return out
+
+
+def _named(token: Token) -> str:
+    return token.text[1:-1].replace('""', '"') if token.kind == QUOTED else token.word
+
+
 def _scan(text: str) -> list[tuple[Token | None, str | None]]:
     """Tokens and comments in their order."""
     found: list[tuple[Token | None, str | None]] = []

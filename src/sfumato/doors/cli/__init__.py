@@ -52,6 +52,8 @@ budget = _group(
 ledger = _group("ledger", "The record of all debits: look, verify, copy, stop and start.", alone=False)
 app.add_typer(budget, name="budget")
 app.add_typer(ledger, name="ledger")
+user = _group("user", "Who may come in through the doors on ports.", alone=False)
+app.add_typer(user, name="user")
 
 
 class Noise(StrEnum):
@@ -59,6 +61,14 @@ class Noise(StrEnum):
 
     GEOMETRIC = "geometric"
     GAUSSIAN = "gaussian"
+
+
+class Role(StrEnum):
+    """What somebody may do."""
+
+    ANALYST = "analyst"
+    OWNER = "owner"
+    AUDITOR = "auditor"
 
 
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="The question, in PostgreSQL's dialect.")]
@@ -69,7 +79,9 @@ Epsilon = Annotated[str | None, typer.Option("--epsilon", metavar="E", help="Wha
 Within = Annotated[str | None, typer.Option("--within", metavar="W", help="Spend what makes every number ± W.")]
 Confidence = Annotated[str, typer.Option("--confidence", metavar="C", help="How sure the intervals are.")]
 Rows = Annotated[int | None, typer.Option("--rows-per-unit", metavar="C", help="Let fewer rows of a person count.")]
-Law = Annotated[Noise, typer.Option("--noise", help="The law of the noise.")]
+Law = Annotated[
+    Noise | None, typer.Option("--noise", help="The law of the noise (default: geometric, or gaussian under zcdp).")
+]
 Json = Annotated[bool, typer.Option("--json", help="One document on stdout, for programs.")]
 HERE = Path("sfumato.toml")
 
@@ -116,6 +128,43 @@ def _demo(
 
 
 @app.command(
+    "init",
+    help=_help(
+        "Draft a policy from the names and types of columns; no row is read.\n\n"
+        "DATA are .parquet, .csv, .tsv or .jsonl files, patterns of them in quotes, or one .duckdb database. "
+        'What only you can decide is marked "?" in the draft; a file that is there already is not written over.',
+        "sfumato init sfumato-demo/patient.parquet sfumato-demo/visit.csv --unit patient.ssn -o draft.toml",
+    ),
+)
+def _init(
+    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Where the rows are.")],
+    unit: Annotated[
+        str | None,
+        typer.Option("--unit", metavar="TABLE.COLUMN", help="Who the person is (default: asks on a terminal)."),
+    ] = None,
+    output: Annotated[Path, typer.Option("-o", metavar="FILE", help="Where to write.")] = HERE,
+) -> None:
+    from sfumato.doors.cli.owner import run_init
+
+    run_init(data, unit, output)
+
+
+@app.command(
+    "check",
+    help=_help(
+        "Check a policy against its data, and admit the data version.\n\n"
+        "Names every mistake with its line; reads the rows once and tells you, and nobody else, how far they keep to "
+        "what is declared. Exit code 2 if the policy cannot be served.",
+        "sfumato check -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _check(policy: PolicyFile = HERE, json: Json = False) -> None:
+    from sfumato.doors.cli.owner import run_check
+
+    run_check(policy, as_json=json)
+
+
+@app.command(
     "query",
     help=_help(
         "Ask a question, and pay for it. Asked again, it is free: the stored answer comes back.",
@@ -131,7 +180,7 @@ def _query(
     within: Within = None,
     confidence: Confidence = "0.95",
     rows_per_unit: Rows = None,
-    noise: Law = Noise.GEOMETRIC,
+    noise: Law = None,
     json: Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="All rows as CSV on stdout, with the ends of intervals.")] = False,
 ) -> None:
@@ -139,7 +188,7 @@ def _query(
         raise InputError("give --json or --csv, not both")
     from sfumato.doors.cli.ask import Asked, query
 
-    asked = Asked(sql, policy, analyst, epsilon, within, confidence, rows_per_unit, noise.value)
+    asked = Asked(sql, policy, analyst, epsilon, within, confidence, rows_per_unit, noise and noise.value)
     query(asked, as_json=json, as_csv=csv)
 
 
@@ -159,7 +208,7 @@ def _explain(
     within: Within = None,
     confidence: Confidence = "0.95",
     rows_per_unit: Rows = None,
-    noise: Law = Noise.GEOMETRIC,
+    noise: Law = None,
     group: Annotated[
         int | None, typer.Option("--group", metavar="K", help="Also what it costs K people together.")
     ] = None,
@@ -167,7 +216,7 @@ def _explain(
 ) -> None:
     from sfumato.doors.cli.ask import Asked, explain
 
-    asked = Asked(sql, policy, analyst, epsilon, within, confidence, rows_per_unit, noise.value)
+    asked = Asked(sql, policy, analyst, epsilon, within, confidence, rows_per_unit, noise and noise.value)
     explain(asked, people=group, as_json=json)
 
 
@@ -292,6 +341,73 @@ def _ledger_reopen(policy: PolicyFile = HERE) -> None:
     from sfumato.doors.cli.book import change
 
     change(policy, "reopen")
+
+
+@app.command(
+    "serve",
+    help=_help(
+        "Open the door for PostgreSQL clients, until Ctrl-C or SIGTERM.\n\n"
+        "Connections use TLS, with a certificate that signs itself unless one is given; without TLS only this machine "
+        "comes in.",
+        "sfumato serve --pg 127.0.0.1:0 --check -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _serve(
+    *,
+    policy: PolicyFile = HERE,
+    pg: Annotated[str, typer.Option("--pg", metavar="HOST:PORT", help="Where to listen.")] = "127.0.0.1:5439",
+    cert: Annotated[Path | None, typer.Option("--cert", metavar="F", help="A certificate, in PEM.")] = None,
+    key: Annotated[Path | None, typer.Option("--key", metavar="F", help="Its key, in PEM.")] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Let other machines in without TLS, too.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Open the door, close it, and stop.")] = False,
+) -> None:
+    from sfumato.doors.cli.serve import serve
+
+    serve(policy, pg, cert, key, plain=plain, check=check)
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Who.")]
+
+
+@user.command(
+    "add",
+    help=_help(
+        "Let somebody in, or give a new role and password. Without a terminal a password is made up and shown once.",
+        "sfumato user add ana --role analyst -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _user_add(
+    name: Name,
+    *,
+    role: Annotated[Role, typer.Option("--role", help="What somebody may do.")] = Role.ANALYST,
+    policy: PolicyFile = HERE,
+    password_stdin: Annotated[bool, typer.Option("--password-stdin", help="Read the password from stdin.")] = False,
+) -> None:
+    from sfumato.doors.cli.people import add
+
+    add(policy, name, role.value, from_stdin=password_stdin)
+
+
+@user.command(
+    "list", help=_help("Everybody who may come in, with their roles.", "sfumato user list -p sfumato-demo/sfumato.toml")
+)
+def _user_list(policy: PolicyFile = HERE, json: Json = False) -> None:
+    from sfumato.doors.cli.people import show
+
+    show(policy, as_json=json)
+
+
+@user.command(
+    "remove",
+    help=_help(
+        "Let somebody in no more. What was spent stays in the ledger.",
+        "sfumato user remove ana -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _user_remove(name: Name, policy: PolicyFile = HERE) -> None:
+    from sfumato.doors.cli.people import remove
+
+    remove(policy, name)
 
 
 def main() -> None:
