@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime, time
 from fractions import Fraction
+from functools import reduce
 
 from sqlglot import exp
 
@@ -171,11 +172,21 @@ class Expressions:
             return self.subquery("in", query, self.node(node.this), node)
         if not node.expressions:
             raise QueryError("IN needs a list or a sub-query", position=place(node), sqlstate="42601")
-        tests = [self.function("=", node.this, value, at=node) for value in node.expressions]
+        tests = [self._equal(node.this, value, node) for value in node.expressions]
         while len(tests) > 1:  # a balanced tree, so that a long list is not a deep one
             pairs = [tests[i : i + 2] for i in range(0, len(tests), 2)]
             tests = [call("or", tuple(pair), "", place(node)) if len(pair) > 1 else pair[0] for pair in pairs]
         return tests[0]
+
+    def _equal(self, one: exp.Expression, other: exp.Expression, at: exp.Expression) -> Node:
+        """one = other; for rows in brackets, part by part."""
+        if not isinstance(one, exp.Tuple) and not isinstance(other, exp.Tuple):
+            return self.function("=", one, other, at=at)
+        sides = [side.expressions if isinstance(side, exp.Tuple) else [side] for side in (one, other)]
+        if len(sides[0]) != len(sides[1]):
+            raise QueryError("rows in brackets must have the same length", position=place(at), sqlstate="42601")
+        tests: list[Node] = [self.function("=", a, b, at=at) for a, b in zip(*sides, strict=True)]
+        return reduce(lambda a, b: call("and", (a, b), "", place(at)), tests)
 
     def subquery(self, kind: str, query: exp.Expression, operand: Node | None, at: exp.Expression) -> Node:
         """A sub-query in an expression."""
