@@ -235,7 +235,7 @@ SELECT region, COUNT(*), SUM(size) FROM place GROUP BY region ORDER BY region
 SELECT DISTINCT city FROM place ORDER BY city NULLS LAST
 SELECT * FROM place ORDER BY size
 SELECT 1 + 1 AS two
-SELECT COUNT(*) FROM visit WHERE (city, ok) IN (('Paris', TRUE), ('Lyon', FALSE)) OR (city, tag) NOT IN (('Nice', 'a'))
+SELECT COUNT(*) FROM visit WHERE (city, ok) IN (('Paris', TRUE), ('Lyon', FALSE)) OR (city IS NOT NULL AND tag IS NOT NULL AND (city, tag) NOT IN (('Nice', 'a')))
 SELECT city, COUNT(*) / SUM(COUNT(*)) OVER () AS part FROM visit WHERE city IS NOT NULL GROUP BY city ORDER BY city
 WITH t AS (SELECT city, COUNT(*) AS n FROM visit GROUP BY city), s AS (SELECT SUM(n) AS m FROM t) SELECT t.city, n / m AS part FROM t CROSS JOIN s ORDER BY t.city NULLS LAST
 SELECT AVG(m), COUNT(*) FROM (SELECT who, MEDIAN(cost) AS m FROM visit GROUP BY who) AS t
