@@ -41,6 +41,7 @@ _SESSION: dict[type[exp.Expression], str] = {
     exp.ArrayToString: "array_to_string",
     exp.CurrentVersion: "version",
 }
+_WRITES = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Alter, exp.Command, exp.Copy)
 _TABLE_FUNCTIONS = ("generate_series", "unnest", "pg_get_keywords", "pg_show_all_settings", "string_to_array")
 
 
@@ -69,6 +70,20 @@ def translate(text: str, known: Known) -> str | None:
     return _rewritten(tree, known).sql(dialect="duckdb", comments=False)
 
 
+def configured(text: str) -> list[tuple[str, str, bool]]:
+    """What `set_config(name, value, is_local)` in a question sets: only literals can say it."""
+    found = []
+    for tree in sqlglot.parse(_prepared(text), read="postgres"):
+        for call in [] if tree is None else tree.find_all(exp.Anonymous):
+            if call.name.lower() == "set_config":
+                name, value, local = [*call.expressions, None, None, None][:3]
+                literals = all(isinstance(part, exp.Literal) and part.is_string for part in (name, value))
+                if not (literals and isinstance(local, exp.Boolean) and name is not None and value is not None):
+                    raise QueryError("set_config takes literals here", sqlstate="0A000", hint="Write SET name = value.")
+                found.append((str(name.this), str(value.this), bool(local.this)))
+    return found
+
+
 def _prepared(text: str) -> str:
     """What the parser does not know: OPERATOR(pg_catalog.~), words of the language as names, lists of types."""
     (statement,) = statements(text)
@@ -92,6 +107,8 @@ _RESERVED = ("select", "insert", "update", "delete", "table", "order", "group", 
 
 def _is_catalog(tree: exp.Query, known: Known) -> bool:
     """Whether every relation is the catalog's; a question without relations is, if it only computes."""
+    if any(isinstance(node, _WRITES) for node in tree.walk()) or tree.find(exp.Into, exp.Lock):
+        return False
     for table in tree.find_all(exp.Table):
         name, schema = table.name.lower(), table.db.lower()
         if isinstance(table.this, exp.Func):
@@ -111,7 +128,7 @@ def _ctes(tree: exp.Query) -> set[str]:
 def _may_call(node: exp.Anonymous, known: Known) -> bool:
     """A function that is not PostgreSQL's would be the engine's own: nobody may call those."""
     name = node.name.lower()
-    if name in known.functions or name == "all":
+    if name in known.functions or name in _SAME or name == "all":
         return True
     raise QueryError(f"function {name} is not supported yet", sqlstate="42883", hint="Write the question without it.")
 
@@ -265,6 +282,8 @@ def _dot(node: Any, known: Known) -> exp.Expression:
     return node  # type: ignore[no-any-return]
 
 
+_SAME = {"json_build_object": "json_object", "jsonb_build_object": "json_object"}
+"""Functions that the engine has under another name."""
 _TRUE_TYPES = {"_pg_truetypid": "atttypid", "_pg_truetypmod": "atttypmod"}
 """Functions over whole rows of pg_attribute: there are no domains here, so that a column's type is its own."""
 
@@ -281,6 +300,8 @@ def _called(node: Any, known: Known) -> exp.Expression:
         return exp.All(this=node.expressions[0])
     if isinstance(node, exp.Anonymous) and node.name.lower() in _TRUE_TYPES and node.expressions:
         return exp.column(_TRUE_TYPES[node.name.lower()], table=node.expressions[0].table)
+    if isinstance(node, exp.Anonymous) and node.name.lower() in _SAME:
+        return exp.Anonymous(this=_SAME[node.name.lower()], expressions=node.expressions)
     if isinstance(node, exp.Anonymous) and node.name.lower() in known.functions:
         return exp.Anonymous(this=f"pgf_{node.name.lower()}", expressions=node.expressions)
     return node  # type: ignore[no-any-return]

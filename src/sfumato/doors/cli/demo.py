@@ -250,4 +250,7 @@ def _print_end(policy: Path, picture: Path, filled: Text, left: str, out: Consol
     out.print("\nIn Python:")
     for line in ("import sfumato", f"gate = sfumato.open({str(policy)!r})", f'gate.sql("{TO_TRY.sql}").rows'):
         out.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
-    out.print(Text("\nDoors on ports (PostgreSQL clients, HTTP, a console) are not built yet.", style="dim"))
+    out.print("\nFor PostgreSQL clients:")
+    for line in (f"sfumato user add {ANALYST} -p {file}", f"sfumato serve -p {file}"):
+        out.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
+    out.print(Text("\nDoors for HTTP and a console are not built yet.", style="dim"))

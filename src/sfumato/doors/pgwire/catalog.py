@@ -1,0 +1,174 @@
+"""The catalog that tools look at: synthetic relations of PostgreSQL, with nothing in them but public metadata.
+
+Comes in: the policy. Goes out: answers to questions about tables, columns and types, from an engine of its own that
+holds no row of anybody. Bounds, lists and units stand in the comments of columns. Asking here is exact and free.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import duckdb
+
+from sfumato.doors.pgwire.macros import FUNCTIONS, MACROS
+from sfumato.doors.pgwire.relations import pairs, read, rows
+from sfumato.doors.pgwire.results import Field, Result
+from sfumato.doors.pgwire.settings import VERSION
+from sfumato.doors.pgwire.views import VIEWS
+from sfumato.errors import QueryError
+from sfumato.policy import Policy
+from sfumato.sql.catalog import CATALOG, HOMES, INFORMATION, Known, translate
+from sfumato.words import identifier, string
+
+_SECONDS, _MOST_ROWS = 20.0, 100_000
+"""What one question may take."""
+_ENGINE_TYPES = {
+    "oid": "UINTEGER", "xid": "UINTEGER", "regtype": "UINTEGER", "regproc": "UHUGEINT", "int2": "SMALLINT",
+    "int4": "INTEGER", "int8": "BIGINT", "bool": "BOOLEAN", "float4": "FLOAT", "float8": "DOUBLE",
+    "timestamptz": "TIMESTAMP", "oidvector": "UBIGINT[]", "int2vector": "USMALLINT[]", "anyarray": "VARCHAR[]",
+    "_oid": "UINTEGER[]", "_int2": "SMALLINT[]", "_text": "VARCHAR[]", "_char": "VARCHAR[]", "_name": "VARCHAR[]",
+    "_aclitem": "VARCHAR[]", "_regtype": "UINTEGER[]",
+}  # fmt: skip
+"""The engine's types for PostgreSQL's: each that matters on the wire has one of its own, all others are text."""
+_WIRE_TYPES = {
+    "UINTEGER": "oid", "UHUGEINT": "regproc", "UBIGINT[]": "oidvector", "USMALLINT[]": "int2vector", "TINYINT":
+    "smallint", "SMALLINT": "smallint", "INTEGER": "integer", "BIGINT": "bigint", "HUGEINT": "numeric", "UBIGINT":
+    "numeric", "BOOLEAN": "boolean", "FLOAT": "real", "DOUBLE": "double precision", "VARCHAR": "text", "DATE": "date",
+    "JSON": "json", "TIMESTAMP": "timestamp", "TIMESTAMP WITH TIME ZONE": "timestamptz",
+}  # fmt: skip
+_NUMBERS = ("UINTEGER", "UHUGEINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE")
+_STATES = {"Binder Error": "42703", "Catalog Error": "42883", "Parser Error": "42601", "Conversion Error": "22P02"}
+
+
+class Proc(int):
+    """The number of a function that prints as its name."""
+
+    name: str = "-"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Catalog:
+    """An engine in memory. Any number of threads may ask; nobody can change it."""
+
+    def __init__(self, policy: Policy) -> None:
+        config: dict[str, Any] = {"threads": 1, "memory_limit": "256MB", "temp_directory": ""}
+        self._engine = duckdb.connect(":memory:", config=config)
+        self._relations = {(r[0], r[1]): pairs(r[4]) for r in read("relations.tsv")}
+        self._procs = {int(oid): name for oid, name, _ in read("procs.tsv")}
+        self._build(policy)
+        names = {home: {name for schema, name in self._relations if schema == home} for home in HOMES}
+        own = {name.lower() for name in policy.tables}
+        procs = {name for columns in self._relations.values() for name, kind in columns if kind == "regproc"}
+        relations = {CATALOG: frozenset(names[CATALOG] - own), INFORMATION: frozenset(names[INFORMATION])}
+        known = Known(relations, FUNCTIONS, frozenset(procs))
+        self.question: Callable[[str], str | None] = lru_cache(maxsize=512)(partial(translate, known=known))
+        """The question in the engine's SQL; None if it is not about the catalog alone."""
+        self._engine.execute("SET enable_external_access = false")
+        self._engine.execute("SET lock_configuration = true")
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._engine.close()
+
+    def run(self, question: str, user: str, settings: tuple[tuple[str, str], ...]) -> Result:
+        """The answer. It costs nothing, so that a look at its columns may run it, too."""
+        with self._engine.cursor() as cursor:
+            timer = threading.Timer(_SECONDS, cursor.interrupt)
+            timer.start()
+            try:
+                cursor.execute("SET VARIABLE session_user = $1", [user])
+                if "setting" in question.lower():
+                    values = [[row[i] for row in settings] for i in (0, 1)]
+                    cursor.execute("SET VARIABLE settings = map($1::VARCHAR[], $2::VARCHAR[])", values)
+                cursor.execute("BEGIN TRANSACTION READ ONLY")
+                cursor.execute(question)
+                fields = tuple(Field(str(c[0]), _wire_type(str(c[1]))) for c in cursor.description or ())
+                found = cursor.fetchmany(_MOST_ROWS + 1)
+                if len(found) > _MOST_ROWS:
+                    raise QueryError(f"the catalog answers with at most {_MOST_ROWS} rows", sqlstate="54000")
+                return Result(fields, [self._shown(row, fields) for row in found])
+            except duckdb.InterruptException:
+                raise QueryError("the question about the catalog took too long", sqlstate="57014") from None
+            except duckdb.Error as error:
+                raise _refused(error) from None
+            finally:
+                timer.cancel()
+
+    def _shown(self, row: tuple[Any, ...], fields: tuple[Field, ...]) -> tuple[Any, ...]:
+        """Functions are numbers with names: the name in text, the number in binary."""
+        if all(field.type != "regproc" for field in fields):
+            return row
+        together = zip(row, fields, strict=True)
+        return tuple(self._proc(value) if field.type == "regproc" and value else value for value, field in together)
+
+    def _proc(self, oid: Any) -> Proc:
+        made = Proc(oid)
+        made.name = self._procs.get(int(oid), "-")
+        return made
+
+    def _build(self, policy: Policy) -> None:
+        run = self._engine.execute
+        for home in HOMES.values():
+            run(f"CREATE SCHEMA {home}")
+        for (schema, name), columns in self._relations.items():
+            if f"{schema}.{name}" not in VIEWS:
+                described = ", ".join(f"{identifier(c)} {_engine_type(t)}" for c, t in columns)
+                run(f"CREATE TABLE {HOMES[schema]}.{identifier(name)} ({described})")
+        for name, found in rows(policy).items():
+            self._insert(name, found)
+        run("SET VARIABLE session_user = ''")
+        run("SET VARIABLE settings = map([]::VARCHAR[], []::VARCHAR[])")
+        database = string(policy.data.id)
+        for text in MACROS:
+            run(text.replace("%DATABASE%", database).replace("%VERSION%", VERSION))
+        for name, view in VIEWS.items():
+            schema, _, bare = name.partition(".")
+            text = _complete(view, self._relations[schema, bare]).replace("%DATABASE%", database)
+            run(f"CREATE VIEW {HOMES[schema]}.{identifier(bare)} AS {text}")
+
+    def _insert(self, name: str, found: list[dict[str, Any]]) -> None:
+        """Rows by column name; what is not named is 0, false or NULL."""
+        kinds = [(c, _engine_type(t)) for c, t in self._relations[CATALOG, name]]
+        kinds = [(c, kind) for c, kind in kinds if not kind.endswith("[]")]
+        values = [[row.get(c, _nothing(kind)) for row in found] for c, kind in kinds]
+        names = ", ".join(identifier(c) for c, _ in kinds)
+        shown = ", ".join(f"unnest(${i}::{kind}[])" for i, (_, kind) in enumerate(kinds, 1))
+        self._engine.execute(f"INSERT INTO {HOMES[CATALOG]}.{identifier(name)} ({names}) SELECT {shown}", values)
+
+
+def _refused(error: duckdb.Error) -> QueryError:
+    """What the catalog's engine said: it holds public metadata alone, so that its words may be told."""
+    kind, _, words = str(error).split("\n", 1)[0].partition(": ")
+    said = (words or kind).replace("pgx.", "pg_catalog.").replace("infx.", "information_schema.").replace("pgf_", "")
+    return QueryError(
+        said[:1].lower() + said[1:],
+        sqlstate=_STATES.get(kind, "0A000"),
+        hint="Questions about the catalog are answered as far as tools ask them.",
+    )
+
+
+def _nothing(kind: str) -> Any:
+    return 0 if kind in _NUMBERS else False if kind == "BOOLEAN" else None
+
+
+def _engine_type(name: str) -> str:
+    return _ENGINE_TYPES.get(name, "VARCHAR")
+
+
+def _wire_type(kind: str) -> str:
+    if kind in _WIRE_TYPES:
+        return _WIRE_TYPES[kind]
+    if kind.endswith("[]"):
+        return f"{_wire_type(kind[:-2])}[]"
+    return "numeric" if kind.startswith("DECIMAL") else "text"
+
+
+def _complete(view: dict[str, str], columns: list[tuple[str, str]]) -> str:
+    """A view with all columns of the relation, in their order; those that it does not give are NULL."""
+    given = [f"CAST({view.get(name, 'NULL')} AS {_engine_type(kind)}) AS {identifier(name)}" for name, kind in columns]
+    return f"SELECT {', '.join(given)} FROM {view['']}"

@@ -1,0 +1,163 @@
+"""The desk behind the protocol: Work becomes calls of the gateway, answers become rows and notices.
+
+Comes in: Work and who asks. Goes out: a Result, or one of the house's errors. It runs in a thread; only ANSWER spends.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from decimal import ROUND_UP, Decimal
+from fractions import Fraction
+from typing import Any
+
+from rich.console import Console
+
+from sfumato.doors.cli.tables import answer_lines, print_preview
+from sfumato.doors.journal import Journal
+from sfumato.doors.pgwire.catalog import Catalog
+from sfumato.doors.pgwire.results import BUDGET_FIELDS, PLAN_FIELDS, Field, Result, Task, Work
+from sfumato.doors.users import OWNER, User, check_may_ask
+from sfumato.errors import QueryError, SfumatoError
+from sfumato.gateway import Answer, Gateway, Preview
+from sfumato.sql.catalog import configured
+from sfumato.sql.lexer import without_schema
+from sfumato.words import show
+
+_SMALLEST = Decimal("1e-15")
+
+
+class Desk:
+    """The gateway, as the protocol sees it."""
+
+    def __init__(self, gateway: Gateway, journal: Journal) -> None:
+        self._gateway, self._journal = gateway, journal
+        self._catalog = Catalog(gateway.policy)
+
+    def close(self) -> None:
+        """Let go of the catalog; the gateway is somebody else's."""
+        self._catalog.close()
+
+    def columns(self) -> dict[str, str]:
+        """The types of column names that mean one thing in all tables, for parameters."""
+        words = {"integer": "bigint", "decimal": "numeric", "double": "numeric"}
+        found: dict[str, set[str]] = {}
+        for table in self._gateway.policy.tables.values():
+            for column in table.columns.values():
+                kind = column.type or "text"
+                found.setdefault(column.name.lower(), set()).add(words.get(kind, kind))
+        return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
+
+    def do(self, work: Work, user: User) -> Any:
+        """What the protocol asks for; every error is one of the house's."""
+        if work.task is Task.BUDGET:
+            return self._budget(user)
+        about = self._catalog.question(work.sql)
+        if about is not None:
+            return self._look_up(about, work, user)
+        check_may_ask(user)
+        work = replace(work, sql=without_schema(work.sql, self._gateway.policy.data.id))
+        asked: dict[str, Any] = {"analyst": user.asks_as, **work.options.to_gateway()}
+        if work.task is Task.ANSWER:
+            return self._answer(work, user, asked)
+        preview = self._gateway.explain(work.sql, **asked)
+        if preview.refused is not None and not preview.columns:
+            raise preview.refused
+        return _fields(preview, work.options.intervals) if work.task is Task.LOOK else _plan(preview)
+
+    def _look_up(self, about: str, work: Work, user: User) -> Any:
+        """A question about the catalog: free, and not worth a line in the audit log."""
+        if work.task is Task.PREVIEW:
+            return Result(PLAN_FIELDS, [("reads the catalog alone: exact and free",)], "EXPLAIN")
+        result = self._catalog.run(about, user.name, work.settings)
+        if "set_config" in about.lower():
+            result.sets = configured(work.sql)
+        return result.fields if work.task is Task.LOOK else result
+
+    def _answer(self, work: Work, user: User, asked: dict[str, Any]) -> Result:
+        said = {"user": user.name, "analyst": user.asks_as, "question": work.sql}
+        try:
+            answer = self._gateway.sql(work.sql, **asked)
+        except SfumatoError as error:
+            self._journal.write("refusal", **said, sqlstate=error.sqlstate, message=error.message)
+            raise
+        self._journal.write("question", **said, cost=answer.cost.to_dict(), receipt=answer.receipt)
+        return _result(answer, work.options.intervals)
+
+    def _budget(self, user: User) -> Result:
+        standing = self._gateway.budget(None if user.asks_as == OWNER or user.role == "auditor" else user.name)
+        amounts = (("total", standing.total), ("spent", standing.spent), ("remaining", standing.remaining))
+        rows = [
+            (name, *(_decimal(value, up=name == "spent") for value in (loss.epsilon, loss.rho, loss.delta)))
+            for name, loss in amounts
+        ]
+        return Result(BUDGET_FIELDS, rows, "SHOW")
+
+
+def _decimal(value: Fraction | None, *, up: bool) -> Decimal | None:
+    """An amount of budget, never better than it is."""
+    if value is None:
+        return None
+    scaled = value / Fraction(_SMALLEST)
+    whole = -(-scaled // 1) if up else scaled // 1
+    return (Decimal(int(whole)) * _SMALLEST).normalize() + 0
+
+
+def _fields(preview: Preview, intervals: bool) -> tuple[Field, ...]:
+    return _beside([(c.name, c.type, c.noisy) for c in preview.columns], intervals)
+
+
+def _beside(columns: list[tuple[str, str, bool]], intervals: bool) -> tuple[Field, ...]:
+    """The columns; after each noisy one, if it is asked for, the ends of its interval."""
+    found = []
+    for name, kind, noisy in columns:
+        found.append(Field(name, kind))
+        if noisy and intervals:
+            found += [Field(f"{name}_low", kind), Field(f"{name}_high", kind)]
+    return tuple(found)
+
+
+def _result(answer: Answer, intervals: bool) -> Result:
+    noisy, ends = answer.noisy, answer.intervals()
+    fields = _beside(list(zip(answer.columns, answer.types, noisy, strict=True)), intervals)
+    rows = answer.rows
+    if intervals:
+        rows = []
+        for row, around in zip(answer.rows, ends, strict=True):
+            cells: list[Any] = []
+            for value, pair, has in zip(row, around, noisy, strict=True):
+                cells += [value, *(pair or (None, None))] if has else [value]
+            rows.append(tuple(cells))
+    return Result(fields, rows, notices=[("NOTICE", _notice(answer, ends))])
+
+
+def _notice(answer: Answer, ends: list[list[tuple[Any, Any] | None]]) -> SfumatoError:
+    """Cost and what remains; in the detail ± of each noisy column, notes and the receipt."""
+    first, *rest = answer_lines(answer)
+    widths = []
+    for i, (name, noisy) in enumerate(zip(answer.columns, answer.noisy, strict=True)):
+        found = [_width(row[i], around[i]) for row, around in zip(answer.rows, ends, strict=True)] if noisy else []
+        known = [width for width in found if width is not None]
+        if known:
+            widths.append(f"{name} ± {max(known):f}")
+    around = [f"{', '.join(widths)} at {show(answer.confidence * 100)} %"] if widths else []
+    return QueryError(first, detail="\n".join([*around, *rest]) or None, sqlstate="00000")
+
+
+def _width(value: Any, ends: tuple[Any, Any] | None) -> Decimal | None:
+    """How far an end of the interval is from the number, to three digits, rounded up."""
+    if ends is None or value is None:
+        return None
+    width = max(Decimal(ends[1]) - Decimal(value), Decimal(value) - Decimal(ends[0]))
+    places = max(int(width.as_tuple().exponent), width.adjusted() - 2 if width else 0)
+    return width.quantize(Decimal(1).scaleb(min(0, places)), rounding=ROUND_UP)
+
+
+def _plan(preview: Preview) -> Result:
+    """The preview as lines of text."""
+    written = io.StringIO()
+    print_preview(preview, Console(file=written, width=100_000, color_system=None, highlight=False, markup=False))
+    lines = [line.rstrip() for line in written.getvalue().splitlines()]
+    if preview.refused is not None:
+        lines.append(f"would be refused: {preview.refused.message}")
+    return Result(PLAN_FIELDS, [(line,) for line in lines], "EXPLAIN")

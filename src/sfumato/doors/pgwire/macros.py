@@ -1,0 +1,206 @@
+"""The functions of the catalog: PostgreSQL's, as macros in the engine's SQL.
+
+Comes in: nothing. Goes out: the statements that make them, and their names: nothing else may be called. What would
+measure data (sizes, numbers of rows, statistics) answers 0 or NULL; nobody has a privilege but to ask.
+"""
+
+from __future__ import annotations
+
+_QUOTED = """CASE WHEN regexp_full_match(x, '[a-z_][a-z0-9_$]*') THEN x ELSE '"' || replace(x, '"', '""') || '"' END"""
+_BARE = """replace(list_last(string_split(CAST(x AS VARCHAR), '.')), '"', '')"""
+_NULL = "CAST(NULL AS VARCHAR)"
+_ZERO = "CAST(0 AS BIGINT)"
+
+_SIMPLE: dict[str, str] = {
+    "version()": "'PostgreSQL %VERSION% (sfumato)'",
+    "current_database()": "%DATABASE%",
+    "current_catalog()": "%DATABASE%",
+    "current_schema()": "'public'",
+    "current_schemas(implicit)": "CASE WHEN implicit THEN ['pg_catalog', 'public'] ELSE ['public'] END",
+    "current_user()": "CAST(getvariable('session_user') AS VARCHAR)",
+    "session_user()": "CAST(getvariable('session_user') AS VARCHAR)",
+    "pg_backend_pid()": "1",
+    "pg_is_in_recovery()": "false",
+    "pg_postmaster_start_time()": "CAST(NULL AS TIMESTAMP)",
+    "pg_conf_load_time()": "CAST(NULL AS TIMESTAMP)",
+    "pg_my_temp_schema()": "CAST(0 AS UINTEGER)",
+    "pg_is_other_temp_schema(x)": "false",
+    "inet_server_addr()": _NULL,
+    "inet_server_port()": "CAST(NULL AS INTEGER)",
+    "inet_client_addr()": _NULL,
+    "inet_client_port()": "CAST(NULL AS INTEGER)",
+    "txid_current()": "CAST(1 AS BIGINT)",
+    "pg_export_snapshot()": _NULL,
+    "pg_advisory_unlock_all()": _NULL,
+    "pg_advisory_lock(x)": _NULL,
+    "pg_advisory_unlock(x)": "true",
+    "pg_try_advisory_lock(x)": "true",
+    "pg_cancel_backend(x)": "false",
+    "pg_terminate_backend(x)": "false",
+    "pg_encoding_to_char(x)": "CASE x WHEN 6 THEN 'UTF8' ELSE 'SQL_ASCII' END",
+    "pg_char_to_encoding(x)": "CASE upper(x) WHEN 'UTF8' THEN 6 ELSE 0 END",
+    "pg_client_encoding()": "'UTF8'",
+    "pg_table_is_visible(x)": (
+        "(SELECT k.relnamespace IN (11, 2200) FROM pgx.pg_class k WHERE k.oid = TRY_CAST(x AS UINTEGER))"
+    ),
+    "pg_type_is_visible(x)": "true",
+    "pg_function_is_visible(x)": "true",
+    "pg_operator_is_visible(x)": "true",
+    "pg_opclass_is_visible(x)": "true",
+    "pg_collation_is_visible(x)": "true",
+    "pg_conversion_is_visible(x)": "true",
+    "pg_statistics_obj_is_visible(x)": "true",
+    "pg_ts_config_is_visible(x)": "true",
+    "pg_get_userbyid(x)": "CASE WHEN x = 10 THEN 'owner' ELSE 'unknown (OID=' || x || ')' END",
+    "pg_get_expr(a, b)": _NULL,
+    "pg_get_expr(a, b, c)": _NULL,
+    "pg_get_partkeydef(x)": _NULL,
+    "pg_get_constraintdef(x)": _NULL,
+    "pg_get_constraintdef(x, y)": _NULL,
+    "pg_get_indexdef(x)": _NULL,
+    "pg_get_indexdef(x, y, z)": _NULL,
+    "pg_get_viewdef(x)": _NULL,
+    "pg_get_viewdef(x, y)": _NULL,
+    "pg_get_triggerdef(x)": _NULL,
+    "pg_get_triggerdef(x, y)": _NULL,
+    "pg_get_ruledef(x)": _NULL,
+    "pg_get_ruledef(x, y)": _NULL,
+    "pg_get_functiondef(x)": _NULL,
+    "pg_get_function_result(x)": _NULL,
+    "pg_get_function_arguments(x)": _NULL,
+    "pg_get_function_identity_arguments(x)": _NULL,
+    "pg_get_function_sqlbody(x)": _NULL,
+    "pg_get_statisticsobjdef_columns(x)": _NULL,
+    "pg_get_serial_sequence(x, y)": _NULL,
+    "pg_relation_is_publishable(x)": "false",
+    "pg_relation_size(x)": _ZERO,
+    "pg_relation_size(x, y)": _ZERO,
+    "pg_total_relation_size(x)": _ZERO,
+    "pg_table_size(x)": _ZERO,
+    "pg_indexes_size(x)": _ZERO,
+    "pg_database_size(x)": _ZERO,
+    "pg_tablespace_size(x)": _ZERO,
+    "pg_size_pretty(x)": "x || ' bytes'",
+    "pg_stat_get_numscans(x)": _ZERO,
+    "pg_stat_get_live_tuples(x)": _ZERO,
+    "pg_tablespace_location(x)": "''",
+    "shobj_description(x, y)": _NULL,
+    "obj_description(x)": "(SELECT d.description FROM pgx.pg_description d WHERE d.objoid = x AND d.objsubid = 0)",
+    "obj_description(x, y)": (
+        "(SELECT d.description FROM pgx.pg_description d WHERE d.objoid = x AND d.objsubid = 0 AND y = 'pg_class')"
+    ),
+    "col_description(x, y)": "(SELECT d.description FROM pgx.pg_description d WHERE d.objoid = x AND d.objsubid = y)",
+    "has_table_privilege(a, b)": "upper(b) LIKE '%SELECT%'",
+    "has_table_privilege(a, b, c)": "upper(c) LIKE '%SELECT%'",
+    "has_any_column_privilege(a, b)": "upper(b) LIKE '%SELECT%'",
+    "has_any_column_privilege(a, b, c)": "upper(c) LIKE '%SELECT%'",
+    "has_column_privilege(a, b, c)": "upper(c) LIKE '%SELECT%'",
+    "has_column_privilege(a, b, c, d)": "upper(d) LIKE '%SELECT%'",
+    "has_schema_privilege(a, b)": "upper(b) LIKE '%USAGE%'",
+    "has_schema_privilege(a, b, c)": "upper(c) LIKE '%USAGE%'",
+    "has_database_privilege(a, b)": "upper(b) LIKE '%CONNECT%'",
+    "has_database_privilege(a, b, c)": "upper(c) LIKE '%CONNECT%'",
+    "has_function_privilege(a, b)": "false",
+    "has_function_privilege(a, b, c)": "false",
+    "has_sequence_privilege(a, b)": "false",
+    "has_sequence_privilege(a, b, c)": "false",
+    "has_tablespace_privilege(a, b)": "false",
+    "has_language_privilege(a, b)": "false",
+    "has_type_privilege(a, b)": "true",
+    "pg_has_role(a, b)": "a = 10",
+    "pg_has_role(a, b, c)": "a = b",
+    "current_setting(x)": "getvariable('settings')[x]",
+    "current_setting(x, y)": "getvariable('settings')[x]",
+    "set_config(x, y, z)": "y",
+    "quote_ident(x)": _QUOTED,
+    "quote_literal(x)": "'''' || replace(x, '''', '''''') || ''''",
+    "format(f, a)": "replace(replace(f, '%I', a), '%s', a)",
+    "format(f, a, b)": "regexp_replace(regexp_replace(f, '%[IsL]', a), '%[IsL]', b)",
+    "parse_ident(x)": "[replace(part, '\"', '') FOR part IN string_split(x, '.')]",
+    "array_lower(x, y)": "CASE WHEN len(x) > 0 THEN 1 END",
+    "array_upper(x, y)": "CASE WHEN len(x) > 0 THEN len(x) END",
+    "array_length(x, y)": "CASE WHEN len(x) > 0 THEN len(x) END",
+    "array_to_string(x, y)": "array_to_string([CAST(part AS VARCHAR) FOR part IN x IF part IS NOT NULL], y)",
+    "array_to_string(x, y, z)": "array_to_string([coalesce(CAST(part AS VARCHAR), z) FOR part IN x], y)",
+    "generate_subscripts(x, y)": "unnest(range(1, len(x) + 1))",
+    "_pg_expandarray(x)": "unnest([{'x': x[i], 'n': i} FOR i IN range(1, len(x) + 1)])",
+    "_pg_truetypid(a, t)": "a.atttypid",
+    "_pg_truetypmod(a, t)": "a.atttypmod",
+    "_pg_char_max_length(a, b)": "CAST(NULL AS INTEGER)",
+    "_pg_char_octet_length(a, b)": "CAST(NULL AS INTEGER)",
+    "_pg_numeric_precision(a, b)": "CASE a WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 701 THEN 53 END",
+    "_pg_numeric_precision_radix(a, b)": "CASE WHEN a IN (20, 21, 23, 700, 701) THEN 2 WHEN a = 1700 THEN 10 END",
+    "_pg_numeric_scale(a, b)": "CASE WHEN a IN (20, 21, 23) THEN 0 END",
+    "_pg_datetime_precision(a, b)": "CASE WHEN a = 1082 THEN 0 WHEN a IN (1114, 1184) THEN 6 END",
+    "to_regclass(x)": "pgf_regclass(x)",
+    "to_regtype(x)": "pgf_regtype(x)",
+    "to_regproc(x)": "pgf_regproc(x)",
+    "to_regnamespace(x)": "pgf_regnamespace(x)",
+    "format_type(x, y)": (
+        "coalesce((SELECT CASE WHEN k.typcategory = 'A' THEN coalesce(%SPELLED%[e.typname], e.typname) || '[]' "
+        "ELSE coalesce(%SPELLED%[k.typname], k.typname) END FROM pgx.pg_type k "
+        "LEFT JOIN pgx.pg_type e ON e.oid = k.typelem WHERE k.oid = x), CASE WHEN x IS NOT NULL THEN '???' END)"
+    ),
+}
+
+_LOOKUPS = {
+    "pgf_regclass(x)": "(SELECT min(k.oid) FROM pgx.pg_class k WHERE k.relname = %BARE%)",
+    "pgf_regtype(x)": "(SELECT min(k.oid) FROM pgx.pg_type k WHERE k.typname = coalesce(%SHORT%[%BARE%], %BARE%))",
+    "pgf_regproc(x)": "(SELECT min(k.oid) FROM pgx.pg_proc k WHERE k.proname = %BARE%)",
+    "pgf_regnamespace(x)": "(SELECT min(k.oid) FROM pgx.pg_namespace k WHERE k.nspname = %BARE%)",
+    "pgf_regrole(x)": "CAST(CASE WHEN x = 'owner' THEN 10 ELSE 16383 END AS UINTEGER)",
+    "pgf_regclass_name(x)": "coalesce((SELECT k.relname FROM pgx.pg_class k WHERE k.oid = x), CAST(x AS VARCHAR))",
+    "pgf_regtype_name(x)": "pgf_format_type(x, NULL)",
+    "pgf_regproc_name(x)": "coalesce((SELECT k.proname FROM pgx.pg_proc k WHERE k.oid = x), '-')",
+    "pgf_regnamespace_name(x)": (
+        "coalesce((SELECT k.nspname FROM pgx.pg_namespace k WHERE k.oid = x), CAST(x AS VARCHAR))"
+    ),
+    "pgf_regrole_name(x)": "pgf_pg_get_userbyid(x)",
+}
+
+_SPELLED = {
+    "int2": "smallint", "int4": "integer", "int8": "bigint", "bool": "boolean", "float4": "real",
+    "float8": "double precision", "varchar": "character varying", "bpchar": "character", "char": '"char"',
+    "timestamp": "timestamp without time zone", "timestamptz": "timestamp with time zone",
+    "time": "time without time zone", "timetz": "time with time zone", "varbit": "bit varying",
+}  # fmt: skip
+_SHORT = {long: short for short, long in _SPELLED.items()} | {"int": "int4", "decimal": "numeric", "float": "float8"}
+
+
+def _map(pairs: dict[str, str]) -> str:
+    quoted = [["'" + text.replace("'", "''") + "'" for text in side] for side in (pairs.keys(), pairs.values())]
+    return f"map([{', '.join(quoted[0])}], [{', '.join(quoted[1])}])"
+
+
+def _macro(name: str, bodies: list[tuple[str, str]]) -> str:
+    text = ", ".join(f"({arguments}) AS {body}" for arguments, body in bodies)
+    for mark, meant in (("%BARE%", _BARE), ("%SPELLED%", _map(_SPELLED)), ("%SHORT%", _map(_SHORT))):
+        text = text.replace(mark, meant)
+    return f"CREATE MACRO {name} {text}"
+
+
+def _macros() -> tuple[str, ...]:
+    found: dict[str, list[tuple[str, str]]] = {}
+    for head, body in _SIMPLE.items():
+        name, _, arguments = head.partition("(")
+        found.setdefault(f"pgf_{name}", []).append((arguments.rstrip(")"), body))
+    for head, body in _LOOKUPS.items():
+        name, _, arguments = head.partition("(")
+        found.setdefault(name, []).append((arguments.rstrip(")"), body))
+    tables = [_macro(name, bodies) for name, bodies in sorted(found.items(), key=_late)]
+    keywords = (
+        "CREATE MACRO pgf_pg_get_keywords() AS TABLE SELECT keyword_name AS word, 'U' AS catcode, true AS barelabel, "
+        "'unreserved' AS catdesc, 'can be bare label' AS baredesc FROM duckdb_keywords()"
+    )
+    return (*tables, keywords)
+
+
+def _late(item: tuple[str, list[tuple[str, str]]]) -> tuple[int, str]:
+    """What calls another macro is made after it."""
+    text = " ".join(body for _, body in item[1])
+    return (1 if "pgf_" in text else 0, item[0])
+
+
+MACROS = _macros()
+FUNCTIONS = frozenset(head.partition("(")[0] for head in (*_SIMPLE, "pg_get_keywords()"))
+"""PostgreSQL's functions that may be called in questions about the catalog."""

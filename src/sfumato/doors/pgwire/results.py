@@ -1,0 +1,65 @@
+"""What the protocol asks of the gateway, and what it gets: records that know neither bytes nor sockets.
+
+Comes in: nothing. Goes out: `Work`, which somebody with threads does, and `Result`, which `state` turns into messages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from sfumato.doors.pgwire.settings import Options
+from sfumato.doors.pgwire.types import oid_of
+from sfumato.errors import SfumatoError
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of an answer: its name and its type in PostgreSQL's words."""
+
+    name: str
+    type: str
+
+    @property
+    def oid(self) -> int:
+        """The number of its type."""
+        return oid_of(self.type)
+
+
+@dataclass(slots=True)
+class Result:
+    """Rows with their columns and the tag of their command; columns None is a command without rows.
+
+    `sets` are settings that a function of the question has set: name, value, and whether for this transaction alone.
+    """
+
+    fields: tuple[Field, ...] | None = None
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    tag: str = "SELECT"
+    notices: list[tuple[str, SfumatoError]] = field(default_factory=list)
+    sets: list[tuple[str, str, bool]] = field(default_factory=list)
+
+
+class Task(Enum):
+    """What is to be done. Only ANSWER spends."""
+
+    ANSWER = "answer"
+    LOOK = "look"
+    PREVIEW = "preview"
+    BUDGET = "budget"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One thing to be done elsewhere: the state machine waits for its Result (for LOOK: the columns) or its error."""
+
+    task: Task
+    sql: str = ""
+    options: Options = field(default_factory=Options)
+    settings: tuple[tuple[str, str], ...] = ()
+    timeout: float | None = None
+
+
+BUDGET_FIELDS = (Field("budget", "text"), *(Field(name, "numeric") for name in ("epsilon", "rho", "delta")))
+PLAN_FIELDS = (Field("QUERY PLAN", "text"),)

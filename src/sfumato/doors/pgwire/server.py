@@ -1,0 +1,274 @@
+"""Sockets only: connections, threads for the gateway, cancel requests, an orderly end.
+
+Comes in: connections. Goes out: what `state` says. The gateway is synchronous and runs in a bounded pool of threads; a
+cancelled question may still be paid for, but then its answer is stored, and asking again is free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from sfumato.doors.journal import Journal
+from sfumato.doors.pgwire import messages as m
+from sfumato.doors.pgwire.desk import Desk
+from sfumato.doors.pgwire.entrance import Entrance, Failures, Limits, fatal
+from sfumato.doors.pgwire.results import Work
+from sfumato.doors.pgwire.shelf import Steps
+from sfumato.doors.pgwire.state import Session
+from sfumato.doors.pgwire.tls import Tls
+from sfumato.doors.pgwire.wire import Gone, Wire
+from sfumato.doors.users import User, Users
+from sfumato.errors import EngineError, QueryError, SfumatoError
+from sfumato.gateway import Gateway
+
+_OPERATOR = logging.getLogger("sfumato.operator")
+_CHUNK = 1 << 16
+_STOPPED = QueryError("terminating connection due to administrator command", sqlstate="57P01")
+
+
+class Connection:
+    """One client, from the first byte to the last."""
+
+    def __init__(self, server: Server, wire: Wire) -> None:
+        self._server, self.wire = server, wire
+        self.secret = secrets.randbits(32)
+        self.process = secrets.randbits(31)
+        self.cancelled: asyncio.Event | None = None
+        self.busy = False
+        self._out = bytearray()
+        self._user: User | None = None
+
+    async def run(self) -> None:
+        """Everything; whatever goes wrong ends this connection alone."""
+        try:
+            await self._serve()
+        except (Gone, ConnectionError, TimeoutError, OSError):
+            pass
+        except SfumatoError as error:
+            await self._last(error)
+        except Exception:  # noqa: BLE001  one client must not end the others; the operator reads why
+            _OPERATOR.exception("a connection failed")
+            await self._last(EngineError("the server failed", sqlstate="XX000"))
+        finally:
+            await self.wire.close()
+
+    async def _last(self, error: SfumatoError) -> None:
+        try:
+            await self.wire.write(bytes(self._out) + fatal(error))
+        except (Gone, ConnectionError, OSError):
+            pass
+
+    async def _serve(self) -> None:
+        came = await self._server.entrance.receive(self.wire)
+        if isinstance(came, m.Cancel):
+            self._server.cancel(came)
+            return
+        self._user, settings = came
+        with self._server.seat(self._user):
+            self._server.journal.write("log-in", user=self._user.name, role=self._user.role, peer=self.wire.peer)
+            session = Session(self._user.name, settings, self._server.columns)
+            self._out += m.authentication(0)
+            await self._drive(session.greet())
+            self._out += m.key_data(self.process, self.secret)
+            await self._drive(session.ready())
+            await self._flush()
+            await self._talk(session)
+
+    async def _talk(self, session: Session) -> None:
+        while True:
+            kind, body = await self.wire.message()
+            if kind == "X":
+                return
+            self.busy = True
+            try:
+                message = m.parse(kind, body)
+            except SfumatoError as error:
+                await self._drive(session.fail(error))
+                if kind in "QF":
+                    await self._drive(session.receive(m.Plain("S")))
+            else:
+                if isinstance(message, m.Secret):
+                    raise m.broken("there is nothing to prove any more")
+                await self._drive(session.receive(message))
+            if not self.wire.waiting:
+                await self._flush()
+            self.busy = False
+            if self._server.stopping:
+                raise _STOPPED
+
+    async def _drive(self, steps: Steps) -> None:
+        """Send what the state machine says, and do what it asks for."""
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Work):
+                    await self._flush()
+                    try:
+                        done = await self._work(step)
+                    except SfumatoError as error:
+                        step = steps.throw(error)
+                    else:
+                        step = steps.send(done)
+                    continue
+                self._out += step
+                if len(self._out) > _CHUNK:
+                    await self._flush()
+                step = next(steps)
+        except StopIteration:
+            return
+
+    async def _flush(self) -> None:
+        if self._out:
+            data, self._out = bytes(self._out), bytearray()
+            await self.wire.write(data)
+
+    async def _work(self, work: Work) -> Any:
+        """In a thread, until it is done, cancelled, late, or nobody listens any more."""
+        assert self._user is not None
+        doing = self._server.submit(work, self._user)
+        self.cancelled = asyncio.Event()
+        stops = [asyncio.ensure_future(event.wait()) for event in (self.cancelled, self.wire.gone)]
+        try:
+            await asyncio.wait([doing, *stops], timeout=work.timeout, return_when=asyncio.FIRST_COMPLETED)
+            if doing.done():
+                return doing.result()
+            self._server.abandon(doing, self._user)
+            if self.wire.gone.is_set():
+                raise Gone
+            why = "user request" if self.cancelled.is_set() else "statement timeout"
+            raise QueryError(
+                f"canceling statement due to {why}",
+                sqlstate="57014",
+                hint="If it was paid for, its answer is stored: asking again is free.",
+            )
+        finally:
+            self.cancelled = None
+            for stop in stops:
+                stop.cancel()
+
+
+class Server:
+    """The door. `start`, then `stop`."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        users: Users,
+        journal: Journal,
+        *,
+        limits: Limits | None = None,
+        tls: Tls | None = None,
+        allow_plain: bool = False,
+    ) -> None:
+        self.limits = limits or Limits()
+        self.journal, self.stopping = journal, False
+        self._desk = Desk(gateway, journal)
+        self.columns = self._desk.columns()
+        database, failures = gateway.policy.data.id, Failures(self.limits.failures)
+        self.entrance = Entrance(database, users, journal, failures, self.limits, tls, allow_plain)
+        self._pool = ThreadPoolExecutor(self.limits.workers, thread_name_prefix="sfumato-pg")
+        self._open: dict[Connection, asyncio.Task[None]] = {}
+        self._seats: Counter[str] = Counter()
+        self._left: Counter[str] = Counter()
+        self._listening: list[asyncio.Server] = []
+        self._refusing: set[asyncio.Future[None]] = set()
+
+    async def start(self, host: str, port: int) -> tuple[str, int]:
+        """Listen; the address that was taken."""
+        listening = await asyncio.get_running_loop().create_server(self._accept, host, port, backlog=1024)
+        self._listening.append(listening)
+        name = listening.sockets[0].getsockname()
+        return str(name[0]), int(name[1])
+
+    def _accept(self) -> Wire:
+        wire = Wire(self.limits.message)
+        asyncio.get_running_loop().call_soon(self._begin, wire)
+        return wire
+
+    def _begin(self, wire: Wire) -> None:
+        if len(self._open) >= self.limits.connections or self.stopping:
+            refusing = asyncio.ensure_future(_refuse(wire, QueryError("too many connections", sqlstate="53300")))
+            self._refusing.add(refusing)
+            refusing.add_done_callback(self._refusing.discard)
+            return
+        connection = Connection(self, wire)
+        task = asyncio.ensure_future(connection.run())
+        self._open[connection] = task
+        task.add_done_callback(lambda _: self._open.pop(connection, None))
+
+    def seat(self, user: User) -> _Seat:
+        """A place for one more connection of somebody, while it lasts."""
+        if self._seats[user.name] >= self.limits.per_user:
+            raise QueryError(f'too many connections for role "{user.name}"', sqlstate="53300", hint="Close some.")
+        return _Seat(self._seats, user.name)
+
+    def submit(self, work: Work, user: User) -> asyncio.Future[Any]:
+        """Let a thread do it."""
+        if self._left[user.name] >= self.limits.abandoned:
+            raise QueryError(
+                "too many cancelled questions are still running", sqlstate="53000", hint="Wait for them to end."
+            )
+        return asyncio.get_running_loop().run_in_executor(self._pool, self._desk.do, work, user)
+
+    def abandon(self, doing: asyncio.Future[Any], user: User) -> None:
+        """Nobody waits for it: what has not begun never does; what has, ends by itself and stores its answer."""
+        if doing.cancel():
+            return
+        self._left[user.name] += 1
+
+        def over(done: asyncio.Future[Any]) -> None:
+            self._left[user.name] -= 1
+            if not done.cancelled():
+                done.exception()
+
+        doing.add_done_callback(over)
+
+    def cancel(self, asked: m.Cancel) -> None:
+        """What a connection does now, if the key fits; nothing is ever said."""
+        for connection in self._open:
+            mine, theirs = (key.to_bytes(4, "big") for key in (connection.secret, asked.secret & 0xFFFFFFFF))
+            same = connection.process == asked.process and secrets.compare_digest(mine, theirs)
+            if same and connection.cancelled is not None:
+                connection.cancelled.set()
+
+    async def stop(self) -> None:
+        """No new connection; idle ones are told; those that work may finish; then the threads."""
+        self.stopping = True
+        for listening in self._listening:
+            listening.close()
+        idle = [connection.wire for connection in self._open if not connection.busy]
+        await asyncio.gather(*(_refuse(wire, _STOPPED) for wire in idle))
+        waiting = [*self._open.values(), *self._refusing]
+        if waiting:
+            _, late = await asyncio.wait(waiting, timeout=self.limits.drain)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
+        self._desk.close()
+
+
+class _Seat:
+    """Counts a connection while it is open."""
+
+    def __init__(self, seats: Counter[str], name: str) -> None:
+        self._seats, self._name = seats, name
+
+    def __enter__(self) -> None:
+        self._seats[self._name] += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._seats[self._name] -= 1
+
+
+async def _refuse(wire: Wire, error: SfumatoError) -> None:
+    try:
+        await wire.write(fatal(error))
+    except Gone:
+        pass
+    await wire.close()

@@ -1,0 +1,142 @@
+"""Who may come in: names, roles and SCRAM verifiers, in a file that the owner alone reads. No password is stored.
+
+Comes in: the policy's state directory. Goes out: users, and the verifier that a log-in is checked against; a name that
+is not known gets one too, which no password fits. The file is replaced in one step, and read again when it changes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.doors.scram import Verifier, mock, verifier
+from sfumato.errors import InputError, QueryError
+
+ANALYST, OWNER, AUDITOR = "analyst", "owner", "auditor"
+ROLES = (ANALYST, OWNER, AUDITOR)
+_SHORTEST = 8
+_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A name, what it may do, and what proves its password."""
+
+    name: str
+    role: str
+    verifier: Verifier
+
+    @property
+    def asks_as(self) -> str:
+        """The name under which the ledger knows what this user spends: owners share what has no share."""
+        return OWNER if self.role == OWNER else self.name
+
+
+class Users:
+    """The users of one policy. Any number of threads and processes may use the file."""
+
+    def __init__(self, state: str | Path) -> None:
+        self._home = Path(state)
+        self._file = self._home / "users.json"
+        self._lock = threading.Lock()
+        self._read: tuple[tuple[int, int, int], dict[str, Any]] | None = None
+
+    def list(self) -> list[User]:
+        """Everybody, by name."""
+        return [_user(name, entry) for name, entry in sorted(self._load()["users"].items())]
+
+    def find(self, name: str) -> tuple[User, bool]:
+        """Somebody, and whether she is real: a stranger cannot tell by the exchange that follows."""
+        document = self._load()
+        if name in document["users"]:
+            return _user(name, document["users"][name]), True
+        return User(name, ANALYST, mock(name, bytes.fromhex(document["key"]))), False
+
+    def add(self, name: str, role: str, password: str) -> User:
+        """A new user, or a new role and password for an old one."""
+        if role not in ROLES:
+            raise InputError(f'role "{role}" is not known', hint=f"There are {', '.join(ROLES)}.")
+        if not _NAME.fullmatch(name) or name.strip() != name:
+            raise InputError("a name has 1 to 63 characters, without blanks around it and control characters")
+        if name == OWNER and role != OWNER:
+            raise InputError('the name "owner" is the owner\'s', hint="Use another name, or --role owner.")
+        if len(password) < _SHORTEST:
+            raise InputError(f"a password has at least {_SHORTEST} characters, but this one has {len(password)}")
+        user = User(name, role, verifier(password))
+        with self._changing() as users:
+            users[name] = {"role": role, "verifier": user.verifier.to_text()}
+        return user
+
+    def remove(self, name: str) -> None:
+        """Somebody who may not come in any more; what she has spent stays in the ledger."""
+        with self._changing() as users:
+            if users.pop(name, None) is None:
+                raise InputError(f'there is no user "{name}"', hint="`sfumato user list` shows who there is.")
+
+    def prepare(self) -> None:
+        """Make the file, with its key for strangers, before anybody asks."""
+        with self._changing():
+            pass
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, Any]]:
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._home.chmod(0o700)
+        handle = os.open(self._home / "users.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            document = self._load()
+            yield document["users"]
+            self._write(document)
+        finally:
+            os.close(handle)
+
+    def _write(self, document: dict[str, Any]) -> None:
+        made = self._home / f"users.{secrets.token_hex(4)}.new"
+        handle = os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=2)
+            file.flush()
+            os.fsync(file.fileno())
+        made.replace(self._file)
+
+    def _load(self) -> dict[str, Any]:
+        with self._lock:
+            try:
+                found = self._file.stat()
+            except FileNotFoundError:
+                self._read = self._read if self._read and self._read[0] == (0, 0, 0) else ((0, 0, 0), _empty())
+                return _copy(self._read[1])
+            mark = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if self._read is None or self._read[0] != mark:
+                if found.st_mode & 0o077:
+                    raise InputError(f'"{self._file}" must be readable by its owner alone', hint="chmod 600 it.")
+                self._read = (mark, json.loads(self._file.read_text(encoding="utf-8")))
+            return _copy(self._read[1])
+
+
+def check_may_ask(user: User) -> None:
+    """Auditors look at the record, not at the data."""
+    if user.role == AUDITOR:
+        raise QueryError("an auditor does not ask", sqlstate="42501", hint="Ask the owner for the role of an analyst.")
+
+
+def _empty() -> dict[str, Any]:
+    return {"format": 1, "key": secrets.token_hex(32), "users": {}}
+
+
+def _copy(document: dict[str, Any]) -> dict[str, Any]:
+    return document | {"users": dict(document["users"])}
+
+
+def _user(name: str, entry: dict[str, Any]) -> User:
+    return User(name, entry["role"], Verifier.from_text(entry["verifier"]))
