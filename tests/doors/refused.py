@@ -1,6 +1,8 @@
 """Texts that are refused, by kind. `‸` marks the place that the error must name; it is taken out before the text is
 asked, so the expected place never comes from the code under test. A text without a mark has no place of its own."""
 
+# ruff: noqa: E501  a question stands on one line
+
 MARK = "‸"
 
 REFUSED = {

@@ -242,7 +242,7 @@ MISTAKES = {
     "SELECT COUNT(*) FROM patient WHERE": (3, "42601", None),
     "SELECT * FROM patient": (3, "42501", 8),
     "SELECT age, COUNT(*) FROM patient": (3, "42803", 8),
-    "SELECT MIN(age) FROM patient": (3, "0A000", 8),
+    "SELECT MIN(street) FROM patient": (3, "0A000", 8),
     "": (3, "42601", None),
     "DROP TABLE patient": (3, "0A000", None),
 }

@@ -4,6 +4,8 @@ tests/golden/refusals: the text, and the five fields as a person sees them. test
 engine's SQL, the groups, the scales and the event. Nothing here touches data.
 """
 
+# ruff: noqa: E501, ISC004  a question stands on one line, or on two that read as one
+
 import re
 from dataclasses import replace
 from datetime import date
@@ -181,8 +183,11 @@ ASKED = {
         "SELECT COUNT(DISTINCT COALESCE(ssn, patient_ssn)) FROM patient FULL JOIN visit ON ssn = patient_ssn",
         {},
     ),
-    "join-public": ("SELECT area, SUM(beds) FROM patient JOIN (SELECT area, LEAST(GREATEST(beds, 0), 99) AS beds "
-                    "FROM region) AS r USING (area) GROUP BY area", {}),
+    "join-public": (
+        "SELECT area, SUM(beds) FROM patient JOIN (SELECT area, LEAST(GREATEST(beds, 0), 99) AS beds "
+        "FROM region) AS r USING (area) GROUP BY area",
+        {},
+    ),
     "with-twice": (
         "WITH v AS (SELECT patient_ssn, cost FROM visit WHERE city = 'Paris') "
         "SELECT COUNT(*) FROM v AS a JOIN v AS b ON a.patient_ssn = b.patient_ssn WHERE a.cost < b.cost",
@@ -252,8 +257,8 @@ def page(sql, options):
 def release(title, cut, part):
     """One grouping set of one release."""
     lines = ["", f"-- {title}, the engine's"]
-    for text in filter(None, (part.people, part.sql)):
-        lines.append(re.sub(r"(?<=\)),? (?=\w+ AS \(SELECT|SELECT .* FROM person AS p)", lambda m: m[0].strip() + "\n", text))
+    step = r"(?<=\)),? (?=\w+ AS \(SELECT|SELECT .* FROM person AS p)"
+    lines += [re.sub(step, lambda m: m[0].strip() + "\n", text) for text in (part.people, part.sql) if text]
     lines += ["", f"-- groups: {len(part.groups)}"]
     lines += [", ".join("NULL" if value is None else str(value) for value in group) or "(all)" for group in part.groups]
     if part.selection is not None:
@@ -263,7 +268,10 @@ def release(title, cut, part):
         names = [aggregate.name for _, aggregate, source in cut.sources if source.bundle == number]
         lines.append(f"{' and '.join(names)}: {released.sensitivity}, {released.scale}, {released.unit}")
         if released.extra is not None:
-            lines += [f"  {released.extra.sql}", f"  {released.extra.law}, {released.extra.low} to {released.extra.high}"]
+            lines += [
+                f"  {released.extra.sql}",
+                f"  {released.extra.law}, {released.extra.low} to {released.extra.high}",
+            ]
     return lines
 
 

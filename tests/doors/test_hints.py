@@ -50,12 +50,9 @@ ROWS = {
 }
 """The rows of the table in rule 2.2 that refuse something, each with refusals of its kind."""
 
-PRESERVED = "SELECT area, COUNT(*) FROM patient LEFT JOIN region USING (area) GROUP BY area"
 MENDED = {
     "functions: chance": "SELECT COUNT(*) FROM patient",
     "not-yet: TABLESAMPLE": "SELECT COUNT(*) FROM patient",
-    "joins: a public table keeps its rows": PRESERVED,
-    "joins: both keep their rows": PRESERVED,
 }
 """Hints in words, followed by hand."""
 

@@ -57,7 +57,9 @@ class Case:
         return f"<seed {self.seed}: {self.text}>"
 
 
-def planned(text: str, here: World, epsilon: Fraction = _EPSILON, rows: int | None = None, noise: str | None = None) -> Plan:
+def planned(
+    text: str, here: World, epsilon: Fraction = _EPSILON, rows: int | None = None, noise: str | None = None
+) -> Plan:
     """The plan of a question in a world."""
     question = bind(parse(text), here.policy, TODAY, here.run)
     return plan(question, here.policy, epsilon, rows, noise=noise, run=here.run)
@@ -88,13 +90,21 @@ def case(seed: int, tries: int = 60, most_groups: int = 2000) -> Case:
         if found is None:
             continue
         parts = [part for cut in found[1].cuts for part in cut.parts]
-        if any(part.bundles or part.people is not None for part in parts) and sum(len(part.groups) for part in parts) <= most_groups:
+        if (
+            any(part.bundles or part.people is not None for part in parts)
+            and sum(len(part.groups) for part in parts) <= most_groups
+        ):
             return Case(seed, here, *found, refused)
     return case(seed + 1_000_003, tries)
 
 
 # what lies above the cut
-_SOME = {"text": ["q", "", None], "date": [TODAY, None], "timestamp": [datetime(2024, 6, 1, 12, 30), None], "boolean": [True, None]}  # noqa: DTZ001  time has no zone here
+_SOME = {
+    "text": ["q", "", None],
+    "date": [TODAY, None],
+    "timestamp": [datetime(2024, 6, 1, 12, 30), None],
+    "boolean": [True, None],
+}  # noqa: DTZ001  time has no zone here
 
 
 def _draws(asked: Plan, r: random.Random) -> Draws:
@@ -104,7 +114,11 @@ def _draws(asked: Plan, r: random.Random) -> Draws:
         drawn = []
         for part in cut.parts:
             kinds = [cut.release.keys[i][1].facts.kind for i in part.chosen]
-            keys = {tuple(r.choice(_SOME.get(kind, [3, -2, None])) for kind in kinds) for _ in range(3)} if kinds else set()
+            keys = (
+                {tuple(r.choice(_SOME.get(kind, [3, -2, None])) for kind in kinds) for _ in range(3)}
+                if kinds
+                else set()
+            )
             count = len(part.groups) * (len(keys) if kinds else 1)
             most = r.choice([3, 1 << 24, 1 << 50])
             cells = []
@@ -171,9 +185,18 @@ def reached(asked: Case) -> set[Any]:
         side = "private" if relation.private else "public"
         found |= {type(relation).__name__, (side, type(relation).__name__)}
         if isinstance(relation, Join):
-            found |= {("join", side, relation.kind), ("join", relation.kind, relation.left.private, relation.right.private)}
+            found |= {
+                ("join", side, relation.kind),
+                ("join", relation.kind, relation.left.private, relation.right.private),
+            }
         if isinstance(relation, Marked):
-            found.add(("marked", side, "person" if relation.by_person else "among" if relation.operand is not None else "exists"))
+            found.add(
+                (
+                    "marked",
+                    side,
+                    "person" if relation.by_person else "among" if relation.operand is not None else "exists",
+                )
+            )
         if isinstance(relation, Grouped | Release) and len(relation.sets) > 1:
             found.add(("sets", side, type(relation).__name__))
         for node in _nodes(relation):
@@ -205,6 +228,14 @@ def _meet(top: Node, side: str, relation: Relation, found: set[Any]) -> None:
             found.add(("window", side, node.name))
 
 
-NOT_ANSWERED: set[type[exp.Expression]] = {exp.DateTrunc, exp.If, exp.AnyValue, exp.First, exp.Last, exp.ArgMax, exp.ArgMin}
+NOT_ANSWERED: set[type[exp.Expression]] = {
+    exp.DateTrunc,
+    exp.If,
+    exp.AnyValue,
+    exp.First,
+    exp.Last,
+    exp.ArgMax,
+    exp.ArgMin,
+}
 """Kinds that no answered question holds: date_trunc is a TimestampTrunc in PostgreSQL's dialect, IF stands only inside
 CASE, and aggregates that depend on the order of rows are refused by name."""

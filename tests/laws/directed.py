@@ -29,7 +29,9 @@ LIST = {"values": ["x", "y", "z"]}
 CENTS = {"type": "decimal", "min": 0, "max": 1, "grid": Fraction(1, 100)}
 
 
-def policy(columns: dict[str, Any], rows: int = 1, adjacency: str = "add-remove", name: str = "t", **more: Any) -> Policy:
+def policy(
+    columns: dict[str, Any], rows: int = 1, adjacency: str = "add-remove", name: str = "t", **more: Any
+) -> Policy:
     """One table with the unit u, a text of at most 6 characters."""
     table = {"unit": "u", "rows_per_unit": rows, "columns": {"u": {"type": "text", "max_length": 6}, **columns}, **more}
     return policies({name: table}, adjacency)
@@ -52,7 +54,13 @@ def policies(
 
 
 def planned(
-    text: str, made: Policy, epsilon: Any = 1, rows: int | None = None, *, noise: str | None = None, run: Run = public.run
+    text: str,
+    made: Policy,
+    epsilon: Any = 1,
+    rows: int | None = None,
+    *,
+    noise: str | None = None,
+    run: Run = public.run,
 ) -> Any:
     """The plan of a question."""
     return plan(bind(parse(text), made, TODAY, run), made, Fraction(epsilon), rows, noise=noise, run=run)
@@ -87,7 +95,13 @@ class Example:
 
 
 def example(
-    made: Policy, rows: str, text: str, others: dict[str | None, str] | None = None, *, types: str = "VARCHAR", **more: Any
+    made: Policy,
+    rows: str,
+    text: str,
+    others: dict[str | None, str] | None = None,
+    *,
+    types: str = "VARCHAR",
+    **more: Any,
 ) -> Example:
     """Rows as words: 'a:1,x a:2,y b:' is two rows of a, and one of b whose value is NULL; '*40' repeats a row."""
     name = next(iter(made.tables))
@@ -102,7 +116,9 @@ def worded(words: str) -> list[tuple[str | None, ...]]:
     for word in words.split():
         row, _, times = word.partition("*")
         who, _, values = row.partition(":")
-        found += [(who if who != "-" else None, *(v or None for v in values.split(",") if ":" in row))] * int(times or 1)
+        found += [(who if who != "-" else None, *(v or None for v in values.split(",") if ":" in row))] * int(
+            times or 1
+        )
     return found
 
 

@@ -25,7 +25,10 @@ def tables(**more: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "v": {"unit": "u", "rows_per_unit": 2, "columns": {"u": UNIT, "i": INT, "s": LIST, "o": TEXT}},
         "w": {"unit": {"join": "p", "on": "k = k"}, "rows_per_unit": 2, "columns": {"k": KEY, "l": KEY, "i": INT}},
         "x": {"unit": {"join": "w", "on": "l = l"}, "rows_per_unit": 2, "columns": {"l": KEY, "i": INT}},
-        "y": {"public": True, "columns": {"s": {"type": "text", "max_length": 9}, "o": {"type": "text", "max_length": 9}}},
+        "y": {
+            "public": True,
+            "columns": {"s": {"type": "text", "max_length": 9}, "o": {"type": "text", "max_length": 9}},
+        },
     }
     return {name: made[name] | more.get(name, {}) for name in made}
 
@@ -203,7 +206,16 @@ REFUSED: dict[str, str] = {
     # one person's numbers that others could change
     **{
         f"V10, P6: {call}": f"SELECT COUNT(*) FROM (SELECT u, {call} AS n FROM v GROUP BY u) AS q"
-        for call in ("FIRST(s)", "LAST(s)", "ANY_VALUE(s)", "MODE() WITHIN GROUP (ORDER BY s)", "ARG_MAX(s, i)", "ARG_MIN(s, i)", "STRING_AGG(s, ',')", "ARRAY_AGG(s)")
+        for call in (
+            "FIRST(s)",
+            "LAST(s)",
+            "ANY_VALUE(s)",
+            "MODE() WITHIN GROUP (ORDER BY s)",
+            "ARG_MAX(s, i)",
+            "ARG_MIN(s, i)",
+            "STRING_AGG(s, ',')",
+            "ARRAY_AGG(s)",
+        )
     },
     "V10: rows that tie": "SELECT COUNT(*) FROM (SELECT u, ROW_NUMBER() OVER (PARTITION BY u ORDER BY i) AS n FROM v) AS q",
     "rows that tie, one before": "SELECT COUNT(*) FROM (SELECT u, LAG(s) OVER (PARTITION BY u ORDER BY i) AS n FROM v) AS q",

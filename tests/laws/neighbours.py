@@ -86,7 +86,13 @@ class Bench:
         return self._connections[threads]
 
     def show(
-        self, only: str | None = None, gone: str | None = None, other: int | None = None, *, place: int = 0, threads: int = 1
+        self,
+        only: str | None = None,
+        gone: str | None = None,
+        other: int | None = None,
+        *,
+        place: int = 0,
+        threads: int = 1,
     ) -> duckdb.DuckDBPyConnection:
         """The connection that shows everybody, only one person, all but one, or all but one with her other rows."""
         connection = self.connection(threads)
@@ -103,7 +109,9 @@ def _asked(connection: duckdb.DuckDBPyConnection, sql: str, salt: str | None) ->
         raise Broken(f"the engine raised: {str(error).splitlines()[0]}") from None
 
 
-def vector(connection: duckdb.DuckDBPyConnection, cut: Any, released: tuple[Any, ...] = (), salt: str = "salt") -> Vector:
+def vector(
+    connection: duckdb.DuckDBPyConnection, cut: Any, released: tuple[Any, ...] = (), salt: str = "salt"
+) -> Vector:
     """What the engine returns for a cut, group by group; groups without rows are left out."""
     for sheet in released:
         connection.execute(sheet.create(), list(sheet.values))
@@ -197,7 +205,11 @@ def loss(cut: Any, difference: Vector) -> Fraction:
             moved = [abs(cell) * released.unit for row in cells for cell in row[at : at + width] if cell]
             at += width
             if released.extra is not None:
-                moved = [abs(row[0]) * released.unit for group, row in difference.items() if group[:3] == ("different", number, place)]
+                moved = [
+                    abs(row[0]) * released.unit
+                    for group, row in difference.items()
+                    if group[:3] == ("different", number, place)
+                ]
             if moved and not released.scale:
                 raise Broken(f"no noise at all, but one person moves it by {sum(moved)}")
             if released.noise == "gaussian":
@@ -260,7 +272,13 @@ def claimed(cut: Any) -> Fraction:
 def books(asked: Any, delta: Fraction) -> None:
     """All events of a question add up to no more than what was asked for, and each choice has its own."""
     for cut in asked.cuts:
-        laws = [r.extra.law for part in cut.parts if part.groups for r in part.bundles if r.extra is not None and r.extra.law]
+        laws = [
+            r.extra.law
+            for part in cut.parts
+            if part.groups
+            for r in part.bundles
+            if r.extra is not None and r.extra.law
+        ]
         paid = sum((event.epsilon for event in cut.events if event.kind == "range"), Fraction(0))
         if paid < sum((law.epsilon for law in laws), Fraction(0)):
             raise Broken("a choice is made that is not paid for")

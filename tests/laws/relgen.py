@@ -103,7 +103,13 @@ class Relations:
             name = self.r.choice(known)
             return f"{name} AS {alias}", alias, self.named[name][0]
         if depth > 0 and self.chance(0.45):
-            text, columns = self.released(depth - 1) if public and (not self.public or self.chance(0.6)) else self.open_rows(depth - 1) if public else self.rows(depth - 1)
+            text, columns = (
+                self.released(depth - 1)
+                if public and (not self.public or self.chance(0.6))
+                else self.open_rows(depth - 1)
+                if public
+                else self.rows(depth - 1)
+            )
             return f"({text}) AS {alias}", alias, columns
         if public and not self.public:
             text, columns = self.released(0)
@@ -138,7 +144,11 @@ class Relations:
         item, alias, columns = self.source(max(0, depth - 1), public)
         units = [f"{alias}.{name}" for name, letter in columns if letter == "u"]
         keys = [name for name, letter in columns if letter == "k"]
-        kinds = ["JOIN", "JOIN", "INNER JOIN", "LEFT JOIN", "LEFT OUTER JOIN", "CROSS JOIN", ","] if public else ["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "FULL OUTER JOIN", ","]
+        kinds = (
+            ["JOIN", "JOIN", "INNER JOIN", "LEFT JOIN", "LEFT OUTER JOIN", "CROSS JOIN", ","]
+            if public
+            else ["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "FULL OUTER JOIN", ","]
+        )
         kind = self.r.choice(kinds)
         tie = self.tie(scope, alias, columns)
         if not public and not self.chance(0.04):
@@ -183,16 +193,37 @@ class Relations:
         inner, text = Scope(), ""
         text, alias, columns = self.source(0)
         inner.add(alias, columns)
-        call = self.over(self.r.choice(["COUNT(*)", "COUNT(i)", "SUM(i)", "MAX(i)", "MIN(i)", "AVG(i)", "COUNT(DISTINCT s)", "MEDIAN(i)", "VAR_POP(i)"]), inner)
+        call = self.over(
+            self.r.choice(
+                [
+                    "COUNT(*)",
+                    "COUNT(i)",
+                    "SUM(i)",
+                    "MAX(i)",
+                    "MIN(i)",
+                    "AVG(i)",
+                    "COUNT(DISTINCT s)",
+                    "MEDIAN(i)",
+                    "VAR_POP(i)",
+                ]
+            ),
+            inner,
+        )
         how = self.r.random()
         if how < 0.5 and inner.units and scope.units:
-            more = f" AND {inner.columns['s'][0]} = {self.r.choice(scope.columns['s'])}" if self.chance(0.3) and "s" in inner.columns and "s" in scope.columns else ""
+            more = (
+                f" AND {inner.columns['s'][0]} = {self.r.choice(scope.columns['s'])}"
+                if self.chance(0.3) and "s" in inner.columns and "s" in scope.columns
+                else ""
+            )
             return f"(SELECT {call} FROM {text} WHERE {inner.units[0]} = {self.r.choice(scope.units)}{more})"
         shared = [letter for letter in "sbo" if letter in inner.columns and letter in scope.columns]
         call = self.over(self.r.choice(["COUNT(*)", "SUM(i)", "AVG(i)", "COUNT(DISTINCT u)"]), inner)
         if how < 0.7 and shared:
             letter = self.r.choice(shared)
-            return f"(SELECT {call} FROM {text} WHERE {inner.columns[letter][0]} = {self.r.choice(scope.columns[letter])})"
+            return (
+                f"(SELECT {call} FROM {text} WHERE {inner.columns[letter][0]} = {self.r.choice(scope.columns[letter])})"
+            )
         if how < 0.8 and self.public:
             name = self.alias()
             table = self.r.choice(self.public)
@@ -219,12 +250,20 @@ class Relations:
         mine, where = self.r.choice(scope.units), self.make(inner, "truth", 1)
         if self.chance(0.45):
             return f"{mine} {no}IN (SELECT {inner.units[0]} FROM {text}{f' WHERE {where}' if self.chance(0.6) else ''})"
-        more = f" AND {inner.columns[shared[0]][0]} {self.r.choice(['=', '<', '<>'])} {self.r.choice(scope.columns[shared[0]])}" if shared and self.chance(0.5) else ""
+        more = (
+            f" AND {inner.columns[shared[0]][0]} {self.r.choice(['=', '<', '<>'])} {self.r.choice(scope.columns[shared[0]])}"
+            if shared and self.chance(0.5)
+            else ""
+        )
         more += f" AND {where}" if self.chance(0.3) else ""
         return f"{no}EXISTS (SELECT {self.r.choice(['1', '*', inner.units[0]])} FROM {text} WHERE {inner.units[0]} = {mine}{more})"
 
     def condition(self, scope: Scope, depth: int = 2) -> str:
-        test = self.belongs(scope) if self.chance(0.5 if self.is_plain else 0.3) else self.make(scope, "truth", depth, subs=True)
+        test = (
+            self.belongs(scope)
+            if self.chance(0.5 if self.is_plain else 0.3)
+            else self.make(scope, "truth", depth, subs=True)
+        )
         if self.chance(0.15):
             test = f"({test}) {self.r.choice(['AND', 'AND', 'OR'])} ({self.belongs(scope)})"
         return test
@@ -247,7 +286,10 @@ class Relations:
             if len({name for name, _ in star}) == len(star):
                 return f"SELECT * FROM {text}{self.where(scope)}", star
         unit = self.r.choice(scope.units) if scope.units else "1"
-        columns: Columns = names or [("u", "u"), *((f"{letter}{i}", letter) for i, letter in enumerate(self.r.sample("ismbdo", self.r.randint(1, 3))))]
+        columns: Columns = names or [
+            ("u", "u"),
+            *((f"{letter}{i}", letter) for i, letter in enumerate(self.r.sample("ismbdo", self.r.randint(1, 3)))),
+        ]
         shown = [f"{unit if letter == 'u' else self.shown(scope, letter)} AS {name}" for name, letter in columns]
         return f"SELECT {', '.join(shown)} FROM {text}{self.where(scope)}", columns
 
@@ -255,7 +297,14 @@ class Relations:
         """An expression of a kind, often a column."""
         if letter in scope.columns and self.chance(0.6):
             return self.r.choice(scope.columns[letter])
-        how = {"i": ("whole", 1), "m": ("bounded",), "s": ("text", 1), "o": ("text", 1), "b": ("truth", 1), "d": ("day", 1)}.get(letter, ("number", 1))
+        how = {
+            "i": ("whole", 1),
+            "m": ("bounded",),
+            "s": ("text", 1),
+            "o": ("text", 1),
+            "b": ("truth", 1),
+            "d": ("day", 1),
+        }.get(letter, ("number", 1))
         return self.make(scope, *how, subs=True)
 
     def once(self, depth: int) -> tuple[str, Columns]:
@@ -296,7 +345,15 @@ class Relations:
             key = self.shown(scope, letter)
             shown.append(f"{key} AS {letter}9")
             columns.append((f"{letter}9", letter))
-            group = self.r.choice([f"{unit}, {key}", f"{unit}, {letter}9", f"{unit}, ROLLUP({key})", f"GROUPING SETS (({unit}), ({unit}, {key}))", f"{unit}, CUBE({key})"])
+            group = self.r.choice(
+                [
+                    f"{unit}, {key}",
+                    f"{unit}, {letter}9",
+                    f"{unit}, ROLLUP({key})",
+                    f"GROUPING SETS (({unit}), ({unit}, {key}))",
+                    f"{unit}, CUBE({key})",
+                ]
+            )
             if "(" in group.replace(key, "") and self.chance(0.4):
                 shown.append(f"GROUPING({key}) AS i8")
                 columns.append(("i8", "i"))
@@ -320,23 +377,79 @@ class Relations:
             sorted_by = ", ".join(f"{c} {self.r.choice(['', 'DESC', 'NULLS FIRST'])}" for c in rest)
             order = f"PARTITION BY {scope.units[0] if scope.units else '1'} ORDER BY {sorted_by}"
             name, letter = self.r.choice([(n, x) for n, x in columns if x != "u"] or [("u", "u")])
-            call, kind = self.r.choice([("ROW_NUMBER()", "i"), (f"LAG({alias}.{name})", letter), (f"LEAD({alias}.{name}, 2)", letter), (f"FIRST_VALUE({alias}.{name})", letter), (f"LAST_VALUE({alias}.{name})", letter), ("COUNT(*)", "i")])
-            frame = self.r.choice(["", "", " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"]) if "LAG" not in call and "LEAD" not in call and "ROW_N" not in call else ""
+            call, kind = self.r.choice(
+                [
+                    ("ROW_NUMBER()", "i"),
+                    (f"LAG({alias}.{name})", letter),
+                    (f"LEAD({alias}.{name}, 2)", letter),
+                    (f"FIRST_VALUE({alias}.{name})", letter),
+                    (f"LAST_VALUE({alias}.{name})", letter),
+                    ("COUNT(*)", "i"),
+                ]
+            )
+            frame = (
+                self.r.choice(
+                    [
+                        "",
+                        "",
+                        " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW",
+                        " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+                    ]
+                )
+                if "LAG" not in call and "LEAD" not in call and "ROW_N" not in call
+                else ""
+            )
             shown = [f"{scope.units[0] if scope.units else '1'} AS u", f"{call} OVER ({order}{frame}) AS {kind}6"]
             return f"SELECT {', '.join(shown)} FROM ({inner}) AS {alias}", [("u", "u"), (f"{kind}6", kind)]
         text, scope = self.from_(depth, 1)
         unit = self.r.choice(scope.units) if scope.units else "1"
         n = self.make(scope, "bounded")
         x = self.r.choice("isbmd")
-        call, letter = self.r.choice([("RANK()", "i"), ("DENSE_RANK()", "i"), ("COUNT(*)", "i"), (f"COUNT({n})", "i"), (f"SUM({n})", "m"), (f"AVG({n})", "m"), (f"MIN({self.shown(scope, x)})", x), (f"MAX({self.shown(scope, x)})", x)])
-        by = f" ORDER BY {self.shown(scope, self.r.choice('ismd'))}{self.r.choice(['', ' DESC'])}" if "RANK" in call or self.chance(0.4) else ""
-        frame = self.r.choice(["", " GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW", " RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"]) if by and "RANK" not in call and self.chance(0.4) else ""
+        call, letter = self.r.choice(
+            [
+                ("RANK()", "i"),
+                ("DENSE_RANK()", "i"),
+                ("COUNT(*)", "i"),
+                (f"COUNT({n})", "i"),
+                (f"SUM({n})", "m"),
+                (f"AVG({n})", "m"),
+                (f"MIN({self.shown(scope, x)})", x),
+                (f"MAX({self.shown(scope, x)})", x),
+            ]
+        )
+        by = (
+            f" ORDER BY {self.shown(scope, self.r.choice('ismd'))}{self.r.choice(['', ' DESC'])}"
+            if "RANK" in call or self.chance(0.4)
+            else ""
+        )
+        frame = (
+            self.r.choice(
+                [
+                    "",
+                    " GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW",
+                    " RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+                ]
+            )
+            if by and "RANK" not in call and self.chance(0.4)
+            else ""
+        )
         more = f", {self.shown(scope, 's')}" if self.chance(0.3) else ""
-        shown = [f"{unit} AS u", f"{call} OVER (PARTITION BY {unit}{more}{by}{frame}) AS {letter}6", f"{self.shown(scope, 's')} AS s5"]
-        return f"SELECT {', '.join(shown)} FROM {text}{self.where(scope)}", [("u", "u"), (f"{letter}6", letter), ("s5", "s")]
+        shown = [
+            f"{unit} AS u",
+            f"{call} OVER (PARTITION BY {unit}{more}{by}{frame}) AS {letter}6",
+            f"{self.shown(scope, 's')} AS s5",
+        ]
+        return f"SELECT {', '.join(shown)} FROM {text}{self.where(scope)}", [
+            ("u", "u"),
+            (f"{letter}6", letter),
+            ("s5", "s"),
+        ]
 
     def sets(self, depth: int) -> tuple[str, Columns]:
-        columns: Columns = [("u", "u"), *((f"{letter}{i}", letter) for i, letter in enumerate(self.r.sample("isb", self.r.randint(0, 2))))]
+        columns: Columns = [
+            ("u", "u"),
+            *((f"{letter}{i}", letter) for i, letter in enumerate(self.r.sample("isb", self.r.randint(0, 2)))),
+        ]
         word = self.r.choice(["UNION", "UNION ALL", "UNION ALL", "EXCEPT", "INTERSECT"])
         left, right = (self.plain(max(0, depth - 1), columns)[0] for _ in range(2))
         return f"{left} {word} {right}", columns
@@ -354,13 +467,22 @@ class Relations:
         how = self.r.random()
         if how < 0.3:
             first, letter = columns[0]
-            return f"SELECT {alias}.{first} AS {first}, COUNT(*) AS i9 FROM {name} AS {alias}{where} GROUP BY {alias}.{first}", [(first, letter), ("i9", "i")]
+            return (
+                f"SELECT {alias}.{first} AS {first}, COUNT(*) AS i9 FROM {name} AS {alias}{where} GROUP BY {alias}.{first}",
+                [(first, letter), ("i9", "i")],
+            )
         if how < 0.4:
-            return f"SELECT {shown} FROM {name} AS {alias}{where} {self.r.choice(['UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT', 'EXCEPT ALL'])} SELECT {shown} FROM {name} AS {alias}", columns
+            return (
+                f"SELECT {shown} FROM {name} AS {alias}{where} {self.r.choice(['UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT', 'EXCEPT ALL'])} SELECT {shown} FROM {name} AS {alias}",
+                columns,
+            )
         if how < 0.5:
             return f"SELECT {shown} FROM {name} AS {alias}{where} ORDER BY 1 LIMIT 3", columns
         if how < 0.6:
-            return f"SELECT {shown}, ROW_NUMBER() OVER (ORDER BY {alias}.{columns[0][0]}) AS i9 FROM {name} AS {alias}{where}", [*columns, ("i9", "i")]
+            return (
+                f"SELECT {shown}, ROW_NUMBER() OVER (ORDER BY {alias}.{columns[0][0]}) AS i9 FROM {name} AS {alias}{where}",
+                [*columns, ("i9", "i")],
+            )
         return f"SELECT {'DISTINCT ' if self.chance(0.5) else ''}{shown} FROM {name} AS {alias}{where}", columns
 
     def released(self, depth: int) -> tuple[str, Columns]:
@@ -374,4 +496,7 @@ class Relations:
             return f"SELECT {call} AS j9 FROM {text}{self.where(scope, 0.3)}", [("j9", "j")]
         having = f" HAVING {call} > 1" if self.chance(0.2) else ""
         tail = " ORDER BY 2 DESC LIMIT 2" if self.chance(0.15) else ""
-        return f"SELECT {key} AS {letter}9, {call} AS j9 FROM {text}{self.where(scope, 0.3)} GROUP BY 1{having}{tail}", columns
+        return (
+            f"SELECT {key} AS {letter}9, {call} AS j9 FROM {text}{self.where(scope, 0.3)} GROUP BY 1{having}{tail}",
+            columns,
+        )

@@ -83,7 +83,9 @@ class Words:
             lambda: f"TRUNC({a()}, {r.choice([0, 1, 4])})",
             lambda: f"DIV({a()}, {b()})",
             lambda: f"({a()} % {b()})",
-            lambda: f"CAST({self.pick(a, lambda: self.text(depth - 1))} AS {r.choice(['NUMERIC', 'NUMERIC(3, 1)', 'DECIMAL(12)', 'REAL'])})",
+            lambda: (
+                f"CAST({self.pick(a, lambda: self.text(depth - 1))} AS {r.choice(['NUMERIC', 'NUMERIC(3, 1)', 'DECIMAL(12)', 'REAL'])})"
+            ),
         )
 
     def bounded(self) -> str:
@@ -97,8 +99,12 @@ class Words:
             lambda: f"LEAST(GREATEST({n()}, {ends[0]}), {ends[1]})",
             lambda: f"ROUND(LEAST(GREATEST({n()}, {ends[0]}), {ends[1]}), {self.r.choice([0, 1, 3])})",
             lambda: f"{self.r.choice(['FLOOR', 'CEIL'])}(LEAST(GREATEST({n()}, {ends[0]}), {ends[1]}))",
-            lambda: f"CAST(LEAST(GREATEST({n()}, {ends[0]}), {ends[1]}) AS {self.r.choice(['INTEGER', 'NUMERIC(3, 1)', 'BIGINT'])})",
-            lambda: f"ROUND({self.r.choice(['LN', 'EXP', 'SQRT', 'CBRT', 'LOG'])}(LEAST(GREATEST({n()}, {ends[0]}), {ends[1]})), {self.r.choice([0, 2])})",
+            lambda: (
+                f"CAST(LEAST(GREATEST({n()}, {ends[0]}), {ends[1]}) AS {self.r.choice(['INTEGER', 'NUMERIC(3, 1)', 'BIGINT'])})"
+            ),
+            lambda: (
+                f"ROUND({self.r.choice(['LN', 'EXP', 'SQRT', 'CBRT', 'LOG'])}(LEAST(GREATEST({n()}, {ends[0]}), {ends[1]})), {self.r.choice([0, 2])})"
+            ),
             lambda: f"TRUNC(POWER(LEAST(GREATEST({n()}, {ends[0]}), {ends[1]}), {self.r.choice([2, 3])}))",
             lambda: f"WIDTH_BUCKET({n()}, 0, {self.r.choice([5, '-0.5'])}, 3)",
             lambda: f"LENGTH({self.text(2)})",
@@ -119,7 +125,9 @@ class Words:
             lambda: f"REPLACE({a()}, {r.choice(['a', 'ß', ''])!r}, {r.choice(['', 'xy', 'b'])!r})",
             lambda: f"CONCAT({a()}, {self.pick(a, lambda: self.whole(0), lambda: self.truth(0))})",
             lambda: f"({a()} || {self.whole(depth - 1)})",
-            lambda: f"CAST({self.pick(lambda: self.whole(depth - 1), lambda: self.truth(depth - 1), lambda: self.day(depth - 1))} AS {r.choice(['TEXT', 'VARCHAR(2)'])})",
+            lambda: (
+                f"CAST({self.pick(lambda: self.whole(depth - 1), lambda: self.truth(depth - 1), lambda: self.day(depth - 1))} AS {r.choice(['TEXT', 'VARCHAR(2)'])})"
+            ),
             lambda: f"SUBSTRING({a()} FROM {r.choice([0, 1, 2, 9])} FOR {r.choice([0, 1, 2])})",
             lambda: f"SUBSTRING({a()}, {r.choice([0, 1, 2])})",
             lambda: f"({a()} || {a()})",
@@ -144,8 +152,12 @@ class Words:
         )
 
     def time(self, depth: int) -> str:
-        moment = lambda: self.pick(self.column("t", "TIMESTAMP '2024-01-01 10:00'"), "TIMESTAMP '2024-03-01 12:30'", "now()", "LOCALTIMESTAMP")  # noqa: E731  drawn anew at each use
-        span = lambda: self.r.choice(["'1 month'", "'7 days'", "'1 year -3 days'", "'90' MINUTE", "'9000 years'", "'-2 mons 5 hours'"])  # noqa: E731  the same
+        moment = lambda: self.pick(
+            self.column("t", "TIMESTAMP '2024-01-01 10:00'"), "TIMESTAMP '2024-03-01 12:30'", "now()", "LOCALTIMESTAMP"
+        )  # noqa: E731  drawn anew at each use
+        span = lambda: self.r.choice(
+            ["'1 month'", "'7 days'", "'1 year -3 days'", "'90' MINUTE", "'9000 years'", "'-2 mons 5 hours'"]
+        )  # noqa: E731  the same
         if depth > 0 and self.r.random() < 0.3:
             return f"({self.time(depth - 1)} {self.r.choice('+-')} INTERVAL {span()})"
         return self.pick(lambda: self.day(depth), moment)
@@ -153,7 +165,9 @@ class Words:
     def truth(self, depth: int) -> str:
         r = self.r
         if depth <= 0 or r.random() < 0.15:
-            return self.pick(self.column("b", "TRUE"), lambda: r.choice(["TRUE", "FALSE", "NULL", "i IS NULL", "s = 'a'"]))
+            return self.pick(
+                self.column("b", "TRUE"), lambda: r.choice(["TRUE", "FALSE", "NULL", "i IS NULL", "s = 'a'"])
+            )
         n, compare = (lambda: self.number(depth - 1)), r.choice(["=", "<>", "<", "<=", ">", ">=", "!="])
         unit = (lambda: f"u {compare} '1'") if self.text_unit else (lambda: f"u {compare} 1")
         return self.pick(
@@ -197,7 +211,9 @@ class Words:
             lambda: f"{self.r.choice(['VAR_POP', 'VARIANCE', 'STDDEV', 'STDDEV_POP'])}({self.bounded()})",
             *[lambda: f"{self.r.choice(PAIRS)}({self.bounded()}, {self.bounded()})"] * 2,
             lambda: f"{self.r.choice(['MIN', 'MAX', 'MEDIAN'])}({self.bounded()})",
-            lambda: f"PERCENTILE_{self.r.choice(['CONT', 'DISC'])}({self.r.choice(['0.9', '0', '0.25'])}) WITHIN GROUP (ORDER BY {self.bounded()})",
+            lambda: (
+                f"PERCENTILE_{self.r.choice(['CONT', 'DISC'])}({self.r.choice(['0.9', '0', '0.25'])}) WITHIN GROUP (ORDER BY {self.bounded()})"
+            ),
             lambda: f"MODE() WITHIN GROUP (ORDER BY {self.pick(self.bounded, 's', 'b')})",
             lambda: f"{self.r.choice(['BOOL_AND', 'BOOL_OR'])}({self.truth(1)})",
         )

@@ -103,7 +103,9 @@ def test_every_aggregate_is_the_engines_where_nothing_is_bounded(tmp_path, keys)
     """Nobody has more rows than count, so the weights are one, and plain SQL says what is right."""
     rows = crowd()
     with opened(tmp_path, rows, each=5) as gateway, duckdb.connect() as plain:
-        plain.execute("CREATE TABLE visit (ssn VARCHAR, city VARCHAR, cost DECIMAL(18, 2), age BIGINT, day DATE, well BOOLEAN)")
+        plain.execute(
+            "CREATE TABLE visit (ssn VARCHAR, city VARCHAR, cost DECIMAL(18, 2), age BIGINT, day DATE, well BOOLEAN)"
+        )
         plain.executemany("INSERT INTO visit VALUES (?, ?, ?, ?, ?, ?)", rows)
         for asked in ASKED:
             text = f"SELECT {keys + ', ' if keys else ''}{asked} FROM visit{' GROUP BY ' + keys if keys else ''}"
@@ -124,11 +126,17 @@ def weighted(rows, each):
     return [F(min(1 << 20, (each << 20) // count[row[0]]), 1 << 20) for row in rows]
 
 
-@pytest.mark.parametrize("asked", ["SUM(cost) / COUNT(*)", "100.0 * SUM(CASE WHEN city = 'Paris' THEN 1 ELSE 0 END) / COUNT(*)", "AVG(cost)"])
+@pytest.mark.parametrize(
+    "asked", ["SUM(cost) / COUNT(*)", "100.0 * SUM(CASE WHEN city = 'Paris' THEN 1 ELSE 0 END) / COUNT(*)", "AVG(cost)"]
+)
 def test_ratios_are_person_weighted_ratios(tmp_path, asked) -> None:
     """Trap V5: heavy people weigh the same in both, so that ratios stay ratios."""
     r = random.Random(5)
-    rows = [(f"{p}", r.choice(["Paris", "Lyon"]), round(r.uniform(0, 1000), 2), 1, "2024-01-01", True) for p in range(50) for _ in range(r.choice([1, 3, 40]))]
+    rows = [
+        (f"{p}", r.choice(["Paris", "Lyon"]), round(r.uniform(0, 1000), 2), 1, "2024-01-01", True)
+        for p in range(50)
+        for _ in range(r.choice([1, 3, 40]))
+    ]
     weights = weighted(rows, 5)
     total = sum(weights)
     right = {
@@ -144,8 +152,12 @@ def test_ratios_are_person_weighted_ratios(tmp_path, asked) -> None:
 
 def test_one_visit_in_each_of_twenty_places_adds_a_quarter_to_each(tmp_path) -> None:
     """Trap V6: on a grid of whole rows she would vanish."""
-    rows = [("her", place) for place in range(20)] + [(f"{p}", place) for p in range(3) for place in range(20) for _ in range(1) if place % 4 == p]
-    with opened(tmp_path, rows, "place = { type = 'integer', min = 0, max = 19 }", each=5, types={"place": "BIGINT"}) as gateway:
+    rows = [("her", place) for place in range(20)] + [
+        (f"{p}", place) for p in range(3) for place in range(20) for _ in range(1) if place % 4 == p
+    ]
+    with opened(
+        tmp_path, rows, "place = { type = 'integer', min = 0, max = 19 }", each=5, types={"place": "BIGINT"}
+    ) as gateway:
         answer = gateway.sql("SELECT place, SUM(1) * 4, COUNT(*) FROM visit WHERE ssn = 'her' GROUP BY place")
         cells = [F(cell[0], 1 << 20) for cell in answer._draws[0][0].cells[0]]
         assert all(abs(cell - F(1, 4)) < F(1, 1000) for cell in cells[:20]), cells
@@ -163,7 +175,9 @@ def test_strange_numbers_are_what_the_contract_says(tmp_path) -> None:
 
 def test_a_value_beyond_its_bound_is_the_bound_for_every_predicate(tmp_path) -> None:
     """Trap V3: 150 years are 120, also for WHERE and FILTER."""
-    with opened(tmp_path, [("a", 150), ("b", 30)], "age = { type = 'integer', min = 0, max = 120 }", types={"age": "BIGINT"}) as gateway:
+    with opened(
+        tmp_path, [("a", 150), ("b", 30)], "age = { type = 'integer', min = 0, max = 120 }", types={"age": "BIGINT"}
+    ) as gateway:
         assert gateway.sql("SELECT COUNT(*) FILTER (WHERE age > 120) FROM visit").rows == [(0,)]
         assert gateway.sql("SELECT COUNT(*) FROM visit WHERE age = 120").rows == [(1,)]
         assert gateway.sql("SELECT SUM(age) FROM visit").rows == [(150,)]
@@ -196,7 +210,11 @@ def test_four_filters_that_exclude_each_other_share_one_price() -> None:
 def test_conditions_that_only_look_disjoint_are_priced_apart() -> None:
     """Trap V4: doubles, rests and quotients are opaque."""
     made = policy({"x": {"type": "double"}, "i": {"type": "integer", "min": -9, "max": 9}})
-    for one, other in (("x + 1e20 - 1e20 < 0.5", "x > 0.5"), ("i % 3 < 0", "i < 0"), ("COALESCE(i / i, 7) = 7", "i <> 0")):
+    for one, other in (
+        ("x + 1e20 - 1e20 < 0.5", "x > 0.5"),
+        ("i % 3 < 0", "i < 0"),
+        ("COALESCE(i / i, 7) = 7", "i <> 0"),
+    ):
         assert scales(f"SELECT COUNT(*) FILTER (WHERE {one}), COUNT(*) FILTER (WHERE {other}) FROM t", made) == [2, 2]
 
 
@@ -204,7 +222,12 @@ def test_replacing_a_person_costs_twice_but_for_one_count() -> None:
     """Trap V9."""
     columns = {"s": {"values": ["x", "y"]}, "i": {"type": "integer", "min": -50, "max": 100}}
     add, replace = policy(columns), policy(columns, adjacency="replace")
-    for text, factor in (("SELECT s, COUNT(*) FROM t GROUP BY s", 2), ("SELECT SUM(i) FROM t", 2), ("SELECT COUNT(*) FROM t", 1), ("SELECT AVG(i) FROM t", 2)):
+    for text, factor in (
+        ("SELECT s, COUNT(*) FROM t GROUP BY s", 2),
+        ("SELECT SUM(i) FROM t", 2),
+        ("SELECT COUNT(*) FROM t", 1),
+        ("SELECT AVG(i) FROM t", 2),
+    ):
         assert scales(text, replace) == [factor * scale for scale in scales(text, add)], text
 
 
@@ -213,7 +236,9 @@ def test_forty_tenths_are_four(tmp_path) -> None:
     rows = [(f"{p}", p) for p in range(9)]
     for epsilon in (None, 0.1, "0.1"):
         column = "x = { type = 'integer', min = 0, max = 99 }"
-        with opened(tmp_path, rows, column, privacy="epsilon = 4.0\nquery_epsilon = 0.1", types={"x": "BIGINT"}) as gateway:
+        with opened(
+            tmp_path, rows, column, privacy="epsilon = 4.0\nquery_epsilon = 0.1", types={"x": "BIGINT"}
+        ) as gateway:
             for i in range(40):
                 assert gateway.sql(f"SELECT COUNT(*) FROM visit WHERE x < {i}", epsilon).cost.epsilon == F(1, 10)
             with pytest.raises(BudgetError) as refused:
@@ -232,7 +257,11 @@ def test_the_noise_is_drawn_from_the_law_of_the_plan(tmp_path, monkeypatch) -> N
 
     monkeypatch.setattr(corridor, "Geometric", Spy)
     with opened(tmp_path, crowd(), each=5) as gateway:
-        for text in ("SELECT COUNT(*), SUM(cost), AVG(age) FROM visit", "SELECT city, COUNT(*) FROM visit GROUP BY city", "SELECT SUM(cost) FROM visit"):
+        for text in (
+            "SELECT COUNT(*), SUM(cost), AVG(age) FROM visit",
+            "SELECT city, COUNT(*) FROM visit GROUP BY city",
+            "SELECT SUM(cost) FROM visit",
+        ):
             drawn.clear()
             answer = gateway.sql(text, 1)
             bundles = answer._plan.cuts[0].parts[0].bundles
@@ -244,7 +273,9 @@ PATIENT = """
 zipcode = { values = ["75002", "75003", "75004"] }
 disease = { values = ["Cold", "Flu", "Asthma", "Broken Leg"] }
 """
-PATIENTS = [(f"{i:03}", f"7500{i % 3 + 2}", ["Cold", "Flu", "Asthma", "Broken Leg", None][i % 5]) for i in range(100, 160)]
+PATIENTS = [
+    (f"{i:03}", f"7500{i % 3 + 2}", ["Cold", "Flu", "Asthma", "Broken Leg", None][i % 5]) for i in range(100, 160)
+]
 LECTURE = {
     "one person": ["SELECT COUNT(*) FROM patient WHERE ssn = '123' AND disease = 'Cold'"],
     "union": ["SELECT COUNT(*) FROM patient WHERE disease = 'Cold' OR (ssn = '123' AND disease = 'Flu')", "SELECT COUNT(*) FROM patient WHERE disease = 'Cold'"],
@@ -314,7 +345,10 @@ def test_the_error_oracle_learns_nothing(tmp_path, bomb) -> None:
     """The same refusal, or the same kind of answer, with the person and without; and never an error of the engine."""
     column = PATIENT + 'note = { type = "text", max_length = 20 }'
     there = [(*row, "a") for row in PATIENTS]
-    with opened(tmp_path, there, column, name="patient") as present, opened(tmp_path, [row for row in there if row[0] != "123"], column, name="patient") as absent:
+    with (
+        opened(tmp_path, there, column, name="patient") as present,
+        opened(tmp_path, [row for row in there if row[0] != "123"], column, name="patient") as absent,
+    ):
         seen = set()
         for disease in ("Cold", "Flu", "Asthma", "Broken Leg"):
             person = f"ssn = '123' AND disease = '{disease}'"
@@ -354,7 +388,12 @@ def test_groups_stand_in_list_order_with_the_empty_ones_and_the_unknown_last(tmp
         with opened(tmp_path, [row for row in everybody if row[0] != left_out], columns) as gateway:
             answer = gateway.sql("SELECT disease, COUNT(*) FROM visit GROUP BY disease", F(1, 10))
             assert [row[0] for row in answer.rows] == ["Cold", "Flu", "Asthma", None]
-            assert [g[0] for g in gateway.sql("SELECT disease FROM visit GROUP BY 1").rows] == ["Cold", "Flu", "Asthma", None]
+            assert [g[0] for g in gateway.sql("SELECT disease FROM visit GROUP BY 1").rows] == [
+                "Cold",
+                "Flu",
+                "Asthma",
+                None,
+            ]
 
 
 def test_names_and_types_are_those_of_postgres(tmp_path) -> None:
@@ -364,7 +403,20 @@ def test_names_and_types_are_those_of_postgres(tmp_path) -> None:
             'COUNT(DISTINCT ssn) "Who", CASE WHEN COUNT(*) > 1 THEN 2 END, EXTRACT(year FROM day), RANK() OVER (ORDER BY COUNT(*)) '
             "FROM visit GROUP BY city, well, date_trunc('month', day), EXTRACT(year FROM day)"
         )
-        assert answer.columns == ("city", "count", "sum", "total", "avg", "?column?", "well", "date_trunc", "Who", "case", "extract", "rank")
+        assert answer.columns == (
+            "city",
+            "count",
+            "sum",
+            "total",
+            "avg",
+            "?column?",
+            "well",
+            "date_trunc",
+            "Who",
+            "case",
+            "extract",
+            "rank",
+        )
         assert answer.types[:7] == ("text", "bigint", "bigint", "numeric", "numeric", "bigint", "boolean")
 
 

@@ -50,7 +50,12 @@ def test_a_key_of_one_person_is_not_shown(tmp_path) -> None:
     rows = [*MANY, *[("her", "only", "x", 1)] * 40]
     with walk(tmp_path, rows, "epsilon = 1000\nquery_epsilon = 0.5\ndelta = 1e-5\nquery_delta = 1e-8") as gateway:
         for law in ("geometric", "gaussian"):
-            for text in ("SELECT o, COUNT(*) FROM visit GROUP BY o", "SELECT o, s, COUNT(*) FROM visit GROUP BY o, s", "SELECT DISTINCT o FROM visit", "SELECT o, SUM(i) FROM visit GROUP BY ROLLUP(o)"):
+            for text in (
+                "SELECT o, COUNT(*) FROM visit GROUP BY o",
+                "SELECT o, s, COUNT(*) FROM visit GROUP BY o, s",
+                "SELECT DISTINCT o FROM visit",
+                "SELECT o, SUM(i) FROM visit GROUP BY ROLLUP(o)",
+            ):
                 shown = {row[0] for row in gateway.sql(text, F(1, 2), noise=law).rows}
                 assert "often" in shown
                 assert "only" not in shown

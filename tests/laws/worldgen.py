@@ -21,13 +21,48 @@ from tests.laws.worlds import Row, Tables, World
 # columns: what the owner may declare, the types that files may have, and what may stand in them
 _SPECIAL = [None, "", "NaN", "inf", "-inf", "abc", "1e400", "-1e300", "1e19", "99999999999999999999999999999999999999"]
 _EXTREME = ["9223372036854775807", "-9223372036854775808", "-9223372036854775807", "4611686018427387904"]
-_INTEGERS = ["0", "1", "2", "3", "5", "7", "-1", "-5", "-6", "10", "11", "999", "-999", " 7", "2.5", "-2.5", "3.7", "1e1"]
-_DECIMALS = ["0", "0.005", "-0.005", "0.015", "0.025", "1.99", "1.995", "2.001", "-0.99", "0.3", "49.99", "100.5", "-70"]
+_INTEGERS = [
+    "0",
+    "1",
+    "2",
+    "3",
+    "5",
+    "7",
+    "-1",
+    "-5",
+    "-6",
+    "10",
+    "11",
+    "999",
+    "-999",
+    " 7",
+    "2.5",
+    "-2.5",
+    "3.7",
+    "1e1",
+]
+_DECIMALS = [
+    "0",
+    "0.005",
+    "-0.005",
+    "0.015",
+    "0.025",
+    "1.99",
+    "1.995",
+    "2.001",
+    "-0.99",
+    "0.3",
+    "49.99",
+    "100.5",
+    "-70",
+]
 _DAYS = [
     None, "2024-01-31", "2024-02-29", "2023-12-31", "2024-12-31", "2030-01-01", "1900-01-01", "infinity", "-infinity",
     "2024-02-30", "x", "0001-01-01", "9999-12-31", "5000000-01-01", "290309-12-23 (BC)", "5881580-07-10",
 ]  # fmt: skip
-_MOMENTS = [f"{day} 23:59:59.999999" if day and day[:2] in ("20", "19") else day for day in _DAYS] + ["2024-03-01 00:30:00"]
+_MOMENTS = [f"{day} 23:59:59.999999" if day and day[:2] in ("20", "19") else day for day in _DAYS] + [
+    "2024-03-01 00:30:00"
+]
 _TRUTHS = [None, "true", "false", "t", "0", "1", "yes", "maybe"]
 _TEXTS = [None, "a", "b", "A", " b", "a ", "", "c", "overlong", "abcd", "abce", "ß", "İ", "ŉn", "e\u0301", "%", "_", "\\", "it's", '"']  # fmt: skip
 _LISTED = ["a", "b", "A", " b", ""]
@@ -122,7 +157,11 @@ def world(r: random.Random) -> World:
     """The table t; often p with one row a person, v with several, w and x behind foreign keys, public ones y and z."""
     kind = r.choice(["text", "integer"])
     physical = r.choice(_UNITS[kind][0].split())
-    tables = {"t": _private(r, kind, physical, r.choice([1, 1, 2, 5]), letters=["s", "b", "i", "m", *r.sample(sorted(_KINDS), 4)])}
+    tables = {
+        "t": _private(
+            r, kind, physical, r.choice([1, 1, 2, 5]), letters=["s", "b", "i", "m", *r.sample(sorted(_KINDS), 4)]
+        )
+    }
     if r.random() < 0.8:
         tables["v"] = _private(r, kind, physical, r.choice([2, 3]), letters=["s", "i", *r.sample(sorted(_KINDS), 2)])
     if r.random() < 0.7:
@@ -156,7 +195,11 @@ def world(r: random.Random) -> World:
 def _private(
     r: random.Random, kind: str, physical: str, rows: int, *, letters: list[str], key: str | None = None
 ) -> _Table:
-    unit = {"type": kind} | ({"max_length": r.choice([6, 1, 200])} if kind == "text" else r.choice([{}, {}, {"min": 0, "max": 9}, {"min": -4, "max": 2**40}]))
+    unit = {"type": kind} | (
+        {"max_length": r.choice([6, 1, 200])}
+        if kind == "text"
+        else r.choice([{}, {}, {"min": 0, "max": 9}, {"min": -4, "max": 2**40}])
+    )
     made = _Table({"unit": "u", "rows_per_unit": rows, "columns": {"u": unit}}, {"u": physical})
     if key is not None:
         made.section["columns"][key], made.types[key] = {"type": "integer"}, r.choice(["BIGINT", "VARCHAR"])
@@ -169,7 +212,11 @@ def _behind(
 ) -> _Table:
     """A table whose unit is behind a foreign key, which has the name of the key."""
     name = "k" if target == "p" else "l"
-    section = {"unit": {"join": target, "on": f"{name} = {name}"}, "rows_per_unit": rows, "columns": {name: {"type": "integer"}}}
+    section = {
+        "unit": {"join": target, "on": f"{name} = {name}"},
+        "rows_per_unit": rows,
+        "columns": {name: {"type": "integer"}},
+    }
     made = _Table(section, {name: physical})
     if key is not None:
         section["columns"][key], made.types[key] = {"type": "integer"}, r.choice(["BIGINT", "VARCHAR"])
@@ -185,7 +232,14 @@ def _public(r: random.Random, letters: list[str]) -> _Table:
             "s": {"type": "text"}, "o": {"type": "text"}, "i": {"type": "integer"}, "m": {"type": "decimal", "min": -1, "max": 2, "grid": "0.01"},
             "d": {"type": "date"}, "b": {"type": "boolean"},
         }[letter] | ({"max_length": 9} if letter in "so" else {})  # fmt: skip
-        made.types[letter] = {"s": "VARCHAR", "o": "VARCHAR", "i": "BIGINT", "m": "DECIMAL(9, 2)", "d": "DATE", "b": "BOOLEAN"}[letter]
+        made.types[letter] = {
+            "s": "VARCHAR",
+            "o": "VARCHAR",
+            "i": "BIGINT",
+            "m": "DECIMAL(9, 2)",
+            "d": "DATE",
+            "b": "BOOLEAN",
+        }[letter]
     return made
 
 
@@ -203,7 +257,9 @@ def _limits(r: random.Random, section: dict[str, Any]) -> None:
         section["l2_per_unit"] = r.choice(["1.5", 1, 2, "0.7", 9])
 
 
-def _filled(r: random.Random, tables: dict[str, _Table], people: list[str | None], start: int, public: bool = True) -> Tables:
+def _filled(
+    r: random.Random, tables: dict[str, _Table], people: list[str | None], start: int, public: bool = True
+) -> Tables:
     """Rows of these people; keys are all different, also from those of another `start`."""
     rows: Tables = {name: [] for name in tables}
     number = 1_000_000 * start * (1 + r.randrange(10**6))

@@ -196,16 +196,16 @@ def test_a_gaussian_to_one_cell_shuts_the_pure_door():
         assert ledger.budget(cells=SOUTH, version="1").remaining.epsilon == 0
         with pytest.raises(BudgetError):
             ask(ledger, "large", 1, cells=SOUTH)
-        with pytest.raises(BudgetError):
-            ask(ledger, "refined", event=Refinement("0.1", "0.2"), cells=SOUTH)
         ledger.verify()
 
 
 def test_a_refinement_of_one_cell_shuts_the_other_door():
     with parted(composition="best", epsilon=4, delta="1e-6") as ledger:
-        ask(ledger, "r", event=Refinement("0.1", "0.2"), cells=NORTH)
-        assert ledger.budget().spent == Loss(TENTH, None, Fraction(0))
-        assert ledger.remaining_count(None, price(Pure(TENTH)), cells=NORTH, version="1") == 39
+        asked = {"question": "r", "version": "1", "text": "", "cells": NORTH}
+        ledger.store(ledger.debit("ana", Pure(TENTH), epsilon=TENTH, **asked), b"first")
+        ledger.debit("ana", Refinement(TENTH, 2 * TENTH), epsilon=2 * TENTH, **asked)
+        assert ledger.budget().spent == Loss(2 * TENTH, None, Fraction(0))
+        assert ledger.remaining_count(None, price(Pure(TENTH)), cells=NORTH, version="1") == 38
         assert ledger.remaining_count(None, price(Pure(TENTH)), cells=SOUTH, version="1") == 40
         assert ledger.remaining_count(None, price(Gaussian("1e-9")), cells=SOUTH, version="1") == 0
         ledger.verify()

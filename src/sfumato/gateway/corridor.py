@@ -185,9 +185,7 @@ class Gateway:
         return asked
 
     def _planned(self, question: Question, epsilon: Fraction, rows_per_unit: int | None, noise: str | None) -> Plan:
-        return plan(
-            question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look, unique=self._unique
-        )
+        return plan(question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look, unique=self._unique)
 
     def _allowed(self, epsilon: Fraction) -> Fraction:
         least = self.policy.privacy.min_epsilon

@@ -71,7 +71,6 @@ class Shelf:
             return QueryError(f'prepared statement "{name}" does not exist', sqlstate="26000")
         return QueryError(f'cursor "{name}" does not exist', sqlstate="34000")
 
-
     def guard(self, kind: Command | None) -> None:
         """In a failed transaction nothing but its end is heard."""
         ends = isinstance(kind, Transaction) and kind.word in ("commit", "rollback", "rollback to")
