@@ -53,7 +53,7 @@ clean:
 
 .venv/stamp-tools: | .venv/bin/python  ## psql, for the tests of the PostgreSQL door: by apt as root, else they are skipped
 	@command -v psql >/dev/null 2>&1 || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 \
-	  && apt-get install --yes -qq postgresql-client >/dev/null 2>&1; } || echo 'psql is not installed: its tests are skipped'
+	  && apt-get update -qq >/dev/null 2>&1 && apt-get install --yes -qq postgresql-client >/dev/null 2>&1; } || echo 'psql is not installed: its tests are skipped'
 	touch $@
 
 .venv/stamp-bench: pyproject.toml | .venv/bin/python
