@@ -4,7 +4,7 @@ tests/golden/refusals: the text, and the five fields as a person sees them. test
 engine's SQL, the groups, the scales and the event. Nothing here touches data.
 """
 
-# ruff: noqa: E501, ISC004  a question stands on one line, or on two that read as one
+# ruff: noqa: ISC004  a question may stand on two lines that read as one
 
 import re
 from dataclasses import replace

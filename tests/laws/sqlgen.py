@@ -152,12 +152,15 @@ class Words:
         )
 
     def time(self, depth: int) -> str:
-        moment = lambda: self.pick(
-            self.column("t", "TIMESTAMP '2024-01-01 10:00'"), "TIMESTAMP '2024-03-01 12:30'", "now()", "LOCALTIMESTAMP"
-        )  # noqa: E731  drawn anew at each use
-        span = lambda: self.r.choice(
-            ["'1 month'", "'7 days'", "'1 year -3 days'", "'90' MINUTE", "'9000 years'", "'-2 mons 5 hours'"]
-        )  # noqa: E731  the same
+        def moment() -> str:
+            first = self.column("t", "TIMESTAMP '2024-01-01 10:00'")
+            return self.pick(first, "TIMESTAMP '2024-03-01 12:30'", "now()", "LOCALTIMESTAMP")
+
+        def span() -> str:
+            return self.r.choice(
+                ["'1 month'", "'7 days'", "'1 year -3 days'", "'90' MINUTE", "'9000 years'", "'-2 mons 5 hours'"]
+            )
+
         if depth > 0 and self.r.random() < 0.3:
             return f"({self.time(depth - 1)} {self.r.choice('+-')} INTERVAL {span()})"
         return self.pick(lambda: self.day(depth), moment)
