@@ -698,7 +698,7 @@ def test_the_demo_answers_and_keeps_its_files(tmp_path, call):
 def test_the_lines_to_copy_work(tmp_path, call):
     shown = call("demo", "a clinic", at=tmp_path).stdout
     lines = re.findall(r"^  sfumato (.*)$", shown, re.MULTILINE)
-    assert [shlex.split(line)[0] for line in lines[4:]] == ["user", "serve"]  # these are tried in test_users, test_pgwire_*
+    assert [shlex.split(line)[0] for line in lines[4:]] == ["user", "serve"]  # tried in test_users
     assert len(lines) == 6
     for line in lines[:4]:
         assert call(*shlex.split(line), at=tmp_path).returncode == 0, line
