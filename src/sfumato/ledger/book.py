@@ -6,12 +6,14 @@ stored answer, or a refusal. Nothing here sees data or draws noise.
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +28,7 @@ from sfumato.ledger.decide import decide, find_cells, make_request
 from sfumato.ledger.groupcommit import Work, Writer
 from sfumato.ledger.opening import Clock, Opening, now, open_ledger, place_of, stamp
 from sfumato.ledger.records import EVERYBODY, Entry, Receipt, Report, Standing, Stored, Terms, name
+from sfumato.ledger.tell import Owner, went_back
 from sfumato.words import Adjacency, Loss, positive
 
 T = TypeVar("T")
@@ -41,8 +44,9 @@ class Ledger:
     """
 
     def __init__(self, opening: Opening) -> None:
-        self._rules, self._writer = open_ledger(opening)
-        self._opening = opening
+        self._owner = Owner()
+        self._rules, self._writer = open_ledger(opening, self._owner)
+        self._opening, self.clock = opening, opening.clock
         self.data_id, self.terms = self._rules.data_id, self._rules.terms
         self._process = os.getpid()
         self._reading = threading.Lock()
@@ -162,7 +166,7 @@ class Ledger:
             key=key,
             cells=cells,
         )
-        return self._write(lambda connection: decide(connection, self._rules, request, self._now()))
+        return self._write(lambda connection: decide(connection, self._rules, request, self._now(connection)))
 
     def store(self, receipt: Receipt, answer: bytes) -> Stored:
         """Keep the answer that a debit paid for, before its first byte leaves.
@@ -180,11 +184,11 @@ class Ledger:
         kept = bytes(answer)
         if len(kept) > LARGEST:
             raise InputError(f"an answer must have at most {LARGEST} bytes, but has {len(kept)}")
-        return self._write(lambda connection: settle.store(connection, receipt, kept, self._now()))
+        return self._write(lambda connection: settle.store(connection, receipt, kept, self._now(connection)))
 
     def fail(self, receipt: Receipt) -> None:
         """Record that a question failed after it was paid for. The debit stands; too many close the data version."""
-        self._write(lambda connection: settle.fail(connection, receipt, self._now()))
+        self._write(lambda connection: settle.fail(connection, receipt, self._now(connection)))
 
     def freeze(self, who: str) -> None:
         """Refuse every question from now on, in every process."""
@@ -200,9 +204,13 @@ class Ledger:
 
     def _note(self, kind: str, who: str) -> None:
         document = {"who": name(who, "who")}
-        self._write(lambda connection: chain.append(connection, self._now(), kind, None, document))
+        self._write(lambda connection: chain.append(connection, self._now(connection), kind, None, document))
 
     # looking
+
+    def latest(self) -> datetime:
+        """The time of the last entry; `clock` is behind it only if it went back."""
+        return datetime.fromisoformat(self._read(chain.latest_time))
 
     def stored(self, question: str, version: str, epsilon: object) -> Stored | None:
         """The answer that this question would get for nothing."""
@@ -317,8 +325,11 @@ class Ledger:
 
     # inside
 
-    def _now(self) -> str:
-        return stamp(self._opening.clock)
+    def _now(self, connection: sqlite3.Connection) -> str:
+        now, latest = stamp(self.clock), chain.latest_time(connection)
+        if now < latest:
+            self._owner.tell(went_back(now, latest), logging.WARNING)
+        return now
 
     def _check(self) -> None:
         if self._process != os.getpid():
@@ -327,7 +338,12 @@ class Ledger:
 
     def _write(self, work: Work[T]) -> T:
         self._check()
-        return self._writer.submit(work)
+        try:
+            return self._writer.submit(work)
+        except LedgerError as error:
+            if not self._writer.ended:  # then the owner knows already
+                self._owner.tell(error)
+            raise
 
     def _read(self, work: Work[T]) -> T:
         self._check()

@@ -48,11 +48,22 @@ def head(connection: sqlite3.Connection) -> tuple[int, str]:
     return (row[0], row[1]) if row else (0, FIRST)
 
 
+def latest_time(connection: sqlite3.Connection) -> str:
+    """The time of the last entry, which no other is later than; nothing before there is one."""
+    row = connection.execute("SELECT time FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
+    return str(row[0]) if row else ""
+
+
 def append(
     connection: sqlite3.Connection, time: str, kind: str, analyst: str | None, document: dict[str, Any]
 ) -> Entry:
-    """Write the next entry, inside the transaction that is open."""
+    """Write the next entry, inside the transaction that is open.
+
+    Times never go back: where the clock did, an entry has the time of the one before it, and what the clock said.
+    """
     last, previous = head(connection)
+    if time < (latest := latest_time(connection)):
+        time, document = latest, document | {"clock": time}
     seq, body = last + 1, canonical(document)
     sealed = seal(seq, time, kind, analyst, body, previous)
     connection.execute(

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import schema
+from sfumato.ledger.tell import AGAIN, words_of
 
 MEMORY = ":memory:"
 MOUNTS = Path("/proc/mounts")
@@ -32,12 +33,14 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def unreachable(error: BaseException) -> LedgerError:
-    """SQLite's own words, as the detail of one fixed message."""
+    """What went wrong, as the detail of one fixed message; a new error each time, as a traceback is written into it."""
     if isinstance(error, sqlite3.Error) and is_busy(error):
         return LedgerError(
             "the ledger is busy", detail="Another process holds its lock; nothing was written.", hint="Try again."
         )
-    return LedgerError("the ledger cannot be read or written", detail=f"{type(error).__name__}: {error}.")
+    if isinstance(error, LedgerError):
+        return LedgerError(error.message, detail=error.detail, hint=error.hint)
+    return LedgerError("the ledger cannot be read or written", detail=words_of(error), hint=AGAIN)
 
 
 def connect(path: Path | str, busy: float) -> sqlite3.Connection:
@@ -94,6 +97,26 @@ def sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def names_of(path: Path) -> tuple[tuple[int, int], ...]:
+    """Which files stand under the names of an open ledger and its log."""
+    found = [os.stat(name) for name in (path, f"{path}-wal")]
+    return tuple((file.st_dev, file.st_ino) for file in found)
+
+
+def check_names(path: Path, opened: tuple[tuple[int, int], ...]) -> None:
+    """The files that were opened still have their names: who opens the ledger next must find what is written now."""
+    try:
+        same = names_of(path) == opened
+    except FileNotFoundError:
+        same = False
+    if not same:
+        raise LedgerError(
+            "the file of the ledger was replaced or removed while it was open",
+            detail="Who opens it next would not find what is debited now.",
+            hint="Stop every gateway, bring back the newest ledger with the log beside it, and start again.",
+        )
 
 
 def check_local(path: Path) -> None:

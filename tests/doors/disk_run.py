@@ -1,0 +1,130 @@
+"""A process on a failing disk: the same work again and again, each time with the next call failing.
+
+Run with disk.c loaded before the C library. For n = 1, 2, ... it forks; the child works in a directory of its own, in
+which the n-th call of one kind fails, and tells what it was given. It ends with the first n that there is no call for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import json
+import logging
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from sfumato.accounting import Pure
+from sfumato.doors.operator import keep_log
+from sfumato.errors import SfumatoError
+from sfumato.gateway import open_policy
+from sfumato.ledger import Ledger, Receipt, groupcommit
+from sfumato.policy import load
+
+LIBRARY = ctypes.CDLL(None)
+HOW = {"once": 0, "stays": 1, "short": 2, "torn": 3}
+SECONDS = 60
+"""A child that hangs is ended."""
+TERMS = {"data_id": "clinic", "composition": "pure", "epsilon": 100}
+QUESTIONS = 3
+
+
+def tell(*words: object) -> None:
+    """What has left the process, as a line of the disk's own trace: so it is known what was durable before it."""
+    data = json.dumps(words).encode()
+    LIBRARY.disk_tell(data, ctypes.c_size_t(len(data)))
+
+
+class Owner(logging.Handler):
+    """The operator's log, in the trace."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        tell("owner", record.getMessage())
+
+
+def refused(error: SfumatoError) -> None:
+    tell("refused", error.sqlstate, error.message, error.detail, error.hint)
+
+
+def the_ledger(folder: Path) -> None:
+    """Debits and answers, with an anchor, checkpoints, and a close that takes the log in."""
+    logging.getLogger("sfumato.operator").addHandler(Owner())
+    try:
+        with Ledger.open(folder / "clinic.ledger", anchor=folder / "head" / "anchor", **TERMS) as ledger:
+            for number in range(QUESTIONS):
+                try:
+                    _ask(ledger, f"q{number}")
+                except SfumatoError as error:
+                    refused(error)
+    except SfumatoError as error:
+        refused(error)
+
+
+def _ask(ledger: Ledger, question: str) -> None:
+    paid = ledger.debit("ada", Pure("0.1"), question=question, epsilon="0.1", version="1", text=question)
+    assert isinstance(paid, Receipt)
+    tell("debited", question, paid.id)
+    stored = ledger.store(paid, os.urandom(20))
+    tell("answered", question, stored.receipt.id, stored.answer.hex())
+
+
+def the_gateway(folder: Path) -> None:
+    """Questions to a policy file, as any door asks them."""
+    policy = folder.with_name(f"{folder.name}.policy") / "sfumato.toml"
+    keep_log(load(policy))
+    logging.getLogger("sfumato.operator").addHandler(Owner())
+    try:
+        with open_policy(policy) as gate:
+            for number in range(QUESTIONS):
+                try:
+                    answer = gate.sql(f"SELECT city, COUNT(*) FROM visit WHERE age < {20 + number} GROUP BY city")
+                    tell("answered", number, answer.receipt, answer.rows)
+                except SfumatoError as error:
+                    refused(error)
+    except SfumatoError as error:
+        refused(error)
+
+
+SCENARIOS: dict[str, Callable[[Path], None]] = {"ledger": the_ledger, "gateway": the_gateway}
+
+
+def child(scenario: str, folder: Path, kind: str, how: str, number: int, error: int) -> int:
+    """One run: 0 if the fault never came, 1 if it did."""
+    signal.alarm(SECONDS)
+    handle = os.open(folder.with_name(f"{folder.name}.trace"), os.O_CREAT | os.O_WRONLY, 0o600)
+    LIBRARY.disk_arm(os.fsencode(folder), handle, ord(kind), ctypes.c_long(number), HOW[how], error)
+    SCENARIOS[scenario](folder)
+    return int(LIBRARY.disk_fired() > 0)
+
+
+def wait(process: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def main(scenario: str, base: Path, kind: str, how: str, error: int, first: int) -> None:
+    groupcommit.CHECKPOINT = 8  # rows: so that this little work has its checkpoints too
+    for number in itertools.count(first):
+        folder = base / str(number)
+        (folder / "head").mkdir(parents=True, exist_ok=True)
+        process = os.fork()
+        if process == 0:
+            code = 2
+            try:
+                code = child(scenario, folder, kind, how, number, error)
+            except BaseException:  # noqa: BLE001  a fork must not go on with its parent's work
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        code = wait(process)
+        print(json.dumps([number, code]), flush=True)  # noqa: T201  for the test that started this
+        if code == 0:
+            return
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], sys.argv[4], int(sys.argv[5]), int(sys.argv[6]))

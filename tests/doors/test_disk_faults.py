@@ -1,0 +1,129 @@
+"""A disk that fails at every single call, and power that goes at every moment: nothing is released that is not debited.
+
+The ledger and the gateway run in children whose C library was told which call fails; see disk.py and disk_run.py.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from sfumato.accounting import Pure
+from sfumato.errors import LedgerError
+from sfumato.gateway import open_policy
+from sfumato.ledger import Ledger, Stored
+from tests.doors.disk import Disk, Run, build, fast_folder, lay_out, run_all
+from tests.doors.disk_run import QUESTIONS, TERMS
+from tests.doors.test_gateway_faults import POLICY
+
+DEAD = "the ledger failed and serves no more"
+PLACES = {"ledger": "clinic.ledger", "anchor": Path("head") / "anchor"}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("disk"))
+
+
+@pytest.fixture
+def base():
+    with fast_folder() as folder:
+        yield Path(folder)
+
+
+def check_ledger(folder: Path, told: list[list[object]]) -> None:
+    """All that was told is in the ledger of this folder; what was answered is stored, and asking again is free."""
+    paid = {words[2]: words[1] for words in told if words[0] == "debited"}
+    answers = {words[1]: words[2:] for words in told if words[0] == "answered"}
+    with Ledger.open(folder / PLACES["ledger"], anchor=folder / PLACES["anchor"], **TERMS) as ledger:
+        ledger.verify()
+        debits = {entry.body["receipt"]: entry.body["question"] for entry in ledger.entries() if entry.kind == "debit"}
+        assert paid.items() <= debits.items(), "a receipt was given for what is not in the ledger"
+        spent = ledger.budget().spent
+        for question, (receipt, answer) in answers.items():
+            again = ledger.debit("eve", Pure("0.1"), question=question, epsilon="0.1", version="1", text="")
+            assert isinstance(again, Stored), "an answer was given that is not stored"
+            assert (again.receipt.id, again.answer.hex()) == (receipt, answer)
+        assert ledger.budget().spent == spent
+        assert spent.epsilon == len(debits) * Fraction("0.1")
+
+
+def check_dead(run: Run) -> None:
+    """After the first failure nothing more is given, and whoever asks and the owner know why."""
+    told = run.told()
+    words = [line[0] for line in told]
+    if "refused" not in words:
+        return
+    first = words.index("refused")
+    assert not {"debited", "answered"} & set(words[first:]), "it went on after a failure"
+    refusals = [line for line in told if line[0] == "refused"]
+    assert all(line[1] == "58030" and line[3] and line[4] for line in refusals)
+    assert all(line[2] == DEAD for line in refusals[1:])
+    assert "disk" in refusals[0][3] or "file" in refusals[0][3], "what happened is not said in plain words"
+    assert str(run.folder) not in str(refusals), "paths are the owner's"
+    if len(told) > 1:  # it was open, so the owner may not be the one who asked
+        (said,) = [line[1] for line in told if line[0] == "owner"]
+        assert said.startswith(DEAD)
+        assert refusals[0][3] in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "error"),
+    [
+        ("W", "once", "full"),
+        ("W", "stays", "full"),
+        ("W", "torn", "full"),
+        ("W", "once", "broken"),
+        ("S", "once", "broken"),
+        ("S", "stays", "broken"),
+    ],
+)
+def test_a_disk_that_fails_at_any_call(library, base, kind, how, error):
+    runs = run_all(library, base, "ledger", kind, how, error)
+    assert len(runs) > 30
+    for run in runs:
+        check_dead(run)
+        check_ledger(run.folder, run.told())
+    whole = runs[-1]
+    assert not whole.fired
+    assert [line[0] for line in whole.told()] == ["debited", "answered"] * QUESTIONS
+
+
+def check_power(runs_of: list[Run], folder: Path, moments: str) -> int:
+    """Cut the power at every moment of these kinds: what was told before is there, whatever the disk kept of the rest."""
+    tried = 0
+    for run in runs_of:
+        disk = Disk()
+        for at, record in enumerate(run.records, 1):
+            disk.follow(record)
+            if record.kind not in moments and at != len(run.records):
+                continue
+            for what, state in disk.states(seed=at):
+                lay_out(state, folder)
+                try:
+                    check_ledger(folder, run.told(at))
+                except (AssertionError, LedgerError) as error:
+                    raise AssertionError(f"run {run.number}, power gone after record {at}, kept: {what}") from error
+                tried += 1
+    return tried
+
+
+def test_the_power_goes_at_any_moment(library, base):
+    (run,) = run_all(library, base, "ledger", "W", "once", "full", first=10**6)
+    assert not run.fired
+    disk = Disk()
+    for record in run.records:
+        disk.follow(record)
+    found = {str(path.relative_to(run.folder)): path.read_bytes() for path in run.folder.rglob("*") if path.is_file()}
+    assert found == {name: bytes(file.seen) for name, file in disk.seen.items()}, "the trace misses a write"
+    assert {record.kind for record in run.records} == set("CWXSRUT")
+    assert check_power([run], base / "after", "CWXSRUT") > 500
+
+
+def test_after_a_failed_sync_the_file_is_not_trusted(library, base):
+    """What waited for a sync that failed is gone, though reading still shows it: a later sync does not bring it back."""
+    runs = run_all(library, base, "ledger", "S", "once", "broken")
+    assert sum(record.kind == "F" for run in runs for record in run.records) == len(runs) - 1
+    assert check_power(runs, base / "after", "T") > 100
