@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ONCE, STAYS, SHORT, TORN }; /* TORN: half is written, the rest does not fit */
+enum { ONCE, STAYS, SHORT, TORN }; /* SHORT: half is written, which is no error; TORN: and the rest does not fit */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char root[PATH_MAX];
@@ -95,8 +95,8 @@ static ssize_t put_down(int fd, const void *data, size_t size, off64_t offset, i
     ssize_t done = -1;
     int second = rest_fails;
     if (fails('W')) {
-        if ((how == SHORT || how == TORN) && !second && size > 1) {
-            size /= 2;
+        if (how == SHORT || (how == TORN && !second && size > 1)) {
+            size -= size / 2;
             rest_fails = how == TORN;
         } else {
             errno = error_number;
@@ -122,7 +122,7 @@ static int cut(int fd, off64_t size) {
     if (!ours(fd, path)) return real(fd, size);
     pthread_mutex_lock(&lock);
     int done = -1;
-    if (fails('W')) errno = error_number;
+    if (how != SHORT && fails('W')) errno = error_number;
     else if ((done = real(fd, size)) == 0) note('X', size, "", 0, path);
     pthread_mutex_unlock(&lock);
     return done;
@@ -159,7 +159,7 @@ static int open_at(int directory, const char *path, int flags, mode_t mode) {
     int cleared = !made && (flags & O_TRUNC);
     if (made && below(path)) { /* a full disk has no room for a name either */
         pthread_mutex_lock(&lock);
-        int failing = fails('W');
+        int failing = how != SHORT && fails('W');
         pthread_mutex_unlock(&lock);
         if (failing) { errno = error_number; return -1; }
     }
@@ -185,7 +185,7 @@ int rename(const char *from, const char *to) {
     if (!below(from)) return real(from, to);
     pthread_mutex_lock(&lock);
     int done = -1;
-    if (fails('W')) errno = error_number;
+    if (how != SHORT && fails('W')) errno = error_number;
     else if ((done = real(from, to)) == 0) note('R', 0, to, strlen(to), from);
     pthread_mutex_unlock(&lock);
     return done;

@@ -24,7 +24,7 @@ import pytest
 import sfumato
 
 HERE = Path(__file__).parent
-SOURCE = Path(sfumato.__file__).parents[1]
+PATHS = os.pathsep.join(map(str, (Path(sfumato.__file__).parents[1], HERE.parents[1])))
 SECTOR = 512
 ERRORS = {"full": errno.ENOSPC, "broken": errno.EIO}
 
@@ -91,7 +91,7 @@ def read_trace(path: Path, folder: Path) -> list[Record]:
 def run_all(library: Path, base: Path, scenario: str, kind: str, how: str, error: str, first: int = 1) -> list[Run]:
     """Every n from the first to the first that there is no call for; that one ran without a fault."""
     script = [sys.executable, HERE / "disk_run.py", scenario, base, kind, how, ERRORS[error], first]
-    environment = os.environ | {"LD_PRELOAD": str(library), "PYTHONPATH": str(SOURCE), "OPENBLAS_NUM_THREADS": "1"}
+    environment = os.environ | {"LD_PRELOAD": str(library), "PYTHONPATH": PATHS, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(list(map(str, script)), capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     runs = []

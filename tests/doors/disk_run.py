@@ -23,6 +23,7 @@ from sfumato.errors import SfumatoError
 from sfumato.gateway import open_policy
 from sfumato.ledger import Ledger, Receipt, groupcommit
 from sfumato.policy import load
+from tests.doors.test_gateway_faults import POLICY
 
 LIBRARY = ctypes.CDLL(None)
 HOW = {"once": 0, "stays": 1, "short": 2, "torn": 3}
@@ -71,16 +72,34 @@ def _ask(ledger: Ledger, question: str) -> None:
     tell("answered", question, stored.receipt.id, stored.answer.hex())
 
 
+def policy_of(folder: Path) -> Path:
+    """The policy of a run; it lies with data and logs on another disk, which does not fail."""
+    return folder.with_name(f"{folder.name}.policy") / "sfumato.toml"
+
+
+def write_policy(folder: Path) -> None:
+    policy = policy_of(folder)
+    policy.parent.mkdir()
+    rows = "".join(f"p{i % 50},{i % 90},{'Paris' if i % 3 else 'Lyon'}\n" for i in range(200))
+    (policy.parent / "visit.csv").write_text(f"person,age,city\n{rows}", encoding="utf-8")
+    places = f'ledger = "{folder}/clinic.ledger"\nanchor = "{folder}/head/anchor"\n'
+    policy.write_text(POLICY.replace("[privacy]", f"{places}[privacy]"), encoding="utf-8")
+
+
+def question(number: int) -> str:
+    return f"SELECT city, COUNT(*) FROM visit WHERE age < {20 + number} GROUP BY city"
+
+
 def the_gateway(folder: Path) -> None:
     """Questions to a policy file, as any door asks them."""
-    policy = folder.with_name(f"{folder.name}.policy") / "sfumato.toml"
+    policy = policy_of(folder)
     keep_log(load(policy))
     logging.getLogger("sfumato.operator").addHandler(Owner())
     try:
         with open_policy(policy) as gate:
             for number in range(QUESTIONS):
                 try:
-                    answer = gate.sql(f"SELECT city, COUNT(*) FROM visit WHERE age < {20 + number} GROUP BY city")
+                    answer = gate.sql(question(number))
                     tell("answered", number, answer.receipt, answer.rows)
                 except SfumatoError as error:
                     refused(error)
@@ -94,6 +113,8 @@ SCENARIOS: dict[str, Callable[[Path], None]] = {"ledger": the_ledger, "gateway":
 def child(scenario: str, folder: Path, kind: str, how: str, number: int, error: int) -> int:
     """One run: 0 if the fault never came, 1 if it did."""
     signal.alarm(SECONDS)
+    if scenario == "gateway":
+        write_policy(folder)
     handle = os.open(folder.with_name(f"{folder.name}.trace"), os.O_CREAT | os.O_WRONLY, 0o600)
     LIBRARY.disk_arm(os.fsencode(folder), handle, ord(kind), ctypes.c_long(number), HOW[how], error)
     SCENARIOS[scenario](folder)

@@ -5,6 +5,7 @@ The ledger and the gateway run in children whose C library was told which call f
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,8 +16,7 @@ from sfumato.errors import LedgerError
 from sfumato.gateway import open_policy
 from sfumato.ledger import Ledger, Stored
 from tests.doors.disk import Disk, Run, build, fast_folder, lay_out, run_all
-from tests.doors.disk_run import QUESTIONS, TERMS
-from tests.doors.test_gateway_faults import POLICY
+from tests.doors.disk_run import QUESTIONS, TERMS, policy_of, question
 
 DEAD = "the ledger failed and serves no more"
 PLACES = {"ledger": "clinic.ledger", "anchor": Path("head") / "anchor"}
@@ -127,3 +127,41 @@ def test_after_a_failed_sync_the_file_is_not_trusted(library, base):
     runs = run_all(library, base, "ledger", "S", "once", "broken")
     assert sum(record.kind == "F" for run in runs for record in run.records) == len(runs) - 1
     assert check_power(runs, base / "after", "T") > 100
+
+
+def check_gateway(run: Run) -> None:
+    """Every answer that left the gateway is debited and stored: asking again gives the very same, for nothing."""
+    answers = [words[1:] for words in run.told() if words[0] == "answered"]
+    with open_policy(policy_of(run.folder)) as gate:
+        spent = gate.budget().spent
+        for number, receipt, rows in answers:
+            again = gate.sql(question(number))
+            assert (again.receipt, json.loads(json.dumps(again.rows)), again.cost.epsilon) == (receipt, rows, 0)
+        assert gate.budget().spent == spent
+    with Ledger.visit(run.folder / PLACES["ledger"], anchor=run.folder / PLACES["anchor"]) as ledger:
+        report = ledger.verify()
+        assert report.answers >= len(answers)
+        assert report.spent.epsilon == report.debits * Fraction("0.01")
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "error"),
+    [
+        ("S", "once", "broken"),
+        pytest.param("W", "stays", "full", marks=pytest.mark.slow),
+        pytest.param("W", "torn", "full", marks=pytest.mark.slow),
+        pytest.param("W", "short", "full", marks=pytest.mark.slow),
+    ],
+)
+def test_what_left_the_gateway_is_in_the_ledger(library, base, kind, how, error):
+    runs = run_all(library, base, "gateway", kind, how, error)
+    assert len(runs) > 30
+    for run in runs:
+        check_dead(run)
+        check_gateway(run)
+    kinds = {tuple(line[0] for line in run.told()) for run in runs}
+    assert ("answered",) * QUESTIONS in kinds
+    if how == "short":  # a part was taken, and then the rest: nothing has failed
+        assert len(kinds) == 1
+    else:
+        assert any("answered" in told and "refused" in told for told in kinds), "no fault came in between"
