@@ -55,6 +55,15 @@ def fast_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 @dataclass(frozen=True)
+class Fault:
+    """What fails: W what writes or S what syncs; once, from then on (stays), half of it (short, torn); and why."""
+
+    kind: str
+    how: str
+    error: str
+
+
+@dataclass(frozen=True)
 class Run:
     """One child: what failed for it, what it told, and all that it did to its disk."""
 
@@ -88,9 +97,9 @@ def read_trace(path: Path, folder: Path) -> list[Record]:
     return records
 
 
-def run_all(library: Path, base: Path, scenario: str, kind: str, how: str, error: str, first: int = 1) -> list[Run]:
+def run_all(library: Path, base: Path, scenario: str, fault: Fault, first: int = 1) -> list[Run]:
     """Every n from the first to the first that there is no call for; that one ran without a fault."""
-    script = [sys.executable, HERE / "disk_run.py", scenario, base, kind, how, ERRORS[error], first]
+    script = [sys.executable, HERE / "disk_run.py", scenario, base, first, fault.kind, fault.how, ERRORS[fault.error]]
     environment = os.environ | {"LD_PRELOAD": str(library), "PYTHONPATH": PATHS, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(list(map(str, script)), capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
@@ -157,7 +166,7 @@ class Disk:
         self.waiting.append(change)
 
     def states(self, seed: int) -> Iterator[tuple[str, dict[str, bytes]]]:
-        """What may be found after the power went: nothing that waited, all of it, names without contents, some of it."""
+        """What may be found after the power went: nothing that waited, all of it, names alone, some of it."""
         yield "nothing that waited", _plain(self.kept)
         yield "all", {name: bytes(file.seen) for name, file in self.seen.items()}
         yield "names only", _plain(self.seen)
@@ -169,7 +178,7 @@ class Disk:
 
 
 def _directory(change: tuple[str, str | None, File]) -> str:
-    return os.path.dirname(change[0]) or "."
+    return str(Path(change[0]).parent)
 
 
 def _rename(names: dict[str, File], change: tuple[str, str | None, File]) -> None:

@@ -17,13 +17,14 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.doors.test_gateway_faults import POLICY
+
 from sfumato.accounting import Pure
 from sfumato.doors.operator import keep_log
 from sfumato.errors import SfumatoError
 from sfumato.gateway import open_policy
 from sfumato.ledger import Ledger, Receipt, groupcommit
 from sfumato.policy import load
-from tests.doors.test_gateway_faults import POLICY
 
 LIBRARY = ctypes.CDLL(None)
 HOW = {"once": 0, "stays": 1, "short": 2, "torn": 3}
@@ -110,13 +111,14 @@ def the_gateway(folder: Path) -> None:
 SCENARIOS: dict[str, Callable[[Path], None]] = {"ledger": the_ledger, "gateway": the_gateway}
 
 
-def child(scenario: str, folder: Path, kind: str, how: str, number: int, error: int) -> int:
+def child(scenario: str, folder: Path, number: int, fault: list[str]) -> int:
     """One run: 0 if the fault never came, 1 if it did."""
     signal.alarm(SECONDS)
     if scenario == "gateway":
         write_policy(folder)
     handle = os.open(folder.with_name(f"{folder.name}.trace"), os.O_CREAT | os.O_WRONLY, 0o600)
-    LIBRARY.disk_arm(os.fsencode(folder), handle, ord(kind), ctypes.c_long(number), HOW[how], error)
+    kind, how, error = fault
+    LIBRARY.disk_arm(os.fsencode(folder), handle, ord(kind), ctypes.c_long(number), HOW[how], int(error))
     SCENARIOS[scenario](folder)
     return int(LIBRARY.disk_fired() > 0)
 
@@ -125,7 +127,7 @@ def wait(process: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def main(scenario: str, base: Path, kind: str, how: str, error: int, first: int) -> None:
+def main(scenario: str, base: Path, first: int, fault: list[str]) -> None:
     groupcommit.CHECKPOINT = 8  # rows: so that this little work has its checkpoints too
     for number in itertools.count(first):
         folder = base / str(number)
@@ -134,7 +136,7 @@ def main(scenario: str, base: Path, kind: str, how: str, error: int, first: int)
         if process == 0:
             code = 2
             try:
-                code = child(scenario, folder, kind, how, number, error)
+                code = child(scenario, folder, number, fault)
             except BaseException:  # noqa: BLE001  a fork must not go on with its parent's work
                 traceback.print_exc()
             finally:
@@ -148,4 +150,4 @@ def main(scenario: str, base: Path, kind: str, how: str, error: int, first: int)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], sys.argv[4], int(sys.argv[5]), int(sys.argv[6]))
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])

@@ -1,4 +1,4 @@
-"""A clock that goes back: times in the chain do not, a data version of the calendar does not come again, and it is said."""
+"""A clock that goes back: times in the chain do not, a version of the calendar does not come again, and it is said."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
+from tests.doors.test_gateway_faults import POLICY
+from tests.doors.told import told_to_the_owner
 
 from sfumato.accounting import Pure
 from sfumato.errors import LedgerError
 from sfumato.gateway import corridor, open_policy
 from sfumato.ledger import Ledger, Receipt
-from tests.doors.test_gateway_faults import POLICY
-from tests.doors.told import told_to_the_owner
 
 FIRST = datetime(2026, 3, 30, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -71,7 +71,9 @@ def test_times_in_the_chain_never_go_back(tmp_path):
             entries = list(ledger.entries())
     times = [datetime.fromisoformat(entry.time) for entry in entries]
     assert times == [FIRST] * (len(entries) - 2) + [FIRST + DAY] * 2
-    behind = [entry.kind for entry in entries if entry.body.get("clock") == (FIRST - DAY).isoformat("T", "microseconds")]
+    behind = [
+        entry.kind for entry in entries if entry.body.get("clock") == (FIRST - DAY).isoformat("T", "microseconds")
+    ]
     assert behind == ["debit", "answer", "frozen", "policy", "thawed"]
     assert sum("clock" in entry.body for entry in entries) == len(behind)
     assert len(told) == 2, "once for each time that it was opened"

@@ -10,13 +10,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from tests.doors.disk import Disk, Fault, Run, build, fast_folder, lay_out, run_all
+from tests.doors.disk_run import QUESTIONS, TERMS, policy_of, question
 
 from sfumato.accounting import Pure
 from sfumato.errors import LedgerError
 from sfumato.gateway import open_policy
 from sfumato.ledger import Ledger, Stored
-from tests.doors.disk import Disk, Run, build, fast_folder, lay_out, run_all
-from tests.doors.disk_run import QUESTIONS, TERMS, policy_of, question
 
 DEAD = "the ledger failed and serves no more"
 PLACES = {"ledger": "clinic.ledger", "anchor": Path("head") / "anchor"}
@@ -81,7 +81,7 @@ def check_dead(run: Run) -> None:
     ],
 )
 def test_a_disk_that_fails_at_any_call(library, base, kind, how, error):
-    runs = run_all(library, base, "ledger", kind, how, error)
+    runs = run_all(library, base, "ledger", Fault(kind, how, error))
     assert len(runs) > 30
     for run in runs:
         check_dead(run)
@@ -92,7 +92,7 @@ def test_a_disk_that_fails_at_any_call(library, base, kind, how, error):
 
 
 def check_power(runs_of: list[Run], folder: Path, moments: str) -> int:
-    """Cut the power at every moment of these kinds: what was told before is there, whatever the disk kept of the rest."""
+    """Cut the power at every moment of these kinds: what was told before is there, whatever else the disk kept."""
     tried = 0
     for run in runs_of:
         disk = Disk()
@@ -111,7 +111,7 @@ def check_power(runs_of: list[Run], folder: Path, moments: str) -> int:
 
 
 def test_the_power_goes_at_any_moment(library, base):
-    (run,) = run_all(library, base, "ledger", "W", "once", "full", first=10**6)
+    (run,) = run_all(library, base, "ledger", Fault("W", "once", "full"), first=10**6)
     assert not run.fired
     disk = Disk()
     for record in run.records:
@@ -123,8 +123,8 @@ def test_the_power_goes_at_any_moment(library, base):
 
 
 def test_after_a_failed_sync_the_file_is_not_trusted(library, base):
-    """What waited for a sync that failed is gone, though reading still shows it: a later sync does not bring it back."""
-    runs = run_all(library, base, "ledger", "S", "once", "broken")
+    """What waited for a sync that failed is gone, though reading shows it: no later sync brings it back."""
+    runs = run_all(library, base, "ledger", Fault("S", "once", "broken"))
     assert sum(record.kind == "F" for run in runs for record in run.records) == len(runs) - 1
     assert check_power(runs, base / "after", "T") > 100
 
@@ -154,7 +154,7 @@ def check_gateway(run: Run) -> None:
     ],
 )
 def test_what_left_the_gateway_is_in_the_ledger(library, base, kind, how, error):
-    runs = run_all(library, base, "gateway", kind, how, error)
+    runs = run_all(library, base, "gateway", Fault(kind, how, error))
     assert len(runs) > 30
     for run in runs:
         check_dead(run)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.doors.pg import PASSWORD, debits, serving
+from tests.doors.told import told_to_the_owner
 
 from sfumato.doors import lines
 from sfumato.doors.cli.clinic import write_clinic
@@ -18,8 +20,6 @@ from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import EngineError
 from sfumato.gateway import open_policy
 from sfumato.policy import load
-from tests.doors.pg import PASSWORD, debits, serving
-from tests.doors.told import told_to_the_owner
 
 FULL = Path("/dev/full")
 SECRET = "ssn 000-00-0042 is not a number"  # noqa: S105  what an engine might say of a row

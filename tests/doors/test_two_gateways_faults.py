@@ -8,19 +8,21 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-from sfumato.errors import BudgetError, LedgerError
-from sfumato.gateway import corridor, open_policy
-from sfumato.ledger import Ledger
 from tests.doors.disk import PATHS
 from tests.doors.test_gateway_faults import POLICY
 from tests.doors.told import told_to_the_owner
+
+from sfumato.engines.duckdb import DuckDB
+from sfumato.errors import BudgetError, LedgerError
+from sfumato.gateway import corridor, open_policy
+from sfumato.ledger import Ledger
 
 QUESTION = "SELECT city, COUNT(*) FROM visit WHERE age < {} GROUP BY city"
 
@@ -177,21 +179,20 @@ def test_a_gateway_with_an_old_policy_spends_nothing(policy):
     """The newest policy in the ledger holds for every process; an older one comes back only if the owner brings it."""
     newer = policy.with_name("newer.toml")
     newer.write_text(POLICY.replace("epsilon = 100", "epsilon = 0.05"), encoding="utf-8")
-    with another(policy) as other:
-        with open_policy(newer) as gate:
-            for number in range(4):
-                gate.sql(QUESTION.format(number))
-            with pytest.raises(BudgetError):
-                gate.sql(QUESTION.format(99))
-            for number in (99, 1, 99):  # new ones, and one whose answer is stored
-                other.begin(QUESTION.format(number))
-                told = other.end()
-                assert told == ["error", "58030", "the policy was changed by another process", "Reload the policy."]
-            spent = gate.budget().spent.epsilon
-            assert spent == gate.policy.privacy.epsilon, "all that the newest policy allows, and no more"
-            with pytest.raises(BudgetError):  # and the one that has the newest goes on as before
-                gate.sql(QUESTION.format(99))
-            assert gate.sql(QUESTION.format(1)).cost.epsilon == 0
+    with another(policy) as other, open_policy(newer) as gate:
+        for number in range(4):
+            gate.sql(QUESTION.format(number))
+        with pytest.raises(BudgetError):
+            gate.sql(QUESTION.format(99))
+        for number in (99, 1, 99):  # new ones, and one whose answer is stored
+            other.begin(QUESTION.format(number))
+            told = other.end()
+            assert told == ["error", "58030", "the policy was changed by another process", "Reload the policy."]
+        spent = gate.budget().spent.epsilon
+        assert spent == gate.policy.privacy.epsilon, "all that the newest policy allows, and no more"
+        with pytest.raises(BudgetError):  # and the one that has the newest goes on as before
+            gate.sql(QUESTION.format(99))
+        assert gate.sql(QUESTION.format(1)).cost.epsilon == 0
     log = Path(policy.with_name(".sfumato") / "operator.log").read_text(encoding="utf-8")
     assert log.count("the policy was changed by another process") == 1, "the owner is told, once"
     with open_policy(policy) as gate:
@@ -260,3 +261,72 @@ def test_a_ledger_that_is_replaced_while_it_is_open_serves_no_more(policy, what)
         with open_policy(policy) as gate:
             assert gate.sql(QUESTION.format(1)).receipt == first.receipt
             assert gate.sql(QUESTION.format(2)).receipt == second.receipt
+
+
+# a lock that is held when the answer is there
+
+
+def hold_while_running(monkeypatch, other, meanwhile):
+    """As the next question runs, the other gateway takes the lock and is stopped; then `meanwhile` happens."""
+    run = DuckDB.run
+
+    def stopped(self, *arguments):
+        monkeypatch.setattr(DuckDB, "run", run)
+        other.begin(QUESTION.format(20))
+        other.wait_until_stopped()
+        return meanwhile(self, *arguments)
+
+    monkeypatch.setattr(DuckDB, "run", stopped)
+
+
+def go_on(other):
+    os.kill(other.process.pid, signal.SIGCONT)
+    assert other.end()[0] == "answer"
+
+
+def test_an_answer_that_was_paid_for_is_waited_for(policy, monkeypatch):
+    seconds(monkeypatch, 0.2)
+    with another(policy, "holding the lock") as other, open_policy(policy) as gate:
+        later = threading.Timer(0.5, os.kill, (other.process.pid, signal.SIGCONT))  # longer than a debit waits
+
+        run = DuckDB.run
+
+        def meanwhile(*arguments):
+            later.start()
+            return run(*arguments)
+
+        hold_while_running(monkeypatch, other, meanwhile)
+        assert gate.sql(QUESTION.format(30)).cost.epsilon > 0
+        assert other.end()[0] == "answer"
+    assert [entry.kind for entry in entries(policy)].count("answer") == 3
+
+
+def test_an_answer_that_cannot_be_stored_is_not_given(policy, monkeypatch):
+    seconds(monkeypatch, 0.05)
+    with another(policy, "holding the lock") as other, open_policy(policy) as gate:
+        hold_while_running(monkeypatch, other, DuckDB.run)
+        with pytest.raises(LedgerError, match="the ledger is busy"):
+            gate.sql(QUESTION.format(30))
+        go_on(other)
+        assert gate.sql(QUESTION.format(30)).cost.epsilon > 0, "it is drawn anew, and paid for again"
+    kinds = [entry.kind for entry in entries(policy)]
+    assert (kinds.count("debit"), kinds.count("answer")) == (4, 3)
+
+
+def test_a_failure_that_cannot_be_recorded_ends_serving(policy, monkeypatch):
+    """Each is a bit that noise does not cover, and only what is counted is rationed."""
+
+    def fails(*_):
+        raise RuntimeError
+
+    seconds(monkeypatch, 0.05)
+    with told_to_the_owner() as told, another(policy, "holding the lock") as other, open_policy(policy) as gate:
+        hold_while_running(monkeypatch, other, fails)
+        with pytest.raises(LedgerError, match="the ledger is busy"):
+            gate.sql(QUESTION.format(30))
+        go_on(other)
+        with pytest.raises(LedgerError, match="serves no more"):
+            gate.sql(QUESTION.format(30))
+    assert any(line.startswith("the ledger failed and serves no more. First the ledger is busy") for line in told)
+    with open_policy(policy) as gate:
+        assert gate.sql(QUESTION.format(30)).cost.epsilon > 0

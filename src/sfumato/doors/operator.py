@@ -43,7 +43,9 @@ class _Private(logging.Handler):
             why = type(error).__name__
         if why is not None and sys.stderr is not None:
             try:
-                sys.stderr.write(f"sfumato: the operator's log cannot be written ({why}); what it should hold is lost\n")
+                sys.stderr.write(
+                    f"sfumato: the operator's log cannot be written ({why}); what it should hold is lost\n"
+                )
             except OSError:
                 pass
 

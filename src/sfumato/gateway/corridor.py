@@ -367,7 +367,7 @@ class Gateway:
             raise QueryError("what is asked of the released numbers cannot be computed", sqlstate="22000") from None
 
     def _version(self) -> str:
-        """The data version now. One of the calendar never comes again: its rows, and who was in which cell, are gone."""
+        """The data version now. One of the calendar never comes again: its rows are gone, and who was in which cell."""
         version = self.policy.version_at(self._clock())
         if self.policy.dated:
             latest = self.policy.version_at(self._ledger.latest())

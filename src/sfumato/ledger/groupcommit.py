@@ -138,12 +138,17 @@ class Writer:
 
     def _die(self, error: BaseException) -> None:
         """End for good. Closing gives the lock back to other processes and writes no more commits."""
+        self.give_up(error)
+        self._connection.close()
+
+    def give_up(self, error: BaseException) -> None:
+        """From now on every call raises, and the thread ends; whoever waits is told why, and so is the owner."""
         cause = unreachable(error)
         with self._wake:
             self._end, self._why = "the ledger failed and serves no more", f"First {cause.message}: {cause.detail}"
             left = list(self._jobs)
             self._jobs.clear()
-        self._connection.close()
+            self._wake.notify()
         self._owner.tell(LedgerError(self._end, detail=self._why, hint=AGAIN), logging.CRITICAL)
         _tell_all(left, error)
 

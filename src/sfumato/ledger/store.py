@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import schema
+from sfumato.ledger.records import Busy
 from sfumato.ledger.tell import AGAIN, words_of
 
 MEMORY = ":memory:"
@@ -35,7 +36,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 def unreachable(error: BaseException) -> LedgerError:
     """What went wrong, as the detail of one fixed message; a new error each time, as a traceback is written into it."""
     if isinstance(error, sqlite3.Error) and is_busy(error):
-        return LedgerError(
+        return Busy(
             "the ledger is busy", detail="Another process holds its lock; nothing was written.", hint="Try again."
         )
     if isinstance(error, LedgerError):
@@ -101,7 +102,7 @@ def sync_directory(directory: Path) -> None:
 
 def names_of(path: Path) -> tuple[tuple[int, int], ...]:
     """Which files stand under the names of an open ledger and its log."""
-    found = [os.stat(name) for name in (path, f"{path}-wal")]
+    found = [file.stat() for file in (path, Path(f"{path}-wal"))]
     return tuple((file.st_dev, file.st_ino) for file in found)
 
 
