@@ -12,9 +12,11 @@ import json
 import logging
 import os
 import signal
+import sqlite3
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from tests.doors.test_gateway_faults import POLICY
@@ -23,7 +25,7 @@ from sfumato.accounting import Pure
 from sfumato.doors.operator import keep_log
 from sfumato.errors import SfumatoError
 from sfumato.gateway import open_policy
-from sfumato.ledger import Ledger, Receipt, groupcommit
+from sfumato.ledger import Ledger, Receipt, groupcommit, schema
 from sfumato.policy import load
 
 LIBRARY = ctypes.CDLL(None)
@@ -32,6 +34,7 @@ SECONDS = 60
 """A child that hangs is ended."""
 TERMS = {"data_id": "clinic", "composition": "pure", "epsilon": 100}
 QUESTIONS = 3
+OLD = Path(__file__).parents[1] / "rooms" / "ledger_format_1.sql"
 
 
 def tell(*words: object) -> None:
@@ -108,18 +111,63 @@ def the_gateway(folder: Path) -> None:
         refused(error)
 
 
-SCENARIOS: dict[str, Callable[[Path], None]] = {"ledger": the_ledger, "gateway": the_gateway}
+def make_copy(folder: Path) -> None:
+    """A ledger, and a copy of it that is older."""
+    with Ledger.open(folder / "clinic.ledger", **TERMS) as ledger:
+        _ask(ledger, "first")
+        ledger.backup(folder / "copy")
+        _ask(ledger, "second")
+
+
+def the_backup(folder: Path) -> None:
+    """A new copy in the place of the old one, while serving goes on."""
+    try:
+        with Ledger.open(folder / "clinic.ledger", **TERMS) as ledger:
+            ledger.backup(folder / "copy")
+            tell("copied")
+    except SfumatoError as error:
+        refused(error)
+
+
+def make_old(folder: Path) -> None:
+    """A ledger of the first format."""
+    with closing(sqlite3.connect(folder / "clinic.ledger")) as old:
+        old.executescript(OLD.read_text(encoding="utf-8"))
+        old.execute(f"PRAGMA application_id = {schema.APPLICATION}")
+        old.execute("PRAGMA user_version = 1")
+
+
+def the_upgrade(folder: Path) -> None:
+    """Opening it, which upgrades it."""
+    try:
+        with Ledger.open(folder / "clinic.ledger", **TERMS) as ledger:
+            tell("opened", sum(entry.kind == "debit" for entry in ledger.entries()))
+    except SfumatoError as error:
+        refused(error)
+
+
+def nothing(_: Path) -> None:
+    """There is nothing before the first call."""
+
+
+SCENARIOS: dict[str, tuple[Callable[[Path], None], Callable[[Path], None]]] = {
+    "ledger": (nothing, the_ledger),
+    "gateway": (write_policy, the_gateway),
+    "backup": (make_copy, the_backup),
+    "upgrade": (make_old, the_upgrade),
+}
+"""What is there before the disk fails, and what is done on it."""
 
 
 def child(scenario: str, folder: Path, number: int, fault: list[str]) -> int:
     """One run: 0 if the fault never came, 1 if it did."""
     signal.alarm(SECONDS)
-    if scenario == "gateway":
-        write_policy(folder)
+    prepare, work = SCENARIOS[scenario]
+    prepare(folder)
     handle = os.open(folder.with_name(f"{folder.name}.trace"), os.O_CREAT | os.O_WRONLY, 0o600)
     kind, how, error = fault
     LIBRARY.disk_arm(os.fsencode(folder), handle, ord(kind), ctypes.c_long(number), HOW[how], int(error))
-    SCENARIOS[scenario](folder)
+    work(folder)
     return int(LIBRARY.disk_fired() > 0)
 
 

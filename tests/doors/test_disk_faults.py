@@ -165,3 +165,23 @@ def test_what_left_the_gateway_is_in_the_ledger(library, base, kind, how, error)
         assert len(kinds) == 1
     else:
         assert any("answered" in told and "refused" in told for told in kinds), "no fault came in between"
+
+
+def test_a_backup_on_a_full_disk_leaves_the_old_one(library, base):
+    runs = run_all(library, base, "backup", Fault("W", "stays", "full"))
+    answers = []
+    for run in runs:
+        with Ledger.visit(run.folder / "copy") as copy:
+            answers.append(copy.verify().answers)
+        assert answers[-1] == 2 or run.told()[0][:2] == ["refused", "58030"]
+    assert set(answers) == {1, 2}, "a copy is whole: the old one, or the new one"
+
+
+def test_an_upgrade_on_a_failing_disk_loses_nothing(library, base):
+    for fault in (Fault("W", "torn", "full"), Fault("S", "once", "broken")):
+        runs = run_all(library, base / fault.kind / fault.how, "upgrade", fault)
+        debits = runs[-1].told()[-1][1]
+        for run in runs:
+            assert run.told() == [["opened", debits]] or run.told()[0][:2] == ["refused", "58030"]
+            with Ledger.open(run.folder / PLACES["ledger"], **TERMS) as ledger:
+                assert ledger.verify().debits == debits > 0

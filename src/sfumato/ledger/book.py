@@ -96,7 +96,7 @@ class Ledger:
             adjacency=adjacency,
             partition=partition,
         )
-        held = None if anchor is None else Path(anchor)
+        held = None if anchor is None else Path(anchor).absolute()
         return cls(Opening(place_of(path), name(data_id, "data id"), terms, held, who, busy, clock))
 
     @classmethod
@@ -109,7 +109,8 @@ class Ledger:
         """
         if not Path(path).is_file() or Path(path).stat().st_size == 0:
             raise LedgerError(f'there is no ledger at "{Path(path).name}"')
-        return cls(Opening(Path(path), None, None, None if anchor is None else Path(anchor), "", busy, clock))
+        held = None if anchor is None else Path(anchor).absolute()
+        return cls(Opening(Path(path).absolute(), None, None, held, "", busy, clock))
 
     def __enter__(self) -> Ledger:
         return self

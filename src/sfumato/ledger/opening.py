@@ -48,8 +48,8 @@ class Opening:
 
 
 def place_of(path: Path | str) -> Path | str:
-    """A path, or the word for memory."""
-    return store.MEMORY if str(path) == store.MEMORY else Path(path)
+    """A path that stays the same wherever the process goes, or the word for memory."""
+    return store.MEMORY if str(path) == store.MEMORY else Path(path).absolute()
 
 
 def open_ledger(request: Opening, owner: Owner) -> tuple[Rules, Writer]:
@@ -78,7 +78,7 @@ def _start(
     path = request.path
     opened: tuple[tuple[int, int], ...] = ()
     if isinstance(path, Path):
-        store.sync_directory(path.parent)  # the name of the log: SQLite syncs it too, but ignores that it failed
+        store.sync_directory(path.resolve().parent)  # the name of the log: SQLite does it too, but ignores a failure
         opened = store.names_of(path)
 
     def check() -> None:

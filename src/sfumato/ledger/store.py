@@ -101,8 +101,9 @@ def sync_directory(directory: Path) -> None:
 
 
 def names_of(path: Path) -> tuple[tuple[int, int], ...]:
-    """Which files stand under the names of an open ledger and its log."""
-    found = [file.stat() for file in (path, Path(f"{path}-wal"))]
+    """Which files stand under the names of an open ledger and its log, which lies beside the file that a link names."""
+    real = path.resolve()
+    found = [file.stat() for file in (real, real.with_name(f"{real.name}-wal"))]
     return tuple((file.st_dev, file.st_ino) for file in found)
 
 
