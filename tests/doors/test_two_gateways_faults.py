@@ -285,9 +285,9 @@ def go_on(other):
 
 
 def test_an_answer_that_was_paid_for_is_waited_for(policy, monkeypatch):
-    seconds(monkeypatch, 0.2)
+    seconds(monkeypatch, 1)
     with another(policy, "holding the lock") as other, open_policy(policy) as gate:
-        later = threading.Timer(0.5, os.kill, (other.process.pid, signal.SIGCONT))  # longer than a debit waits
+        later = threading.Timer(1.5, os.kill, (other.process.pid, signal.SIGCONT))  # longer than a debit waits
 
         run = DuckDB.run
 

@@ -75,15 +75,13 @@ def _start(
     connection: sqlite3.Connection, request: Opening, mark: tuple[int, str] | None, owner: Owner
 ) -> tuple[Rules, Writer]:
     rules = store.patiently(lambda: _prepare(connection, request, mark), request.busy)
-    path = request.path
-    opened: tuple[tuple[int, int], ...] = ()
-    if isinstance(path, Path):
-        store.sync_directory(path.resolve().parent)  # the name of the log: SQLite does it too, but ignores a failure
-        opened = store.names_of(path)
+    names = store.Names.of(request.path) if isinstance(request.path, Path) else None
+    if names is not None:
+        store.sync_directory(names.log.parent)  # the name of the log: SQLite does it too, but ignores a failure
 
     def check() -> None:
-        if isinstance(path, Path):
-            store.check_names(path, opened)
+        if names is not None:
+            names.check()
 
     def committed(after: sqlite3.Connection) -> None:
         if request.anchor is not None:

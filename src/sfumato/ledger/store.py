@@ -10,6 +10,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -100,25 +101,38 @@ def sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
-def names_of(path: Path) -> tuple[tuple[int, int], ...]:
-    """Which files stand under the names of an open ledger and its log, which lies beside the file that a link names."""
-    real = path.resolve()
-    found = [file.stat() for file in (real, real.with_name(f"{real.name}-wal"))]
+@dataclass(frozen=True, slots=True)
+class Names:
+    """An open ledger and its log: their names, and the files that stood there when they were opened."""
+
+    ledger: Path
+    log: Path
+    files: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, path: Path) -> Names:
+        """The names of a ledger that is open now; the log lies beside the file that a link names."""
+        real = path.resolve()
+        log = real.with_name(f"{real.name}-wal")
+        return cls(path, log, _files(path, log))
+
+    def check(self) -> None:
+        """The files still have their names: who opens the ledger next must find what is written now."""
+        try:
+            same = _files(self.ledger, self.log) == self.files
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise LedgerError(
+                "the file of the ledger was replaced or removed while it was open",
+                detail="Who opens it next would not find what is debited now.",
+                hint="Stop every gateway, bring back the newest ledger with the log beside it, and start again.",
+            )
+
+
+def _files(*paths: Path) -> tuple[tuple[int, int], ...]:
+    found = [path.stat() for path in paths]
     return tuple((file.st_dev, file.st_ino) for file in found)
-
-
-def check_names(path: Path, opened: tuple[tuple[int, int], ...]) -> None:
-    """The files that were opened still have their names: who opens the ledger next must find what is written now."""
-    try:
-        same = names_of(path) == opened
-    except FileNotFoundError:
-        same = False
-    if not same:
-        raise LedgerError(
-            "the file of the ledger was replaced or removed while it was open",
-            detail="Who opens it next would not find what is debited now.",
-            hint="Stop every gateway, bring back the newest ledger with the log beside it, and start again.",
-        )
 
 
 def check_local(path: Path) -> None:
