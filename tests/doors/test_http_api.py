@@ -6,8 +6,8 @@ import json
 import sys
 from decimal import Decimal
 
-import pyarrow
-import pyarrow.parquet
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.doors import pg, web
 from tests.doors.web import COUNT
@@ -97,15 +97,20 @@ def test_what_is_no_json_is_a_bad_request(ana, body):
 
 @pytest.mark.parametrize(
     ("document", "status"),
-    [({}, 400), ({"sql": None}, 400), ({"sql": 1}, 400), ({"sql": COUNT, "epsilom": 1}, 400),
-     ({"sql": COUNT, "epsilon": -1}, 400), ({"sql": COUNT, "epsilon": 0}, 400), ({"sql": COUNT, "epsilon": True}, 400),
-     ({"sql": COUNT, "epsilon": []}, 400), ({"sql": COUNT, "epsilon": "much"}, 400), ({"sql": COUNT, "confidence": 1}, 400),
-     ({"sql": COUNT, "rows_per_unit": 0}, 400), ({"sql": COUNT, "rows_per_unit": 1.5}, 400), ({"sql": COUNT, "noise": "white"}, 400),
-     ({"sql": COUNT, "epsilon": 1, "within": 10}, 400), ({"sql": COUNT, "epsilon": 1e-9}, 400), ({"sql": "\ud800"}, 400),
-     ({"sql": "SELECT"}, 422), ({"sql": ""}, 422), ({"sql": "SELECT nothing FROM patient"}, 422), ({"sql": "SELECT \0"}, 422),
-     ({"sql": "SELECT ssn FROM patient"}, 403), ({"sql": COUNT, "epsilon": 2000}, 402),
-     ({"sql": COUNT, "epsilon": 10**300}, 402)],
-)  # fmt: skip
+    [
+        *[({"sql": sql}, 400) for sql in (None, 1, "\ud800")],
+        *[({"sql": COUNT, "epsilon": value}, 400) for value in (-1, 0, True, [], "much", 1e-9, "0/0", " 1", "1e9999")],
+        *[({"sql": COUNT, "rows_per_unit": value}, 400) for value in (0, 1.5, True, "2")],
+        *[({"sql": COUNT, "confidence": value}, 400) for value in (0, 1, "1", -0.5)],
+        *[({"sql": COUNT, "noise": value}, 400) for value in ("white", 1, [])],
+        ({}, 400),
+        ({"sql": COUNT, "epsilom": 1}, 400),
+        ({"sql": COUNT, "epsilon": 1, "within": 10}, 400),
+        *[({"sql": sql}, 422) for sql in ("SELECT", "", "SELECT nothing FROM patient", "SELECT \0")],
+        ({"sql": "SELECT ssn FROM patient"}, 403),
+        *[({"sql": COUNT, "epsilon": value}, 402) for value in (2000, 10**300)],
+    ],
+)
 def test_refusals_have_five_fields_a_status_and_cost_nothing(door, ana, document, status):
     before = web.spent(door)
     body = json.dumps(document)
@@ -170,8 +175,8 @@ def test_csv_arrow_and_parquet(ana):
     assert rows[0] == ["area", "n", "n_low", "n_high", "pay", "pay_low", "pay_high", "d"]
     wanted = [["" if value is None else str(value) for value in row] for row in document["rows"]]
     assert [[row[0], row[1], row[4], row[7]] for row in rows[1:]] == wanted
-    stream = pyarrow.ipc.open_stream(replies["application/vnd.apache.arrow.stream"].content).read_all()
-    file = pyarrow.parquet.read_table(io.BytesIO(replies["application/vnd.apache.parquet"].content))
+    stream = pa.ipc.open_stream(replies["application/vnd.apache.arrow.stream"].content).read_all()
+    file = pq.read_table(io.BytesIO(replies["application/vnd.apache.parquet"].content))
     for table in (stream, file):
         assert table.column_names == document["columns"]
         assert [str(v) for v in table["n"].to_pylist()] == [row[1] for row in wanted]
@@ -234,7 +239,16 @@ def test_the_ledger_page_by_page(door):
         assert found == every
         lines = client.get("/api/ledger?limit=1000", headers={"Accept": "application/x-ndjson"})
         assert [json.loads(line)["seq"] for line in lines.text.splitlines()] == every
-        for wrong in ("limit=0", "limit=1001", "after=-1", "after=x", "limit=²", "after=" + "9" * 30):
+        for wrong in (
+            "limit=0",
+            "limit=1001",
+            "after=-1",
+            "after=x",
+            "limit=²",
+            "limt=3",
+            "limit=1&limit=2",
+            "after=" + "9" * 30,
+        ):
             refused(client.get(f"/api/ledger?{wrong}"), 400)
         report = client.get("/api/ledger/verify").json()
         assert report["entries"] == len(every)

@@ -1,4 +1,4 @@
-"""The HTTP door as a server: limits, slow clients, names, both doors on one budget, reload, an orderly end, the logs."""
+"""The HTTP door as a server: limits, slow clients, names, both doors on one budget, reload, the end, the logs."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ def raw(served, data, *, wait=10.0):
 
 def request(served, name="ana", length=None, body=QUESTION, more=""):
     head = (
-        f"POST /api/query HTTP/1.1\r\nHost: {served.host}:{served.port}\r\nAuthorization: Bearer {served.tokens[name]}\r\n"
+        f"POST /api/query HTTP/1.1\r\nHost: {served.host}\r\nAuthorization: Bearer {served.tokens[name]}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body) if length is None else length}\r\n{more}\r\n"
     )
     return head.encode() + body
@@ -141,7 +141,9 @@ def test_what_is_no_http_is_refused_and_life_goes_on(policy):
         for words in (b"\x16\x03\x01\x00", b"nonsense\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", request(served, length="x")):
             answer = raw(served, words + b"\r\n\r\n")
             assert answer == b"" or answer.startswith(b"HTTP/1.1 4"), answer
-        upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n"
+        upgrade = (
+            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n"
+        )
         asked = f"GET /api/me HTTP/1.1\r\nHost: localhost\r\n{upgrade}\r\n".encode()
         assert b" 401 " in raw(served, asked, wait=2).partition(b"\r\n")[0]
         assert client.get("/healthz").status_code == 200
@@ -327,7 +329,12 @@ def test_no_log_holds_a_true_value(written, tmp_path, monkeypatch):
 
             monkeypatch.setattr(engine, "run", failing)
             replies.append(client.post("/api/query", json={"sql": "SELECT SUM(salary) FROM patient WHERE age > 3"}))
-            replies += [owner.get("/metrics"), owner.get("/api/ledger"), owner.get("/healthz"), owner.get("/api/budget")]
+            replies += [
+                owner.get("/metrics"),
+                owner.get("/api/ledger"),
+                owner.get("/healthz"),
+                owner.get("/api/budget"),
+            ]
     finally:
         for name in ("sfumato.operator", "uvicorn"):
             log = logging.getLogger(name)

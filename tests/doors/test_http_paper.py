@@ -36,30 +36,30 @@ def operations(door):
 
 def probe(door, examples):
     found = operations(door)
-    assert {operation.path for operation in found} == {entry.path for entry in ROUTES}
+    assert {operation.path for operation in found} == {entry.path for entry in ROUTES} - {"/openapi.json"}
     for operation in found:
         if operation.path == "/logout":  # by cookie: tests of people go there
             continue
         name = "auditor" if "ledger" in operation.path else "owner"
         headers = {} if operation.path in FREE else {"Authorization": f"Bearer {door.tokens[name]}"}
 
-        @seed(20240501)
-        @settings(max_examples=examples, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-        @given(case=operation.as_strategy())
-        def good(case, headers=headers):
-            case.call_and_validate(headers=headers)
+        modes = [schemathesis.GenerationMode.POSITIVE]
+        if operation.body or operation.query:
+            modes.append(schemathesis.GenerationMode.NEGATIVE)
+        for mode in modes:
+            hold(operation.as_strategy(generation_mode=mode), headers, examples)
 
-        good()
-        if not operation.body and not operation.query:
-            continue
 
-        @seed(20240502)
-        @settings(max_examples=examples, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-        @given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE))
-        def bad(case, headers=headers):
-            case.call_and_validate(headers=headers)
+def hold(cases, headers, examples):
+    @seed(20240501)
+    @settings(max_examples=examples, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(case=cases)
+    def check(case):
+        spoilt = [where for where, part in case.meta.components.items() if part.mode.is_negative]
+        shown = {} if any(where.value == "header" for where in spoilt) else headers  # a spoilt header may be the token's
+        case.call_and_validate(headers=shown)
 
-        bad()
+    check()
 
 
 def test_schemathesis_finds_nothing(door):

@@ -1,4 +1,4 @@
-"""Who may come in over HTTP: tokens, roles, sessions and their second word, failed log-ins, revocation in mid-flight."""
+"""Who may come in over HTTP: tokens, roles, sessions, failed log-ins, revocation in mid-flight."""
 
 import json
 import stat
@@ -181,6 +181,7 @@ def test_an_analyst_sees_her_own_budget_and_the_owner_everybodys(door):
         assert ana.get("/api/budget").json()["spent"]["epsilon"] == "1/2"
         assert bob.get("/api/budget").json()["spent"]["epsilon"] == "0"
         assert bob.get("/api/budget?analyst=ana").status_code == 403
+        assert bob.get("/api/budget?analyst=").status_code == 400
         assert "analysts" not in ana.get("/api/budget").json()
         document = owner.get("/api/budget").json()
         assert document["analyst"] is None
@@ -306,7 +307,9 @@ def test_under_tls_the_cookie_is_secure_and_the_host_is_remembered(written, tmp_
         assert browser.get("/api/me").status_code == 200
 
 
-@pytest.mark.parametrize("body", [{}, {"name": "ana"}, {"name": 1, "password": "x"}, {"name": "ana", "password": "x", "y": 1}])
+@pytest.mark.parametrize(
+    "body", [{}, {"name": "ana"}, {"name": 1, "password": "x"}, {"name": "ana", "password": "x", "y": 1}]
+)
 def test_what_is_no_log_in(door, body):
     with door.client() as browser:
         assert browser.post("/login", json=body).status_code == 400

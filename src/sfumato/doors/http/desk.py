@@ -21,7 +21,7 @@ from sfumato.doors.http.office import Office
 from sfumato.doors.http.reading import Asked
 from sfumato.doors.http.writing import to_json, write
 from sfumato.doors.users import ANALYST, OWNER, User
-from sfumato.errors import QueryError
+from sfumato.errors import InputError, QueryError
 from sfumato.gateway import Gateway, Spent
 from sfumato.policy import Column, Table
 from sfumato.words import Loss
@@ -49,6 +49,8 @@ def preview(gate: Gateway, guest: Guest, asked: Asked) -> bytes:
 
 def budget(gate: Gateway, user: User, named: str | None) -> dict[str, Any]:
     """Where somebody stands; owners and auditors see everybody together, and each analyst who has a share."""
+    if named == "":
+        raise InputError("analyst must be a name")
     if user.role == ANALYST:
         if named not in (None, user.name):
             raise QueryError("an analyst sees her own budget", sqlstate="42501")

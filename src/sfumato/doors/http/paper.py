@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from sfumato.doors.http.reading import NOISES, WRITTEN
 from sfumato.doors.http.writing import ANSWERS, ARROW, CSV, JSON, LINES, PARQUET
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def _of(name: str) -> Schema:
 
 def _amount(about: str, **limits: Any) -> Schema:
     """A number as it is written: 0.1 is 1/10, as a number or as text."""
-    written = {"type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,15})?$|^[1-9][0-9]{0,8}/[1-9][0-9]{0,8}$"}
+    written = {"type": "string", "pattern": f"^({WRITTEN.pattern})$"}
     return {"description": about, "anyOf": [{"type": "number", **limits}, written, {"type": "null"}]}
 
 
@@ -59,7 +60,7 @@ SCHEMAS: dict[str, Schema] = {
             "within": _amount("Spend what makes every number ± this, instead of epsilon.", exclusiveMinimum=0),
             "confidence": _amount("How sure the intervals are (0.95).", exclusiveMinimum=0, exclusiveMaximum=1),
             "rows_per_unit": {"type": ["integer", "null"], "minimum": 1, "description": "Let fewer rows count."},
-            "noise": {"enum": ["geometric", "gaussian", None]},
+            "noise": {"enum": [*NOISES, None]},
         },
     ),
     "Amounts": _object({"epsilon": _MAYBE, "rho": _MAYBE, "delta": _MAYBE}, {"queries": _WHOLE}),
@@ -123,7 +124,9 @@ _PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
     "/api/query": [
         ("Idempotency-Key", "header", {"type": "string", "minLength": 1, "maxLength": 255}, "Makes a retry safe."),
     ],
-    "/api/budget": [("analyst", "query", TEXT, "Whose; owners and auditors see everybody's.")],
+    "/api/budget": [
+        ("analyst", "query", {"type": "string", "minLength": 1}, "Whose; owners and auditors see everybody's.")
+    ],
     "/api/ledger": [
         ("after", "query", {"type": "integer", "minimum": 0, "maximum": 10**17}, "Entries after this number."),
         ("limit", "query", {"type": "integer", "minimum": 1, "maximum": 1000}, "At most so many of them."),
@@ -176,13 +179,11 @@ def _operation(entry: Entry) -> Schema:
 
 def _refusals(entry: Entry) -> list[int]:
     """The statuses that a page may have beside the good one."""
-    found = {403, 421, 500}
+    found = {400, 403, 421, 500}
     if entry.roles:
         found |= {401, 429}
     if entry.path in _BODY:
-        found |= {400, 408, 413, 415}
-    if entry.path in _PARAMETERS:
-        found.add(400)
+        found |= {408, 413, 415}
     if entry.path not in ("/healthz", "/openapi.json", "/metrics", "/login", "/logout"):
         found.add(406)
     if entry.path == "/login":

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
 from sfumato.doors.http.failing import turned
 from sfumato.errors import InputError
+from sfumato.words import positive, probability
 
 FIELDS = ("sql", "epsilon", "within", "confidence", "rows_per_unit", "noise")
+NOISES = ("geometric", "gaussian")
+WRITTEN = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{1,30}")
+"""A number as text."""
 _AMOUNTS = ("epsilon", "within", "confidence")
 
 
@@ -93,14 +99,22 @@ def question(document: dict[str, Any]) -> Asked:
     sql = text_of(document, "sql")
     options = {name: value for name, value in document.items() if name != "sql" and value is not None}
     for name in _AMOUNTS:
-        if name in options and (isinstance(options[name], bool) or not isinstance(options[name], int | Decimal | str)):
-            raise InputError(f"{name} must be a number")
+        if name in options:
+            options[name] = _amount(name, options[name])
     rows = options.get("rows_per_unit", 1)
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise InputError("rows_per_unit must be a whole number above 0")
-    if "noise" in options:
-        options["noise"] = text_of(options, "noise")
+    if options.get("noise", NOISES[0]) not in NOISES:
+        raise InputError("this noise is not known", hint=f"There are {' and '.join(NOISES)}.")
     return Asked(sql, options)
+
+
+def _amount(name: str, value: Any) -> Fraction:
+    """What a request says wrongly is the request's mistake, at /api/explain too."""
+    written = isinstance(value, str) and WRITTEN.fullmatch(value)
+    if isinstance(value, bool) or not (written or isinstance(value, int | Decimal)):
+        raise InputError(f"{name} must be a number, or a text like 0.1 or 1/10")
+    return probability(value, name) if name == "confidence" else positive(value, name)
 
 
 def check_names(document: dict[str, Any], known: tuple[str, ...]) -> None:

@@ -32,13 +32,14 @@ Open = Callable[[Office, Request], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A page. Without roles everybody may, and nobody is asked for."""
+    """A page. Without roles everybody may, and nobody is asked for; `asks` are the words after the question mark."""
 
     path: str
     method: str
     roles: tuple[str, ...]
     about: str
     page: Page | Open
+    asks: tuple[str, ...] = ()
 
     def serve(self, office: Office) -> Callable[[Request], Awaitable[Response]]:
         """The page as Starlette calls it."""
@@ -61,6 +62,7 @@ class Entry:
 
     async def _run(self, office: Office, request: Request) -> Response:
         if not self.roles:
+            self._check_words(request)
             return await self.page(office, request)  # type: ignore[call-arg]
         guest = let_in(request, office.users)
         if guest.user.role not in self.roles:
@@ -69,8 +71,16 @@ class Entry:
                 sqlstate="42501",
                 hint=f"It is for {' and '.join(self.roles)}.",
             )
+        self._check_words(request)
         with office.seat(guest.user):
             return await self.page(office, request, guest)  # type: ignore[call-arg]
+
+    def _check_words(self, request: Request) -> None:
+        """A word that is misspelt, or stands twice, must not be passed over."""
+        given = [name for name, _ in request.query_params.multi_items()]
+        if len(set(given)) != len(given) or not set(given) <= set(self.asks):
+            known = ", ".join(self.asks) or "none"
+            raise InputError("these words are not known after the question mark", hint=f"There are {known}, once each.")
 
 
 async def _asked(office: Office, request: Request) -> Asked:
@@ -160,9 +170,16 @@ ASKS, READS, ALL = (ANALYST, OWNER), (OWNER, AUDITOR), (ANALYST, OWNER, AUDITOR)
 ROUTES = (
     Entry("/api/query", "POST", ASKS, "Ask, and pay. Asked again, the stored answer is free.", _query),
     Entry("/api/explain", "POST", ASKS, "What asking would cost and give: free.", _explain),
-    Entry("/api/budget", "GET", ALL, "What may be spent, what was, what is left.", _budget),
+    Entry("/api/budget", "GET", ALL, "What may be spent, what was, what is left.", _budget, ("analyst",)),
     Entry("/api/schema", "GET", ALL, "What the owner has declared: tables, columns, bounds, prices.", _schema),
-    Entry("/api/ledger", "GET", READS, "Every debit, answer and change of policy, page by page.", _ledger),
+    Entry(
+        "/api/ledger",
+        "GET",
+        READS,
+        "Every debit, answer and change of policy, page by page.",
+        _ledger,
+        ("after", "limit"),
+    ),
     Entry("/api/ledger/verify", "GET", READS, "Recompute the whole chain.", _verify),
     Entry("/api/me", "GET", ALL, "Who asks.", _me),
     Entry("/metrics", "GET", (OWNER,), "Counts and budgets for Prometheus; no row has a part in them.", _metrics),

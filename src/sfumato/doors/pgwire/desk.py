@@ -13,7 +13,6 @@ from typing import Any
 
 from rich.console import Console
 
-from sfumato.doors.asking import ask
 from sfumato.doors.cli.tables import answer_lines, print_preview
 from sfumato.doors.journal import Journal
 from sfumato.doors.pgwire.catalog import Catalog
@@ -58,10 +57,10 @@ class Desk:
             return self._look_up(about, work, user)
         check_may_ask(user)
         work = replace(work, sql=without_schema(work.sql, self._gateway.policy.data.id))
-        options = work.options.to_gateway()
+        asked: dict[str, Any] = {"analyst": user.asks_as, **work.options.to_gateway()}
         if work.task is Task.ANSWER:
-            return _result(ask(self._gateway, self._journal, user, work.sql, **options), work.options.intervals)
-        preview = self._gateway.explain(work.sql, analyst=user.asks_as, **options)
+            return self._answer(work, user, asked)
+        preview = self._gateway.explain(work.sql, **asked)
         if preview.refused is not None and not preview.columns:
             raise preview.refused
         return _fields(preview, work.options.intervals) if work.task is Task.LOOK else _plan(preview)
@@ -74,6 +73,16 @@ class Desk:
         if "set_config" in about.lower():
             result.sets = configured(work.sql)
         return result.fields if work.task is Task.LOOK else result
+
+    def _answer(self, work: Work, user: User, asked: dict[str, Any]) -> Result:
+        said = {"user": user.name, "analyst": user.asks_as, "question": work.sql}
+        try:
+            answer = self._gateway.sql(work.sql, **asked)
+        except SfumatoError as error:
+            self._journal.write("refusal", **said, sqlstate=error.sqlstate, message=error.message)
+            raise
+        self._journal.write("question", **said, cost=answer.cost.to_dict(), receipt=answer.receipt)
+        return _result(answer, work.options.intervals)
 
     def _budget(self, user: User) -> Result:
         standing = self._gateway.budget(None if user.asks_as == OWNER or user.role == "auditor" else user.name)
