@@ -128,7 +128,7 @@ _PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
         ("analyst", "query", {"type": "string", "minLength": 1}, "Whose; owners and auditors see everybody's.")
     ],
     "/api/ledger": [
-        ("after", "query", {"type": "integer", "minimum": 0, "maximum": 10**17}, "Entries after this number."),
+        ("after", "query", {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}, "Entries after this number."),
         ("limit", "query", {"type": "integer", "minimum": 1, "maximum": 1000}, "At most so many of them."),
     ],
 }
