@@ -56,7 +56,7 @@ def hold(cases, headers, examples):
     @given(case=cases)
     def check(case):
         spoilt = [where for where, part in case.meta.components.items() if part.mode.is_negative]
-        shown = {} if any(where.value == "header" for where in spoilt) else headers  # a spoilt header may be the token's
+        shown = {} if any(where.value == "header" for where in spoilt) else headers  # it may be the token's
         case.call_and_validate(headers=shown)
 
     check()

@@ -14,7 +14,7 @@ import pytest
 from tests.doors import pg, web
 from tests.doors.web import COUNT, PASSWORD
 
-from sfumato.doors import tokens
+from sfumato.doors import scram, tokens
 from sfumato.doors.cli import clinic
 from sfumato.doors.failures import Failures
 from sfumato.doors.pgwire.tls import tls
@@ -323,8 +323,15 @@ def test_a_wrong_password_and_an_unknown_name_look_the_same(door):
     assert replies[0].json()["sqlstate"] == "28P01"
 
 
-def test_who_fails_too_often_is_told_when_to_come_back_and_so_at_the_other_door(written, tmp_path):
+def test_who_fails_too_often_is_told_when_to_come_back_and_so_at_the_other_door(written, tmp_path, monkeypatch):
     policy = pg.make_clinic(tmp_path / "c", written)
+    prove = scram.verifier
+
+    def slow(*words):
+        time.sleep(0.05)  # who tries thirty at once has all of them tried before the first has failed, if they may
+        return prove(*words)
+
+    monkeypatch.setattr(scram, "verifier", slow)
     with pg.serving(policy, encrypted=False) as wire:
         served = web.Web(wire.gate, users=wire.users)
         try:

@@ -131,7 +131,7 @@ def alive(gate: Gateway) -> None:
 def metrics(gate: Gateway, office: Office) -> str:
     """Counts of requests and of refusals that no row has caused, and budgets; in Prometheus' words.
 
-    No durations, no failures of the engine: both depend on rows (semantics 6.2 and 6.3).
+    No durations, no failures of the engine: both depend on rows (semantics 6.2).
     """
     lines = ["# TYPE sfumato_http_requests_total counter"]
     lines += [f'sfumato_http_requests_total{{page="{p}"}} {n}' for p, n in sorted(office.requests.items())]
