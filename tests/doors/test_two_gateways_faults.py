@@ -27,7 +27,7 @@ from sfumato.ledger import Ledger
 QUESTION = "SELECT city, COUNT(*) FROM visit WHERE age < {} GROUP BY city"
 
 CHILD = """
-import json, os, signal, sys
+import json, signal, sys, threading
 from sfumato.doors.operator import keep_log
 from sfumato.errors import SfumatoError
 from sfumato.gateway import Gateway, open_policy
@@ -39,7 +39,7 @@ def stopping(module, name):
     def stop(*arguments, **more):
         done = work(*arguments, **more)
         setattr(module, name, work)
-        os.kill(os.getpid(), signal.SIGSTOP)
+        signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # this thread first: it goes no step further
         return done
     setattr(module, name, stop)
 
