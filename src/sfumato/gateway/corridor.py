@@ -509,6 +509,22 @@ def open_policy(path: str | Path) -> Gateway:
     return _open(policy, None, policy.data.ledger, policy.data.anchor)
 
 
+def fork_policy(path: str | Path, folder: Path, files: Mapping[str, str] | None = None) -> Gateway:
+    """The gateway of a policy on a copy of its ledger, which lies in `folder`: what is spent there is spent nowhere.
+
+    `files` puts other files in the place of some tables'; it then is another data set, and its ledger begins empty.
+    """
+    policy = load(path)
+    copy = folder / "fork.ledger"
+    if files is not None:
+        named = policy.source.files if isinstance(policy.source.files, dict) else {}
+        policy = replace(policy, source=replace(policy.source, files={**named, **files}))
+    elif Path(policy.data.ledger).exists():
+        with Ledger.visit(policy.data.ledger, anchor=policy.data.anchor) as book:
+            book.backup(copy)
+    return _open(policy, None, str(copy), None)
+
+
 def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: str | None) -> Gateway:
     if "://" in ledger:
         raise PolicyError("a ledger in PostgreSQL is not supported yet", hint="Name a file.")

@@ -434,6 +434,33 @@ def _user_token(
     make_token(policy, name, days, role and role.value, as_json=json)
 
 
+@app.command(
+    "audit",
+    help=_help(
+        "Look for a proof that a claim about privacy is false, by running what it is about many times.\n\n"
+        "WHAT is MODULE:FUNCTION (a module's name, or a .py file), or mechanism:NAME; or --target audits a whole "
+        "gateway with planted persons, on a ledger of its own. Exit code 1 if the claim is refuted; otherwise nothing "
+        "is proved.",
+        "sfumato audit mechanism:Geometric --claim 1 --samples 20000",
+    ),
+)
+def _audit(
+    what: Annotated[str | None, typer.Argument(metavar="WHAT", help="MODULE:FUNCTION or mechanism:NAME.")] = None,
+    *,
+    claim: Annotated[str, typer.Option("--claim", metavar="E[,D]", help="The epsilon, and delta, that is claimed.")],
+    target: Annotated[Path | None, typer.Option("--target", metavar="POLICY", help="Audit this gateway.")] = None,
+    adjacent: Annotated[
+        str | None,
+        typer.Option("--adjacent", metavar="WORD", help="number, one, all, inc, dec, addremove or any."),
+    ] = None,
+    samples: Annotated[int, typer.Option("--samples", metavar="N", help="Runs of each side that certify.")] = 100_000,
+    json: Json = False,
+) -> None:
+    from sfumato.doors.cli.audit import run
+
+    run(what, target, claim, adjacent, samples, as_json=json)
+
+
 def main() -> None:
     """The console script: every error becomes five fields on stderr and an exit code."""
     try:

@@ -1,0 +1,1 @@
+"""The red team: attacks that anyone can run, before and after."""
