@@ -80,7 +80,7 @@ def _cells(column: Column) -> list[Any]:
 
 
 def _plant(policy: Policy, table: Table, column: Column, cells: list[Any], folder: Path) -> tuple[str, dict[Any, int]]:
-    """The table's file with these persons, each like some other one but for her name and cell; and the counts before."""
+    """The table's file with these persons, each like some other one but for name and cell; and the counts before."""
     assert isinstance(policy.source.files, dict)
     assert isinstance(table.unit, str)
     source = _reader(str(policy.source.files[table.name]))

@@ -95,7 +95,7 @@ def delta_from(often: float, seldom: float, epsilon: float) -> float:
 
 
 def guessing_p_value(guesses: int, right: int, epsilon: float, *, delta: float = 0.0, planted: int = 0) -> float:
-    """At least the probability that so many of the guesses are right if everything released is (epsilon, delta)-private.
+    """At least the probability of so many right guesses if everything that was released is (epsilon, delta)-private.
 
     Guarantee: if one run of an (epsilon, delta)-private system, add-remove, was given each of `planted` persons or not
         by a fair coin of its own, and for `guesses` of them a coin is guessed from what was released, then `right`

@@ -37,9 +37,10 @@ def of_function(function: Callable[..., Any], adjacent: str | None = None, name:
     that takes a number is given numbers, and else lists.
     """
     sample = _sampler(function)
+    called = name or str(getattr(function, "__name__", "function"))
     own = getattr(function, "pairs", None)
     if adjacent is None and own:
-        return Subject(name or str(function.__name__), sample, tuple((a, b) for a, b in own))
+        return Subject(called, sample, tuple((a, b) for a, b in own))
     word = adjacent or ("number" if _takes(function, 0) else "one")
     pairs = tuple((a, b) for a, b in pairs_of(word) if _takes(function, a) or _takes(function, b))
     if not pairs:
@@ -49,7 +50,7 @@ def of_function(function: Callable[..., Any], adjacent: str | None = None, name:
             detail=reason,
             hint="Name what it takes with --adjacent, for example one or all for lists of numbers.",
         )
-    return Subject(name or getattr(function, "__name__", "function"), sample, pairs)
+    return Subject(called, sample, pairs)
 
 
 def _takes(function: Callable[..., Any], given: Any) -> bool:

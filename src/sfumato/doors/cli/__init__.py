@@ -461,6 +461,34 @@ def _audit(
     run(what, target, claim, adjacent, samples, as_json=json)
 
 
+@app.command(
+    "attack",
+    help=_help(
+        "Run the red team: would the data have been safe? Before and after, with numbers.\n\n"
+        "NAME is one attack or `all`. --csv is attacked behind each --defence: raw, suppress, overlap, round, bounded, "
+        "sticky, kanon, laplace, dp (the gateway, total epsilon 1). A --target is attacked on a copy of its ledger. "
+        "Exit code 1 if an attack succeeded against the target, dp, or the only defence named.",
+        "sfumato attack differencing --target sfumato-demo/sfumato.toml --secret disease",
+    ),
+)
+def _attack(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which attack, or all.")],
+    *,
+    target: Annotated[str | None, typer.Option("--target", metavar="POLICY", help="Attack this gateway.")] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Attack this table.")] = None,
+    defence: Annotated[str, typer.Option("--defence", metavar="LIST", help="Behind these.")] = "raw,suppress,dp",
+    secret: Annotated[str | None, typer.Option("--secret", metavar="COLUMN", help="Default: the last column.")] = None,
+    known: Annotated[str | None, typer.Option("--known", metavar="A,B", help="What the attacker knows.")] = None,
+    given: Annotated[Path | None, typer.Option("--with", metavar="FILE", help="The attacker's own list.")] = None,
+    spend: Annotated[bool, typer.Option("--spend", help="Write to the target's own ledger.")] = False,
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML page.")] = None,
+    json: Json = False,
+) -> None:
+    from sfumato.doors.cli.attack import Wanted, run
+
+    run(Wanted(name, target, csv, defence, secret, known, given, spend, report), as_json=json)
+
+
 def main() -> None:
     """The console script: every error becomes five fields on stderr and an exit code."""
     try:
