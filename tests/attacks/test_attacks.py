@@ -1,5 +1,6 @@
 """Every attack wins against what it was made for, and loses against the gateway."""
 
+import csv
 import json
 import sys
 from contextlib import ExitStack
@@ -8,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import sfumato
 from sfumato.attacks import ATTACKS, averaging, differencing, membership, reconstruction
 from sfumato.attacks.base import Endpoint, is_exact
 from sfumato.attacks.decode import all_subsets, exhaustive, least_absolute, least_squares
@@ -23,6 +25,8 @@ from sfumato.doors.cli import main
 from sfumato.doors.cli.clinic import write_clinic
 from sfumato.errors import InputError, QueryError
 from tests.attacks.people import write_people
+from tests.doors.pg import Served
+from tests.doors.web import Web
 
 QUASI = ("age", "weight", "sex", "zip")
 
@@ -49,6 +53,7 @@ WINS = [
     ("differencing", "suppress"),
     ("averaging", "raw"),
     ("averaging", "laplace"),
+    ("averaging", "bounded"),
     ("reconstruction", "raw"),
     ("reconstruction", "suppress"),
     ("reconstruction", "round"),
@@ -482,6 +487,39 @@ def test_an_attack_on_a_policy_spends_a_copy_of_its_ledger(tmp_path):
     assert (tmp_path / "clinic.ledger").read_bytes() == before
     with policy_endpoint(policy, spend=False) as fork:
         assert fork.spent() == spent
+
+
+def test_a_server_is_asked_as_an_analyst_asks_it(tmp_path, call, monkeypatch):
+    """Over HTTP and over PostgreSQL's protocol: the same questions, the same refusals, the same budget."""
+    write_clinic(tmp_path)
+    with sfumato.open(tmp_path / "sfumato.toml") as gate:
+        rows = read_sheet(tmp_path / "patient.parquet").records()[:60]
+        with (tmp_path / "patient.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, ["ssn", "age", "disease"], extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(rows)
+        words = ("attack", "differencing", "--csv", "patient.csv", "--secret", "disease", "--json", "--target")
+        web = Web(gate, names=("bob",))
+        try:
+            assert call(*words, web.url)[0] == 2  # no --spend: nothing is asked
+            assert gate.budget().spent.epsilon == 0
+            monkeypatch.setenv("SFUMATO_TOKEN", web.tokens["bob"])
+            code, out, err = call(*words, web.url, "--spend")
+        finally:
+            web.stop()
+        assert code == 0, err
+        report = json.loads(out)["reports"][0]
+        assert report["claims"] == 60
+        assert report["total"] == "4"
+        assert 0 < gate.budget().spent.epsilon <= 4
+        served = Served(gate, encrypted=False, users=("ana",))
+        try:
+            code, out, err = call(*words, f"postgresql://ana:correct%20horse@127.0.0.1:{served.port}/clinic", "--spend")
+        finally:
+            served.stop()
+        assert code == 0, err
+        assert json.loads(out)["reports"][0]["total"] == "1"  # ana's share
+        assert json.loads(out)["reports"][0]["claims"] > 0
 
 
 def test_every_attack_and_every_defence_is_in_its_table():

@@ -2,6 +2,7 @@
 
 import json
 import math
+import subprocess
 import sys
 from fractions import Fraction
 
@@ -29,7 +30,7 @@ CLAIMS = {
 SLOW_ONES = {"Exponential", "PermuteAndFlip", "NoisyMax", "RankedChoice", "Staircase", "SparseVector", "PrefixSums"}
 
 
-@pytest.mark.parametrize("n", [1, 2, 17, 1000, 100_000, 10_000_000])
+@pytest.mark.parametrize("n", [1, 2, 17, 1000, 1_000_000])
 def test_bounds_are_outside_of_the_exact_ones(n):
     """Against SciPy's quantiles of the beta law: on the safe side, and hardly further."""
     for k in sorted({0, 1, n // 1000, n // 50, n // 2, n - 1, n}):
@@ -77,7 +78,7 @@ def test_outputs_of_any_shape_have_rows():
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_an_honest_mechanism_is_not_accused(name):
     epsilon, delta = CLAIMS.get(name, (Fraction(1), Fraction(0)))
-    verdict = audit(of_mechanism(name, epsilon, delta), epsilon, delta, 1500 if name in SLOW_ONES else 20_000)
+    verdict = audit(of_mechanism(name, epsilon, delta), epsilon, delta, 600 if name in SLOW_ONES else 20_000)
     assert not verdict.refuted
     assert verdict.words.startswith("consistent: could not tell from 1")
 
@@ -148,7 +149,7 @@ def test_a_wrong_mechanism_is_refuted_by_many_runs(name):
 )
 def test_the_right_form_of_a_wrong_mechanism_is_not_accused(right):
     function, adjacent = right
-    assert not audit(of_function(function, adjacent), Fraction(1), samples=30_000).refuted
+    assert not audit(of_function(function, adjacent), Fraction(1), samples=10_000).refuted
 
 
 def test_doubles_betray_what_noise_was_added_to():
@@ -158,6 +159,36 @@ def test_doubles_betray_what_noise_was_added_to():
         return x + wrong.RNG.laplace(0, 1, size)
 
     verdict = audit(of_function(float_laplace, "number"), Fraction(1), samples=20_000)
+    assert verdict.refuted
+    assert "lowest bit" in verdict.event
+    assert verdict.sizes < 1
+
+
+PEER = """
+import sys
+import numpy as np
+from diffprivlib.mechanisms import Laplace
+law = Laplace(epsilon=1.0, sensitivity=1.0)
+np.save(sys.argv[1], np.array([[law.randomise(float(x)) for _ in range(80_000)] for x in (0, 1)]))
+"""
+
+
+@pytest.mark.slow
+def test_a_peer_is_caught_by_its_doubles(tmp_path):
+    """diffprivlib's Laplace, in an environment of its own: the noise is right, its last bits are not."""
+    python = tmp_path / "peer" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "peer"], check=True)
+    install = [python, "-m", "pip", "install", "--quiet", "diffprivlib==0.6.6", "scikit-learn<1.6"]
+    if subprocess.run(install, check=False, capture_output=True).returncode:
+        pytest.skip("diffprivlib cannot be installed here")
+    subprocess.run([python, "-c", PEER, tmp_path / "runs.npy"], check=True)
+    left = {side: list(np.load(tmp_path / "runs.npy")[side]) for side in (0, 1)}
+
+    def sample(given, count):
+        drawn, left[given] = left[given][:count], left[given][count:]
+        return encode(np.array(drawn))
+
+    verdict = audit(Subject("diffprivlib", sample, ((0, 1),)), Fraction(1), samples=40_000)
     assert verdict.refuted
     assert "lowest bit" in verdict.event
     assert verdict.sizes < 1
@@ -209,9 +240,19 @@ def test_an_event_is_not_certified_on_what_it_was_chosen_from():
     assert len(seen) == 2 + 2 * len(running._LOOKS)
 
 
-def test_the_error_of_all_looks_is_within_the_stated_one():
-    assert sum(share for _, share in running._LOOKS) <= 1 + 1e-12
-    assert [part for part, _ in running._LOOKS] == sorted({part for part, _ in running._LOOKS})
+def test_the_error_of_all_looks_is_within_the_stated_one(monkeypatch):
+    """Every interval that an audit uses, both sides, all events and looks: their errors add up to 1/1000 at most."""
+    used = []
+    for name in ("bound_below", "bound_above"):
+
+        def bound(successes, trials, miss, honest=getattr(running, name)):
+            used.append(miss)
+            return honest(successes, trials, miss)
+
+        monkeypatch.setattr(running, name, bound)
+    audit(of_function(wrong.laplace(1), "number"), Fraction(1), samples=4000)
+    assert len(used) == 2 * 2 * len(running._LOOKS)
+    assert sum(used) <= float(MISS) * (1 + 1e-9)
     assert Fraction(1, 1000) == MISS
 
 

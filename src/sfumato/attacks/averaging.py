@@ -12,9 +12,9 @@ from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, each
 from sfumato.errors import BudgetError
 from sfumato.words import identifier
 
-PEOPLE = 16
+PEOPLE = 32
 REPEATS = 6000
-PRICED = 40
+PRICED = 20
 """Where answers have a price: splitting a budget further makes each answer worse than averaging makes them better."""
 
 

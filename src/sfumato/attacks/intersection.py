@@ -40,21 +40,18 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
                 seen.append(minimum)
     if not seen:
         return Found(reason="smallest and largest values were refused, or nobody has them")
+    worst = tuple(asked.sql for asked in endpoint.log[-3:])
     prior = _prior(knowledge.base_rate)
     chances = posterior_of_minima(len(people), prior, seen[:8])
     if chances is None:
-        return Found(reason="no world fits these answers: they are not exact", worst=_last(endpoint))
+        return Found(reason="no world fits these answers: they are not exact", worst=worst)
     exact = is_exact(endpoint, knowledge)
     claims = [Claim(i, c > Fraction(1, 2), certain=exact and c in (0, 1)) for i, c in enumerate(chances) if c != prior]
-    return Found(tuple(claims), reason="least and largest values, intersected", worst=_last(endpoint))
+    return Found(tuple(claims), reason="least and largest values, intersected", worst=worst)
 
 
 def _prior(rate: float) -> Fraction:
     return Fraction(max(1, min(999, round(rate * 1000))), 1000)
-
-
-def _last(endpoint: Endpoint) -> tuple[str, ...]:
-    return tuple(asked.sql for asked in endpoint.log[-3:])
 
 
 def _minimum(values: list[Any], least: Any) -> Minimum | None:

@@ -47,13 +47,20 @@ class Wanted:
 
 def run(wanted: Wanted, *, as_json: bool) -> None:
     """Attack, say it, write it down, exit."""
-    if (wanted.target is None) == (wanted.csv is None):
-        raise InputError("name a --target or a --csv, and not both")
+    if wanted.target is None and wanted.csv is None:
+        raise InputError("name a --target or a --csv")
     if wanted.name != "all" and wanted.name not in ATTACKS:
         raise InputError(f'attack "{wanted.name}" is not known', hint=f"One of: all, {', '.join(ATTACKS)}.")
     names = list(ATTACKS) if wanted.name == "all" else [wanted.name]
     known = None if wanted.known is None else [word.strip() for word in wanted.known.split(",") if word.strip()]
-    reports = _on_target(wanted, names, known) if wanted.target else _on_table(wanted, names, known)
+    if wanted.target is None:
+        reports = _on_table(wanted, names, known)
+    elif "://" in wanted.target:
+        reports = _on_server(wanted, names, known)
+    elif wanted.csv is None:
+        reports = _on_target(wanted, names, known)
+    else:
+        raise InputError("name a --target or a --csv, and not both")
     what = wanted.target or str(wanted.csv)
     if wanted.report is not None:
         wanted.report.write_text(page(reports, what), encoding="utf-8")
@@ -95,10 +102,28 @@ def _defended(defence: str, sheet: Sheet, knowledge: Knowledge) -> Iterator[Endp
         yield make(defence, sheet, knowledge.secret_column, quasi)
 
 
+def _on_server(wanted: Wanted, names: list[str], known: list[str] | None) -> list[Report]:
+    """A server is asked as an analyst asks it; the rows for the referee are a file, named as the table is."""
+    assert wanted.target is not None
+    if wanted.csv is None:
+        raise InputError("the referee needs the rows", hint="Name them with --csv TABLE.csv, and the --secret.")
+    if not wanted.spend:
+        raise InputError(
+            "a running server has one ledger, and an attack spends from it",
+            hint="Say --spend, or name its policy file.",
+        )
+    from sfumato.attacks.remote import remote_endpoint
+
+    knowledge, truth = set_scene(read_sheet(wanted.csv).records(), wanted.csv.stem, wanted.secret, known)
+    reports = []
+    for name in names:
+        with remote_endpoint(wanted.target) as endpoint:
+            reports.append(_one(name, endpoint, knowledge, truth))
+    return reports
+
+
 def _on_target(wanted: Wanted, names: list[str], known: list[str] | None) -> list[Report]:
     assert wanted.target is not None
-    if "://" in wanted.target:
-        raise InputError("attacks on a running server are not built yet", hint="Name its policy file.")
     path = Path(wanted.target)
     policy = load(path)
     table, rows = _rows_of(policy, wanted.secret)
