@@ -237,9 +237,9 @@ class Product(Evaluator):
     def _head(self, loop: While, state: State) -> State:
         """Check the invariants at entry, forget what the loop may change, and assume the invariants."""
         invariants = self.proof.invariants.get(loop.number, ())
-        for invariant in invariants:
+        for place, invariant in enumerate(invariants):
             goal = self.truth(invariant, state).one
-            self.require("entry", f"{loop.number}", loop.at, state, goal)
+            self.require("entry", f"{loop.number}:{place}", loop.at, state, goal)
         equal = {_equality(invariant) for invariant in invariants}
         head = state.copy()
         for name in sorted(changed(loop.body)):
@@ -276,9 +276,9 @@ class Product(Evaluator):
         return Stream(same, Number(length, other, True))
 
     def _kept(self, loop: While, after: State) -> None:
-        for invariant in self.proof.invariants.get(loop.number, ()):
+        for place, invariant in enumerate(self.proof.invariants.get(loop.number, ())):
             goal = self.truth(invariant, after).one
-            self.require("step", f"{loop.number}", loop.at, after, goal)
+            self.require("step", f"{loop.number}:{place}", loop.at, after, goal)
 
     def _loop(self, loop: While, state: State) -> State:
         """A loop that draws, returns or has loops inside: both runs go round together."""

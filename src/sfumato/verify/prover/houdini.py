@@ -1,0 +1,75 @@
+"""Verify, prover: of many candidates, those that are invariants. Comes in: a proof with guesses. Goes out: a proof.
+
+Candidates that a model contradicts are dropped until none is: what is left holds at entry and is kept by every round. Then the
+other conditions are asked. The kernel makes all conditions; nothing is decided here that it does not check again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+import z3
+
+from sfumato.verify.kernel.check import conditions_of, first_open
+from sfumato.verify.kernel.evaluate import Condition
+from sfumato.verify.kernel.product import Product, Proof
+from sfumato.verify.tree import Program
+
+ROUNDS = 40
+
+
+def settled(program: Program, proof: Proof) -> tuple[Proof, Condition | None]:
+    """The proof with those candidates that are invariants, and the first condition that is still open."""
+    for _ in range(ROUNDS):
+        product = conditions_of(program, proof)
+        dropped = _contradicted(product)
+        if not dropped:
+            return proof, first_open(product)
+        kept = {
+            loop: tuple(node for place, node in enumerate(nodes) if f"{loop}:{place}" not in dropped)
+            for loop, nodes in proof.invariants.items()
+        }
+        proof = replace(proof, invariants=kept)
+    return proof, first_open(conditions_of(program, proof))
+
+
+def _contradicted(product: Product) -> set[str]:
+    groups: dict[tuple[str, str], list[Condition]] = defaultdict(list)
+    for condition in product.conditions:
+        if condition.kind in ("entry", "step"):
+            groups[condition.kind, condition.label.partition(":")[0]].append(condition)
+    dropped: set[str] = set()
+    for group in groups.values():
+        dropped |= _fails(product, [condition for condition in group if condition.label not in dropped])
+    return dropped
+
+
+def _fails(product: Product, group: list[Condition]) -> set[str]:
+    """Labels of those conditions of a group that do not follow from what all of them assume."""
+    failed: set[str] = set()
+    if not group:
+        return failed
+    solver = product.terms.solver()
+    solver.add(*max((condition.assumed for condition in group), key=len))
+    left = list(group)
+    while left:
+        solver.push()
+        solver.add(z3.Not(product.terms.all_of([condition.goal for condition in left])))
+        answer = solver.check()
+        wrong = _wrong(solver.model(), left) if answer == z3.sat else []
+        solver.pop()
+        if answer == z3.unsat:
+            return failed
+        if not wrong:  # the solver does not know: ask one by one
+            wrong = [condition for condition in left if not product.terms.proves(condition.assumed, condition.goal)]
+            failed |= {condition.label for condition in wrong}
+            return failed
+        failed |= {condition.label for condition in wrong}
+        left = [condition for condition in left if condition.label not in failed]
+    return failed
+
+
+def _wrong(model: Any, group: list[Condition]) -> list[Condition]:
+    return [condition for condition in group if z3.is_false(model.eval(condition.goal, model_completion=True))]
