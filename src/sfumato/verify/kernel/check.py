@@ -18,12 +18,14 @@ def conditions_of(program: Program, proof: Proof) -> Product:
     return product
 
 
+def is_open(product: Product, condition: Condition) -> bool:
+    """Whether the solver does not prove a condition."""
+    return not product.terms.proves(condition.assumed, condition.goal)
+
+
 def first_open(product: Product) -> Condition | None:
     """The first condition that the solver does not prove."""
-    for condition in product.conditions:
-        if not product.terms.proves(condition.assumed, condition.goal):
-            return condition
-    return None
+    return next((condition for condition in product.conditions if is_open(product, condition)), None)
 
 
 def is_proved(program: Program, proofs: tuple[Proof, ...]) -> bool:

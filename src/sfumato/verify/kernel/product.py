@@ -79,6 +79,7 @@ class Product(Evaluator):
         super().__init__(program, proof.direction)
         self.proof = proof
         self.kinds = kinds_of(program)
+        self.invariants: dict[str, Any] = {}  # as they are assumed at the head of their loop
 
     def run(self) -> None:
         """Go through the program; afterwards `conditions` holds all that has to be checked."""
@@ -248,7 +249,10 @@ class Product(Evaluator):
         for statement in statements(loop.body):
             if isinstance(statement, Draw):
                 head.spent[statement.number] = self.terms.fresh(f"spent{statement.number}", whole=False)
-        head.known += [self.truth(invariant, head).one for invariant in invariants]
+        for place, invariant in enumerate(invariants):
+            assumed = self.truth(invariant, head).one
+            head.known.append(assumed)
+            self.invariants[f"{loop.number}:{place}"] = assumed
         return head
 
     def _forgotten(self, name: str, *, equal: bool) -> Value:

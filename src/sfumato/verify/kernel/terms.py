@@ -89,7 +89,10 @@ class Terms:
         divided by, is cleared by an even power of it.
         """
         out = []
-        for atom, power in common([one]):
+        factors = common([one])
+        if len(one.terms) == 1 and len(factors) == 1 and factors[0][1] == 1:
+            return one  # one unknown alone: whether it is positive is the question itself
+        for atom, power in factors:
             if positive(atom):
                 out.append((atom, -power))
             elif power < 0:

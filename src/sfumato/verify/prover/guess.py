@@ -69,8 +69,11 @@ class Guess:
     # ---- where states are looked at
 
     def _guards(self) -> Iterator[tuple[Expr | None, Array]]:
-        everywhere = np.ones(len(self.sights), dtype=bool)
-        yield None, everywhere
+        yield None, np.ones(len(self.sights), dtype=bool)
+        if not names(self.loop.test) <= self.fixed | set(self.moving):
+            return
+        goes = self.quantity(self.loop.test)
+        yield self.loop.test, goes.values == 1.0
         seen = self.sights[0].one
         ghosts = [name for name in seen if name in ("#place", "#up", "#down", "#answer") and not isinstance(seen[name], bool)]
         for name in self.whole:
@@ -117,11 +120,19 @@ class Guess:
         for width in self.widths:
             for factor in (1, -1, 2, -2):
                 steps.append(Quantity(scaled(width.node, Fraction(factor)), factor * width.values))
-        for guard, where in self._guards():
-            if not where.any():
-                continue
-            for shift in shifts:
-                yield from self._against(guard, where, shift, steps)
+        guards = list(self._guards())
+        for shift in shifts:
+            yield from self._guarded(guards, shift, steps)
+
+    def _guarded(self, guards: list[tuple[Expr | None, Array]], quantity: Quantity, steps: list[Quantity]) -> Iterator[Expr]:
+        """Against references everywhere; and where that is not an equation, also before and after each place."""
+        first = list(self._against(None, guards[0][1], quantity, steps))
+        yield from first
+        if any(isinstance(node, Binary) and node.op == "=" for node in first):
+            return
+        for guard, where in guards[1:]:
+            if where.any():
+                yield from self._against(guard, where, quantity, steps)
 
     def _against(self, guard: Expr | None, where: Array, quantity: Quantity, steps: list[Quantity]) -> Iterator[Expr]:
         """The quantity equals a reference value, or keeps to one side of it and touches it."""
@@ -129,6 +140,7 @@ class Guess:
             gap = (quantity.values - step.values)[where]
             if np.abs(gap).max() < _NEAR:
                 yield _implies(guard, Binary("=", quantity.node, step.node))
+                return
             if gap.max() < _NEAR and np.abs(gap).min() < _NEAR:
                 yield _implies(guard, Binary("<=", quantity.node, step.node))
             if gap.min() > -_NEAR and np.abs(gap).min() < _NEAR:
@@ -180,11 +192,9 @@ class Guess:
         for width in self.widths:
             for factor in (1, 2, 4):
                 steps.append(Quantity(scaled(width.node, Fraction(factor)), factor * width.values))
-        for guard, where in self._guards():
-            if where.any():
-                for amount in sums:
-                    yield from self._against(guard, where, amount, steps)
+        guards = list(self._guards())
         for amount in sums:
+            yield from self._guarded(guards, amount, steps)
             yield from self._progress(amount)
             yield from self._parameters(amount)
             for name in self.numbers:
@@ -227,7 +237,7 @@ class Guess:
                 if not went.any():
                     continue
                 rate = (amount.values[went] / reach[went]).max()
-                factor = Fraction(-int(-rate * 12 // 1), 12)
+                factor = Fraction(-int((_NEAR - rate) * 12 // 1), 12)
                 if factor > 0 and (amount.values <= float(factor) * reach + _NEAR).all():
                     times = steps.node if width.node == ONE else Binary("*", width.node, steps.node)
                     yield Binary("<=", amount.node, scaled(times, factor))

@@ -12,7 +12,7 @@ from typing import Any
 
 import z3
 
-from sfumato.verify.kernel.check import conditions_of, first_open
+from sfumato.verify.kernel.check import conditions_of, is_open
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.product import Product, Proof
 from sfumato.verify.tree import Program
@@ -26,13 +26,13 @@ def settled(program: Program, proof: Proof) -> tuple[Proof, Condition | None]:
         product = conditions_of(program, proof)
         dropped = _contradicted(product)
         if not dropped:
-            return proof, first_open(product)
+            return proof, _first_open(product)
         kept = {
             loop: tuple(node for place, node in enumerate(nodes) if f"{loop}:{place}" not in dropped)
             for loop, nodes in proof.invariants.items()
         }
         proof = replace(proof, invariants=kept)
-    return proof, first_open(conditions_of(program, proof))
+    return proof, _first_open(conditions_of(program, proof))
 
 
 def _contradicted(product: Product) -> set[str]:
@@ -73,3 +73,49 @@ def _fails(product: Product, group: list[Condition]) -> set[str]:
 
 def _wrong(model: Any, group: list[Condition]) -> list[Condition]:
     return [condition for condition in group if z3.is_false(model.eval(condition.goal, model_completion=True))]
+
+
+def _first_open(product: Product) -> Condition | None:
+    """The first condition that is not proved, but for those that say that invariants are kept."""
+    rest = (condition for condition in product.conditions if condition.kind not in ("entry", "step"))
+    return next((condition for condition in rest if is_open(product, condition)), None)
+
+
+def trimmed(program: Program, proof: Proof) -> Proof:
+    """The proof with those invariants that something else needs: of what the conditions assume, the solver says what it used."""
+    product = conditions_of(program, proof)
+    labels = {formula.get_id(): label for label, formula in product.invariants.items()}
+    plain = {label for label, formula in product.invariants.items() if z3.is_true(z3.simplify(formula))}
+    needed: set[str] = set(plain)
+    open_ones = [c for c in product.conditions if c.kind not in ("entry", "step") or c.label in plain]
+    done: set[int] = set()
+    while open_ones:
+        condition = open_ones.pop()
+        done.add(id(condition))
+        for label in _used(product, condition, labels) - needed:
+            needed.add(label)
+            open_ones += [c for c in product.conditions if c.kind in ("entry", "step") and c.label == label and id(c) not in done]
+    kept = {
+        loop: tuple(node for place, node in enumerate(nodes) if f"{loop}:{place}" in needed)
+        for loop, nodes in proof.invariants.items()
+    }
+    return replace(proof, invariants=kept)
+
+
+def _used(product: Product, condition: Condition, labels: dict[int, str]) -> set[str]:
+    """The invariants that the proof of a condition used; all that it assumes if the solver does not say."""
+    solver = product.terms.solver()
+    solver.set("core.minimize", True)
+    marked = {}
+    for formula in condition.assumed:
+        label = labels.get(formula.get_id())
+        if label is None:
+            solver.add(formula)
+        elif label not in marked:
+            marked[label] = z3.Bool(f"used {label}", product.terms.context)
+            solver.add(z3.Implies(marked[label], formula))
+    solver.add(z3.Not(condition.goal))
+    if solver.check(*marked.values()) != z3.unsat:
+        return set(marked)
+    core = {str(found).strip("|") for found in solver.unsat_core()}
+    return {label for label, flag in marked.items() if str(flag).strip("|") in core}

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import islice, product
+from itertools import islice
 
 from sfumato.verify.cases import Dice, Maker, to_floats
+from sfumato.verify.kernel.check import conditions_of, first_open
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.product import Proof
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.prover.guess import Guess, rank_of
-from sfumato.verify.prover.houdini import settled
+from sfumato.verify.prover.houdini import settled, trimmed
 from sfumato.verify.prover.rewrite import ONE
 from sfumato.verify.prover.sites import shifts_to_try
 from sfumato.verify.prover.trial import Bench, Sight, Trial
@@ -63,7 +63,8 @@ def _search(program: Program, direction: str) -> Attempt:
                 except (NotCovered, NotRun, Fault):
                     continue
                 if open_condition is None:
-                    return Attempt((proof,))
+                    short = trimmed(program, proof)
+                    return Attempt((short if first_open(conditions_of(program, short)) is None else proof,))
                 stuck = stuck or open_condition
     return Attempt(None, stuck)
 
@@ -172,14 +173,3 @@ def _scales(bench: Bench, trials: list[Trial]) -> dict[str, Expr]:
         if all(twice == 2 * once for once, twice in pairs):
             found[name] = EPS
     return found
-
-
-def number_of_combinations(program: Program) -> int:
-    """How many combinations of shifts there are to try."""
-    total = Fraction(1)
-    for found in shifts_to_try(program, pointwise=False).values():
-        total *= len(found)
-    return int(total)
-
-
-__all__ = ["Attempt", "product", "search"]
