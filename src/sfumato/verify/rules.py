@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from sfumato.verify.lexer import mistake
 from sfumato.verify.tree import (
-    Assign,
     Call,
-    Draw,
     Expr,
     If,
     Program,
@@ -20,6 +18,7 @@ from sfumato.verify.tree import (
     Var,
     While,
     changed,
+    expressions,
     parts,
     statements,
     walk,
@@ -35,7 +34,7 @@ def check_program(program: Program) -> None:
     names = KNOWN | {param.name for param in program.params} | changed(program.body)
     functions = set(FUNCTIONS) | {use.name for use in program.uses}
     for statement in statements(program.body):
-        for found in _expressions(statement):
+        for found in expressions(statement):
             _check_names(program, found, names, functions)
     if not returns(program.body):
         raise mistake(program.source, len(program.source.rstrip()), "expected a return on every path")
@@ -50,17 +49,6 @@ def returns(body: tuple[Stmt, ...]) -> bool:
             case If(then=then, other=other) if returns(then) and returns(other):
                 return True
     return False
-
-
-def _expressions(statement: Stmt) -> tuple[Expr, ...]:
-    match statement:
-        case Assign(value=value) | Return(value=value):
-            return (value,)
-        case Draw(args=args):
-            return args
-        case If(test=test) | While(test=test):
-            return (test,)
-    return ()
 
 
 def _check_header(program: Program) -> None:

@@ -234,6 +234,13 @@ def changed(body: tuple[Stmt, ...]) -> set[str]:
     return {statement.name for statement in statements(body) if isinstance(statement, Assign | Draw)}
 
 
-def is_quiet(body: tuple[Stmt, ...]) -> bool:
-    """A block that neither draws nor returns: two runs may go through it on different ways."""
-    return not any(isinstance(statement, Draw | Return) for statement in statements(body))
+def expressions(statement: Stmt) -> tuple[Expr, ...]:
+    """The expressions directly inside a statement."""
+    match statement:
+        case Assign(value=value) | Return(value=value):
+            return (value,)
+        case Draw(args=args):
+            return args
+        case If(test=test) | While(test=test):
+            return (test,)
+    return ()

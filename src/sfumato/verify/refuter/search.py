@@ -1,0 +1,300 @@
+"""Verify, refuter: the search. Comes in: a program with a claim. Goes out: a certified witness, or None.
+
+Small inputs first. On a neutral input all ways through the program are listed; for each way it is seen which elements make its
+event less likely when they grow; then inputs are moved far to the unlikely side, and the neighbour one step further, where losses
+come near their supremum. The first depth at which the claim breaks is kept: it is the event that a sampler sees most often.
+Nothing but `witness.certified` says that a claim is false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import islice, product
+from typing import Any
+
+from sfumato.verify.cases import Maker, make_pools
+from sfumato.verify.refuter.chances import NotComputed, with_precision
+from sfumato.verify.refuter.events import Event, chance_of, event_around
+from sfumato.verify.refuter.paths import TooMany, Walker, Way
+from sfumato.verify.refuter.witness import Witness, as_input, certified, real, refutes
+from sfumato.verify.run import Env, Fault, NotRun, TooLong
+from sfumato.verify.tree import Param, Program, Type
+
+DEPTHS = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128))
+FAR = ((Fraction(64), Fraction(0)), (Fraction(0), Fraction(1, 2)), (Fraction(6), Fraction(0)))
+SIZES, WORK = 9, 2600
+"""Lists of up to so many elements; so many chances computed before the search gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A private element: a place of a list, a parameter, or a function of `uses`."""
+
+    name: str
+    place: int | None
+    type: Type
+
+
+@dataclass(slots=True)
+class Search:
+    """What is left to spend, and the best loss seen."""
+
+    program: Program
+    work: int = WORK
+    best: float = 0.0
+    maker: Maker = field(init=False)
+    walker: Walker = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.maker = Maker(self.program)
+        self.walker = Walker(self.program, most=300)
+
+    def run(self) -> Witness | None:
+        """The first witness."""
+        with_precision(512)
+        try:
+            for public, size in self._settings():
+                found = self._at(public, size)
+                if found is not None:
+                    return found
+        except _Spent:
+            return None
+        return None
+
+    def _settings(self) -> Iterator[tuple[Env, int]]:
+        """Parameters and sizes: epsilon 1 first, short lists first."""
+        pools = make_pools(self.program, SIZES)
+        lists = any(param.private and param.type.kind == "list" for param in self.program.params)
+        sizes = [size for size in pools.sizes if size > 0] if lists else [0]
+        more = (Fraction(1, 4), Fraction(4), Fraction(1, 10), Fraction(10))
+        first, *others = [eps for eps in (*pools.eps, *more)]
+        plans = [(first, size) for size in sizes]
+        plans[3:3] = [(eps, size) for eps in others for size in sizes[:2]]
+        for eps, size in plans:
+            for delta in pools.delta[:1] if not self._names("delta") else pools.delta:
+                yield from ((public, size) for public in self._publics({"eps": eps, "delta": delta}, size))
+
+    def _names(self, name: str) -> bool:
+        from sfumato.verify.tree import names
+
+        return any(name in names(node) for node in (*self.program.requires, *self.program.claim))
+
+    def _publics(self, base: Env, size: int) -> Iterator[Env]:
+        pools = make_pools(self.program, SIZES)
+        named = [param for param in self.program.params if not param.private]
+        if any(param.type.kind in ("list", "bits", "tuple", "bool") for param in named):
+            return
+        ordered = [
+            tuple(dict.fromkeys((*pools.publics[param.name][:3], Fraction(size), *pools.publics[param.name][3:])))
+            for param in named
+        ]
+        admitted = 0
+        for values in islice(product(*ordered), 400):
+            env = base | {param.name: value for param, value in zip(named, values, strict=True)}
+            neutral = self._neutral(env, size)
+            if neutral is not None and self.maker.admits(neutral):
+                yield env
+                admitted += 1
+                if admitted >= 4:
+                    return
+
+    # ---- inputs
+
+    def _private(self) -> list[Param]:
+        return [param for param in self.program.params if param.private]
+
+    def _elements(self, size: int) -> list[Element]:
+        found = []
+        for param in self._private():
+            if param.type.kind == "list":
+                found += [Element(param.name, place, param.type.items[0]) for place in range(size)]
+            else:
+                found.append(Element(param.name, None, param.type))
+        return found
+
+    def _poles(self, kind: Type, env: Env) -> tuple[Any, Any] | None:
+        """The two ends of a type; None if it has none."""
+        match kind.kind:
+            case "interval" | "range":
+                low, high = (self.maker.bound(end, env) for end in kind.args)
+                return low, high
+            case "bool":
+                return False, True
+            case "bits":
+                bits = int(self.maker.bound(kind.args[0], env))
+                return (Fraction(0),) * bits, (Fraction(1),) * bits
+            case "tuple":
+                pairs = [self._poles(item, env) or (Fraction(0), Fraction(1)) for item in kind.items]
+                return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+            case "list":
+                raise NotRun
+        return None
+
+    def _neutral(self, public: Env, size: int) -> Env | None:
+        try:
+            env = dict(public)
+            for element in self._elements(size):
+                poles = self._poles(element.type, public)
+                env = _put(env, element, poles[0] if poles else Fraction(0))
+            for param in self._private():
+                env.setdefault(param.name, ())
+            return env | {f"{use.name}()": Fraction(0) for use in self.program.uses}
+        except (NotRun, Fault, ValueError):
+            return None
+
+    # ---- one setting
+
+    def _at(self, public: Env, size: int) -> Witness | None:
+        neutral = self._neutral(public, size)
+        if neutral is None:
+            return None
+        try:
+            ways = self._ways(neutral)
+        except (NotRun, TooMany, Fault, TooLong):
+            return None
+        ways.sort(key=lambda way: (-sum(1 / noise.scale for noise in way.noises), way.decided))
+        for way in ways[:24]:
+            for side in (-1, 1):
+                try:
+                    found = self._around(way, side, neutral, size)
+                except (NotRun, NotComputed, TooMany, Fault, TooLong):
+                    continue
+                if found is not None:
+                    return found
+                if not event_around(way, side, Fraction(0)).tests:
+                    break
+        return None
+
+    def _ways(self, env: Env) -> list[Way]:
+        return self.walker.ways(as_input(env))
+
+    def _chance(self, event: Event, env: Env) -> Any:
+        self.work -= 1
+        if self.work < 0:
+            raise _Spent
+        return chance_of(event, self._ways(env))
+
+    def _around(self, way: Way, side: int, neutral: Env, size: int) -> Witness | None:
+        """Look for a witness near one way through the program."""
+        signs = self._signs(way, side, neutral, size)
+        for plan in self._plans(signs, size):
+            for depth, offset in FAR:
+                if self._breaks(way, side, neutral, plan, depth, offset) is None:
+                    continue
+                for nearer in (*DEPTHS, depth):
+                    pair = self._breaks(way, side, neutral, plan, nearer, offset)
+                    if pair is not None:
+                        found = certified(self.program, *pair)
+                        if found is not None:
+                            return found
+        return None
+
+    def _signs(self, way: Way, side: int, neutral: Env, size: int) -> dict[Element, int]:
+        """+1 where a greater element makes the event of this way less likely, -1 where more likely."""
+        event = event_around(way, side, Fraction(0))
+        found = {}
+        for element in self._elements(size) + [Element(f"{use.name}()", None, Type("real")) for use in self.program.uses]:
+            low, high = self._poles(element.type, neutral) or (Fraction(-1), Fraction(1))
+            below, above = (self._chance(event, _put(neutral, element, value)) for value in (low, high))
+            found[element] = 1 if below > above else -1 if above > below else 0
+        if self.program.uses and not any(found[element] for element in self._elements(size)):
+            found |= dict.fromkeys(self._elements(size), 1)
+        return found
+
+    def _plans(self, signs: dict[Element, int], size: int) -> Iterator[tuple[dict[Element, int], dict[Element, int]]]:
+        """(signs, which elements change and by which sign), as the adjacency allows."""
+        functions = {element: sign for element, sign in signs.items() if element.name.endswith("()")}
+        inputs = {element: sign for element, sign in signs.items() if element not in functions}
+        word = self.program.adjacent
+        active = [element for element, sign in inputs.items() if sign]
+        if word in ("all", "any"):
+            yield signs, signs
+        elif word in ("inc", "dec"):
+            for wanted in (1, -1):
+                yield signs, {element: sign for element, sign in inputs.items() if sign == wanted} | functions
+        elif word == "one":
+            for start in range(len(active)):
+                chosen = active[start : start + self.program.group]
+                yield signs, {element: inputs[element] for element in chosen} | functions
+        elif word == "moves":
+            ups = [element for element in active if inputs[element] > 0] or active
+            for first in ups:
+                for second in inputs:
+                    if second != first:
+                        yield signs, {first: 1, second: -1}
+        elif word == "addremove" and len(self._private()) == 1:
+            for place in range(size):
+                yield signs, {Element(self._private()[0].name, place, Type("gone")): 0}
+
+    def _breaks(
+        self, way: Way, side: int, neutral: Env, plan: tuple[dict[Element, int], dict[Element, int]], depth: Fraction, offset: Fraction
+    ) -> tuple[Env, Env, Event] | None:  # fmt: skip
+        """The pair and the event at a depth, in the order in which the claim breaks; None if it does not."""
+        signs, changes = plan
+        one = self._far(neutral, signs, depth)
+        two = self._changed(one, changes, neutral)
+        event = self._event(way, side, one, side * depth - side * offset)
+        if event is None:
+            return None
+        chances = [self._chance(event, env) for env in (one, two)]
+        limits = [real(part, one) for part in self.program.claim]
+        if chances[1] > 0 and chances[0] > 0:
+            self.best = max(self.best, abs(float((chances[0] / chances[1]).log().mid())))
+        if refutes(chances[0], chances[1], limits):
+            return one, two, event
+        return (two, one, event) if refutes(chances[1], chances[0], limits) else None
+
+    def _far(self, neutral: Env, signs: dict[Element, int], depth: Fraction) -> Env:
+        env = neutral
+        for element, sign in signs.items():
+            if element.name.endswith("()"):
+                continue
+            poles = self._poles(element.type, neutral)
+            if poles:
+                env = _put(env, element, poles[0] if sign >= 0 else poles[1])
+            else:
+                whole = depth if element.type.kind == "real" else Fraction(int(depth))
+                env = _put(env, element, sign * whole)
+        return env
+
+    def _changed(self, one: Env, changes: dict[Element, int], neutral: Env) -> Env:
+        env = one
+        for element, sign in changes.items():
+            if element.type.kind == "gone":
+                items = one[element.name]
+                env = env | {element.name: (*items[: element.place], *items[element.place + 1 :])}  # type: ignore[operator]  # a place
+            elif element.name.endswith("()"):
+                use = next(use for use in self.program.uses if f"{use.name}()" == element.name)
+                env = env | {element.name: one[element.name] + sign * self.maker.bound(use.sensitivity, neutral)}
+            else:
+                poles = self._poles(element.type, neutral)
+                before = env[element.name] if element.place is None else env[element.name][element.place]
+                if poles:
+                    env = _put(env, element, poles[1] if before == poles[0] else poles[0])
+                else:
+                    steps = self.program.group if self.program.adjacent == "one" and len(changes) == 1 else 1
+                    env = _put(env, element, before + sign * steps)
+        return env
+
+    def _event(self, way: Way, side: int, one: Env, threshold: Fraction) -> Event | None:
+        """The event of the same way on another input."""
+        for found in self._ways(one):
+            if found.decided == way.decided:
+                return event_around(found, side, threshold)
+        return None
+
+
+class _Spent(Exception):  # noqa: N818  not an error: the search ends
+    """No more work is allowed."""
+
+
+def _put(env: Env, element: Element, value: Any) -> Env:
+    if element.place is None:
+        return env | {element.name: value}
+    items = list(env.get(element.name, ()))
+    while len(items) <= element.place:
+        items.append(value)
+    items[element.place] = value
+    return env | {element.name: tuple(items)}
