@@ -52,6 +52,11 @@ class Walker:
             found.append(self._walk(dict(env), self._open.pop()))
         return found
 
+    def way(self, env: Env, decided: tuple[int, ...]) -> Way | None:
+        """The way that decides so, if there is one."""
+        found = self._walk(dict(env), decided)
+        return found if found.decided == decided else None
+
     def _walk(self, env: Env, choices: tuple[int, ...]) -> Way:
         self._choices, self._taken, self._tests = list(choices), 0, []
         noises: list[Noise] = []

@@ -16,16 +16,18 @@ from typing import Any
 
 from sfumato.verify.cases import Maker, make_pools
 from sfumato.verify.refuter.chances import NotComputed, with_precision
-from sfumato.verify.refuter.events import Event, chance_of, event_around
+from sfumato.verify.refuter.events import Event, chance_of, event_around, leaves_of, meets, reduced
+from sfumato.verify.refuter.forms import Form
 from sfumato.verify.refuter.paths import TooMany, Walker, Way
 from sfumato.verify.refuter.witness import Witness, as_input, certified, real, refutes
 from sfumato.verify.run import Env, Fault, NotRun, TooLong
 from sfumato.verify.tree import Param, Program, Type
 
 DEPTHS = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128))
-FAR = ((Fraction(64), Fraction(0)), (Fraction(0), Fraction(1, 2)), (Fraction(6), Fraction(0)))
-SIZES, WORK = 9, 2600
-"""Lists of up to so many elements; so many chances computed before the search gives up."""
+FAR, NEAR, REVEALED = (Fraction(64), Fraction(0)), (Fraction(0), Fraction(1, 2)), (Fraction(-1, 2), Fraction(0))
+"""Depth of the inputs, and how much nearer the event's threshold is, where it is first looked whether a claim breaks."""
+SIZES, WORK, WAYS = 9, 2600, 10
+"""Lists of up to so many elements; so many chances computed before the search gives up, and so many ways for each setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Search:
     program: Program
     work: int = WORK
     best: float = 0.0
+    seen: dict[Any, list[Way]] = field(default_factory=dict)
     maker: Maker = field(init=False)
     walker: Walker = field(init=False)
 
@@ -53,7 +56,7 @@ class Search:
 
     def run(self) -> Witness | None:
         """The first witness."""
-        with_precision(512)
+        with_precision(384)
         try:
             for public, size in self._settings():
                 found = self._at(public, size)
@@ -69,36 +72,54 @@ class Search:
         lists = any(param.private and param.type.kind == "list" for param in self.program.params)
         sizes = [size for size in pools.sizes if size > 0] if lists else [0]
         more = (Fraction(1, 4), Fraction(4), Fraction(1, 10), Fraction(10))
-        first, *others = [eps for eps in (*pools.eps, *more)]
+        first, *others = (*pools.eps, *more)
         plans = [(first, size) for size in sizes]
-        plans[3:3] = [(eps, size) for eps in others for size in sizes[:2]]
+        others = [(eps, size) for eps in others for size in sizes[:2]]
+        plans = [*plans, *others] if self._scales_with_epsilon(sizes) else [*plans[:2], *others, *plans[2:]]
         for eps, size in plans:
             for delta in pools.delta[:1] if not self._names("delta") else pools.delta:
                 yield from ((public, size) for public in self._publics({"eps": eps, "delta": delta}, size))
+
+    def _scales_with_epsilon(self, sizes: list[int]) -> bool:
+        """Whether noise and claim just scale when epsilon doubles: then epsilon 1 shows what others would."""
+        seen = []
+        for eps in (Fraction(1), Fraction(2)):
+            for env in self._publics({"eps": eps, "delta": Fraction(0)}, sizes[0])[:1]:
+                neutral = self._neutral(env, sizes[0])
+                assert neutral is not None
+                scales = [tuple(noise.scale * eps for noise in way.noises) for way in self._ways(neutral)]
+                seen.append((scales, float((real(self.program.claim[0], neutral) / int(eps)).mid())))
+        return len(seen) == 2 and seen[0] == seen[1]
 
     def _names(self, name: str) -> bool:
         from sfumato.verify.tree import names
 
         return any(name in names(node) for node in (*self.program.requires, *self.program.claim))
 
-    def _publics(self, base: Env, size: int) -> Iterator[Env]:
+    def _publics(self, base: Env, size: int) -> list[Env]:
+        """Parameters: of those that are admitted, those under which runs are given away most by their noise."""
         pools = make_pools(self.program, SIZES)
         named = [param for param in self.program.params if not param.private]
         if any(param.type.kind in ("list", "bits", "tuple", "bool") for param in named):
-            return
-        ordered = [
-            tuple(dict.fromkeys((*pools.publics[param.name][:3], Fraction(size), *pools.publics[param.name][3:])))
-            for param in named
-        ]
-        admitted = 0
+            return []
+        ordered = [tuple(dict.fromkeys((*pools.publics[param.name], Fraction(size)))) for param in named]
+        found: list[tuple[Fraction, bool, Env]] = []
         for values in islice(product(*ordered), 400):
             env = base | {param.name: value for param, value in zip(named, values, strict=True)}
             neutral = self._neutral(env, size)
-            if neutral is not None and self.maker.admits(neutral):
-                yield env
-                admitted += 1
-                if admitted >= 4:
-                    return
+            if neutral is None or not self.maker.admits(neutral):
+                continue
+            try:
+                limit = float(real(self.program.claim[0], neutral).mid())
+                most = max(_given_away(way) for way in self._ways(neutral))
+            except (NotRun, TooMany, Fault, TooLong):
+                continue
+            found.append((most - Fraction(limit), any(_shows(way) for way in self._ways(neutral)), env))
+            if len(found) >= 16:
+                break
+        found.sort(key=lambda row: -row[0])
+        bare = [env for _, shows, env in found if shows and shows != found[0][1]]
+        return [*bare[:1], *(env for _, _, env in found[:1])]
 
     # ---- inputs
 
@@ -154,8 +175,8 @@ class Search:
             ways = self._ways(neutral)
         except (NotRun, TooMany, Fault, TooLong):
             return None
-        ways.sort(key=lambda way: (-sum(1 / noise.scale for noise in way.noises), way.decided))
-        for way in ways[:24]:
+        ways.sort(key=lambda way: (-_given_away(way), way.decided))
+        for way in ways[:WAYS]:
             for side in (-1, 1):
                 try:
                     found = self._around(way, side, neutral, size)
@@ -168,19 +189,28 @@ class Search:
         return None
 
     def _ways(self, env: Env) -> list[Way]:
-        return self.walker.ways(as_input(env))
+        key = tuple(sorted(env.items()))
+        if key not in self.seen:
+            if len(self.seen) > 64:
+                self.seen.clear()
+            self.seen[key] = self.walker.ways(as_input(env))
+        return self.seen[key]
 
-    def _chance(self, event: Event, env: Env) -> Any:
+    def _chance(self, event: Event, env: Env, decided: tuple[int, ...] | None = None) -> Any:
+        """The chance of an event; of one way alone where that is all that is wanted."""
         self.work -= 1
         if self.work < 0:
             raise _Spent
-        return chance_of(event, self._ways(env))
+        if decided is None:
+            return chance_of(event, self._ways(env))
+        way = self.walker.way(as_input(env), decided)
+        return chance_of(event, [way] if way else [])
 
     def _around(self, way: Way, side: int, neutral: Env, size: int) -> Witness | None:
         """Look for a witness near one way through the program."""
-        signs = self._signs(way, side, neutral, size)
+        signs, hidden = self._signs(way, side, neutral, size)
         for plan in self._plans(signs, size):
-            for depth, offset in FAR:
+            for depth, offset in self._looks(way, side, hidden=hidden):
                 if self._breaks(way, side, neutral, plan, depth, offset) is None:
                     continue
                 for nearer in (*DEPTHS, depth):
@@ -191,17 +221,45 @@ class Search:
                             return found
         return None
 
-    def _signs(self, way: Way, side: int, neutral: Env, size: int) -> dict[Element, int]:
-        """+1 where a greater element makes the event of this way less likely, -1 where more likely."""
+    @staticmethod
+    def _looks(way: Way, side: int, *, hidden: bool) -> Iterator[tuple[Fraction, Fraction]]:
+        yield FAR
+        if event_around(way, side, Fraction(0)).tests:
+            yield NEAR
+        if hidden:
+            yield REVEALED
+
+    def _signs(self, way: Way, side: int, neutral: Env, size: int) -> tuple[dict[Element, int], bool]:
+        """+1 where a greater element makes the event of this way less likely, -1 where more likely, 0 where it does nothing.
+
+        And whether two tests on the neutral input exclude each other, as when nothing but inputs decides between them.
+        """
         event = event_around(way, side, Fraction(0))
+        before = self._tests(event, way)
         found = {}
         for element in self._elements(size) + [Element(f"{use.name}()", None, Type("real")) for use in self.program.uses]:
-            low, high = self._poles(element.type, neutral) or (Fraction(-1), Fraction(1))
-            below, above = (self._chance(event, _put(neutral, element, value)) for value in (low, high))
-            found[element] = 1 if below > above else -1 if above > below else 0
+            poles = self._poles(element.type, neutral) or (Fraction(0), Fraction(1))
+            moved = self.walker.way(as_input(_put(neutral, element, poles[1])), way.decided)
+            after = self._tests(event, moved) if moved else None
+            found[element] = self._sign(before, after)
         if self.program.uses and not any(found[element] for element in self._elements(size)):
             found |= dict.fromkeys(self._elements(size), 1)
-        return found
+        seen = {test.factors for test in before or ()}
+        return found, any(tuple((noise, -factor) for noise, factor in factors) in seen for factors in seen)
+
+    @staticmethod
+    def _tests(event: Event, way: Way) -> list[Form] | None:
+        more = meets(event, way)
+        return None if more is None else [*way.tests, *more]
+
+    @staticmethod
+    def _sign(before: list[Form] | None, after: list[Form] | None) -> int:
+        if before is None:
+            return 0
+        if after is None or [test.factors for test in before] != [test.factors for test in after]:
+            return 1
+        steps = [b.constant - a.constant for a, b in zip(before, after, strict=True)]
+        return 0 if not any(steps) else 1 if sum(steps) <= 0 else -1
 
     def _plans(self, signs: dict[Element, int], size: int) -> Iterator[tuple[dict[Element, int], dict[Element, int]]]:
         """(signs, which elements change and by which sign), as the adjacency allows."""
@@ -280,10 +338,20 @@ class Search:
 
     def _event(self, way: Way, side: int, one: Env, threshold: Fraction) -> Event | None:
         """The event of the same way on another input."""
-        for found in self._ways(one):
-            if found.decided == way.decided:
-                return event_around(found, side, threshold)
-        return None
+        found = self.walker.way(as_input(one), way.decided)
+        return None if found is None else event_around(found, side, threshold)
+
+
+def _shows(way: Way) -> bool:
+    """Whether an output holds a number, or outputs a combination of numbers, without noise."""
+    _, leaves = leaves_of(way.output)
+    bare = any(isinstance(leaf, Fraction) for leaf in leaves)
+    return bare or any(not isinstance(value, Form) for _, value in reduced(leaves))
+
+
+def _given_away(way: Way) -> Fraction:
+    """At most what moving every noise of a way by one costs: where that is much, much may be lost."""
+    return sum((1 / noise.scale for noise in way.noises), Fraction(0))
 
 
 class _Spent(Exception):  # noqa: N818  not an error: the search ends
