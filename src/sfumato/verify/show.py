@@ -36,7 +36,8 @@ def show(node: Expr, around: int = 0) -> str:
         case Unary(op="!", arg=arg):
             text, strength = f"!{show(arg, 3 if isinstance(arg, Unary) else 11)}", 3
         case Unary(arg=arg):
-            text, strength = f"-{show(arg, 9)}", 9
+            inside = show(arg, 9)
+            text, strength = f"-({inside})" if inside.startswith("-") else f"-{inside}", 9  # `--` begins a comment
         case Binary(op=op, left=left, right=right):
             strength = _STRENGTH[op]
             first, second = (strength + 1, 9) if op == "^" else (strength + (strength == 4), strength + 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import z3
+
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.product import Product, Proof
@@ -28,11 +30,26 @@ def first_open(product: Product) -> Condition | None:
     return next((condition for condition in product.conditions if is_open(product, condition)), None)
 
 
+def is_possible(product: Product) -> bool:
+    """Whether the solver finds no contradiction in what is required of the inputs: otherwise everything would follow."""
+    solver = product.terms.solver()
+    solver.add(*product.base)
+    return str(solver.check()) != "unsat"
+
+
+def as_text(product: Product, condition: Condition) -> str:
+    """A condition in SMT-LIB: it holds if this is unsatisfiable."""
+    solver = product.terms.solver()
+    solver.add(*condition.assumed, z3.Not(condition.goal))
+    return str(solver.to_smt2())
+
+
 def is_proved(program: Program, proofs: tuple[Proof, ...]) -> bool:
     """Whether the proofs of all directions hold: then, and only then, the claim is proved for everything that is required."""
     if sorted(proof.direction for proof in proofs) != sorted(directions(program)):
         return False
     try:
-        return all(first_open(conditions_of(program, proof)) is None for proof in proofs)
+        products = [conditions_of(program, proof) for proof in proofs]
+        return all(is_possible(product) and first_open(product) is None for product in products)
     except NotCovered:
         return False

@@ -247,7 +247,7 @@ class Evaluator:
         first, second = self.terms.term(one, whole=True), self.terms.term(modulus, whole=True)
         if modulus.constant is not None:
             return self.terms.atom(first % second)
-        found = self.terms.function("mod", 2, whole=True)(first, second)
+        found = self.terms.function("remainder", 2, whole=True)(first, second)
         self.facts.append(z3.Implies(second > 0, z3.And(found >= 0, found < second)))
         return self.terms.atom(found)
 
@@ -340,7 +340,7 @@ class Evaluator:
         if (name == "ln" and value <= 0) or (name == "sqrt" and value < 0) or abs(value) > 1000:
             raise NotCovered(f"{name} of this number")
         low, high = {"exp": bound_exp, "ln": bound_ln, "sqrt": bound_sqrt}[name](value, 64)
-        found = self.terms.atom(z3.Real(f"{name}({value})", self.terms.context))
+        found = self.terms.atom(z3.Real(f"{name}_of_{value}", self.terms.context))
         self.inputs.tell(found - number(Fraction(low, 1 << 64)), ">=")
         self.inputs.tell(found - number(Fraction(high, 1 << 64)), "<=")
         return Number(found, found, False)

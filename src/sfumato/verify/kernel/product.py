@@ -88,6 +88,7 @@ class Product(Evaluator):
         for required in self.program.requires:
             truth = self.truth(required, start)
             self.facts += [truth.one, truth.two]
+        self.base = tuple(self.facts)
         self.units: dict[int, Poly] = {}
         for statement in statements(self.program.body):
             if isinstance(statement, Draw):
@@ -263,18 +264,18 @@ class Product(Evaluator):
             if name in self.proof.scales and kind == "real":
                 unit = self._unit(self.proof.scales[name], self.start)
             one = unit * self.terms.fresh(name, whole=kind == "int")
-            two = one if equal else unit * self.terms.fresh(f"{name}'", whole=kind == "int")
+            two = one if equal else unit * self.terms.fresh(f"{name}@2", whole=kind == "int")
             return Number(one, two, kind == "int")
         if kind == "bool":
             first = self.terms.fresh_truth(name)
-            return Boolean(first, first if equal else self.terms.fresh_truth(f"{name}'"))
+            return Boolean(first, first if equal else self.terms.fresh_truth(f"{name}@2"))
         if kind != "list":
             raise NotCovered(f'"{name}" holds values of different kinds')
         length = self.terms.fresh(f"size_{name}", whole=True)
         self.inputs.tell(length, ">=")
         if equal:
             return Stream(self.terms.true, Number(length, length, True))
-        other, same = self.terms.fresh(f"size_{name}'", whole=True), self.terms.fresh_truth(f"same_{name}")
+        other, same = self.terms.fresh(f"size_{name}@2", whole=True), self.terms.fresh_truth(f"same_{name}")
         self.inputs.tell(other, ">=")
         self.facts.append(z3.Implies(same, self.terms.compare(length - other, "=", lambda _: False)))
         return Stream(same, Number(length, other, True))
