@@ -80,10 +80,10 @@ def verify(program: Program) -> Verdict:
     witness = looking.run()
     if witness is not None:
         return Verdict("REFUTED", "all", claim, witness.loss, None, (), witness, witness_certificate(program, witness))
-    note = f"no alignment was found; losses up to {looking.best:.4g} were seen"
-    if attempt.stuck is not None:
-        note = f"a proof stops at: {attempt.stuck.label}; losses up to {looking.best:.4g} were seen"
-    return Verdict("UNKNOWN", "all", claim, f"{looking.best:.4g}" if looking.best else None, None, (), None, None, note)
+    seen = f"losses up to {looking.best:.4g} of the claim were seen"
+    note = f"no alignment was found; {seen}" if attempt.stuck is None else f"a proof stops at: {attempt.stuck.label}; {seen}"
+    least = f"{looking.best:.4g} * ({claim})" if looking.best else None
+    return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, note)
 
 
 def say_claim(program: Program) -> str:

@@ -121,6 +121,10 @@ class Guess:
             for factor in (1, -1, 2, -2):
                 steps.append(Quantity(scaled(width.node, Fraction(factor)), factor * width.values))
         guards = list(self._guards())
+        if self.program.adjacent == "moves":
+            for name in self.whole:
+                net = self.quantity(Binary("-", _passed(name, "#up"), _passed(name, "#down")))
+                steps += [net, Quantity(scaled(net.node, Fraction(-1)), -net.values)]
         for shift in shifts:
             yield from self._guarded(guards, shift, steps)
 
@@ -157,6 +161,10 @@ class Guess:
             start = self._start(name)
             if start is not None and (counter.values >= start.values).all():
                 yield Binary(">=", Var(name), start.node)
+            if start is not None and (counter.values <= start.values).all():
+                yield Binary("<=", Var(name), start.node)
+            if counter.values.min() == 0:
+                yield Binary(">=", Var(name), ZERO)
             for end in (*ends, *sizes):
                 gap = counter.values - self.quantity(end).values
                 if gap.max() == 0:
@@ -196,11 +204,23 @@ class Guess:
         for amount in sums:
             yield from self._guarded(guards, amount, steps)
             yield from self._progress(amount)
+            yield from self._moved_twice(amount)
             yield from self._parameters(amount)
             for name in self.numbers:
+                if not self.quantity(Call("#shift", (Var(name),))).values.any():
+                    continue
                 shift = Call("abs", (Call("#shift", (Var(name),)),))
                 both = Quantity(Binary("+", amount.node, shift), amount.values + self.quantity(shift).values)
                 yield from (node for node in self._against(None, both.values == both.values, both, steps[1:]) if _is_most(node))
+
+    def _moved_twice(self, amount: Quantity) -> Iterator[Expr]:
+        """Under `moves`: at most so much for each of the two places that were passed."""
+        if self.program.adjacent != "moves":
+            return
+        for name in self.whole:
+            passed = Binary("+", _passed(name, "#up"), _passed(name, "#down"))
+            if (amount.values <= self.quantity(passed).values + _NEAR).all():
+                yield Binary("<=", amount.node, passed)
 
     def _total(self) -> Quantity | None:
         """The draws of this loop together, where their units are multiples of each other."""
@@ -229,6 +249,8 @@ class Guess:
             if name in self.scales:
                 node, first = (Binary("/", part, self.scales[name]) for part in (node, first))
             steps = self.quantity(minus(node, first))
+            if (steps.values < 0).any():
+                steps = self.quantity(minus(first, node))
             if (steps.values < 0).any() or not (steps.values > 0).any():
                 continue
             for width in self.widths:
@@ -260,6 +282,10 @@ class Guess:
 
 def _implies(guard: Expr | None, node: Expr) -> Expr:
     return node if guard is None else Binary("||", Unary("!", guard), node)
+
+
+def _passed(name: str, ghost: str) -> Expr:
+    return Call("#if", (Binary(">", Var(name), Var(ghost)), ONE, ZERO))
 
 
 def _is_most(node: Expr) -> bool:

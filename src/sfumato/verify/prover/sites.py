@@ -74,6 +74,9 @@ def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) ->
                 for atom in _atoms(test):
                     direct = [_simple(node, program) for node in _direct_undone(atom, program)]
                     tried += [Call("#if", (where, plus(step, node), ZERO)) for node in direct for step in (*steps, ZERO)]
+            for value in (*uses.kept, *uses.shown):
+                direct = [_simple(node, program) for node in _direct_undone(value, program)]
+                tried += [Call("#if", (where, plus(step, node), ZERO)) for node in direct for step in (*steps, ZERO)]
             tried += [Call("#if", (where, node, ZERO)) for _, node in tested]
     for test, node in tested:
         tried += [Call("#if", (test, node, ZERO)), Call("#if", (test, ZERO, node))]

@@ -105,14 +105,20 @@ def reduced(leaves: list[Any]) -> list[tuple[dict[int, Fraction], Any]]:
     return rows
 
 
-def event_around(way: Way, side: int, threshold: Fraction) -> Event:
-    """The event of a way: its truths and exact numbers, and each free combination below (side -1) or above a threshold."""
+def event_around(way: Way, sides: tuple[int, ...] | None, depth: Fraction) -> Event:
+    """The event of a way: its truths and exact numbers, and free combinations below -depth (side -1) or above depth.
+
+    One side stands for all, none for above; without sides at all, free combinations are not tested.
+    """
     shape, leaves = leaves_of(way.output)
     tests = []
-    for factors, value in reduced(leaves):
+    for number, (factors, value) in enumerate(reduced(leaves)):
         named = tuple(sorted(factors.items()))
         if isinstance(value, Form):
-            tests.append(Test(named, ">=" if side > 0 else "<=", threshold))
+            if sides is None:
+                continue
+            side = 1 if not sides else sides[number] if len(sides) > 1 else sides[0]
+            tests.append(Test(named, ">=" if side > 0 else "<=", side * depth))
         else:
             tests.append(Test(named, "=", value))
     return Event(shape, tuple(None if isinstance(leaf, Form) else leaf for leaf in leaves), tuple(tests))

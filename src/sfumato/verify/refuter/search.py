@@ -26,8 +26,8 @@ from sfumato.verify.tree import Param, Program, Type
 DEPTHS = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128))
 FAR, NEAR, REVEALED = (Fraction(64), Fraction(0)), (Fraction(0), Fraction(1, 2)), (Fraction(-1, 2), Fraction(0))
 """Depth of the inputs, and how much nearer the event's threshold is, where it is first looked whether a claim breaks."""
-SIZES, WORK, WAYS = 9, 2600, 10
-"""Lists of up to so many elements; so many chances computed before the search gives up, and so many ways for each setting."""
+SIZES, WORK, WAYS = 9, 60_000, 10
+"""Lists of up to so many elements; so much work (about ways times noises) before the search gives up, and so many ways for each setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Search:
         return None
 
     def _settings(self) -> Iterator[tuple[Env, int]]:
-        """Parameters and sizes: epsilon 1 first, short lists first."""
+        """Parameters and sizes: epsilon 1 first, short lists first, and the most promising parameters of each size first."""
         pools = make_pools(self.program, SIZES)
         lists = any(param.private and param.type.kind == "list" for param in self.program.params)
         sizes = [size for size in pools.sizes if size > 0] if lists else [0]
@@ -76,9 +76,17 @@ class Search:
         plans = [(first, size) for size in sizes]
         others = [(eps, size) for eps in others for size in sizes[:2]]
         plans = [*plans, *others] if self._scales_with_epsilon(sizes) else [*plans[:2], *others, *plans[2:]]
-        for eps, size in plans:
-            for delta in pools.delta[:1] if not self._names("delta") else pools.delta:
-                yield from ((public, size) for public in self._publics({"eps": eps, "delta": delta}, size))
+        deltas = pools.delta if self._names("delta") else pools.delta[:1]
+        kept: list[tuple[Env, int]] = []
+        for (eps, size), delta in product(plans, deltas):
+            best, *rest = self._publics({"eps": eps, "delta": delta}, size) or [None]
+            if best is not None:
+                yield best, size
+            if size <= 2:  # small ones are cheap
+                yield from ((public, size) for public in rest)
+            else:
+                kept += [(public, size) for public in rest if eps == first]
+        yield from kept
 
     def _scales_with_epsilon(self, sizes: list[int]) -> bool:
         """Whether noise and claim just scale when epsilon doubles: then epsilon 1 shows what others would."""
@@ -117,9 +125,13 @@ class Search:
             found.append((most - Fraction(limit), any(_shows(way) for way in self._ways(neutral)), env))
             if len(found) >= 16:
                 break
+        if not found:
+            return []
         found.sort(key=lambda row: -row[0])
-        bare = [env for _, shows, env in found if shows and shows != found[0][1]]
-        return [*bare[:1], *(env for _, _, env in found[:1])]
+        bare = [row for row in found if row[1] and row[1] != found[0][1]]
+        level = [row for row in found if row[0] == found[0][0]]
+        chosen = [*bare[:1], found[0], *level[1:3], level[-1]]
+        return [env for place, (_, _, env) in enumerate(chosen) if env not in [row[2] for row in chosen[:place]]]
 
     # ---- inputs
 
@@ -177,14 +189,14 @@ class Search:
             return None
         ways.sort(key=lambda way: (-_given_away(way), way.decided))
         for way in ways[:WAYS]:
-            for side in (-1, 1):
+            for side in (-1, 1, 0):
                 try:
                     found = self._around(way, side, neutral, size)
                 except (NotRun, NotComputed, TooMany, Fault, TooLong):
                     continue
                 if found is not None:
                     return found
-                if not event_around(way, side, Fraction(0)).tests:
+                if not event_around(way, (), Fraction(0)).tests:
                     break
         return None
 
@@ -196,21 +208,20 @@ class Search:
             self.seen[key] = self.walker.ways(as_input(env))
         return self.seen[key]
 
-    def _chance(self, event: Event, env: Env, decided: tuple[int, ...] | None = None) -> Any:
-        """The chance of an event; of one way alone where that is all that is wanted."""
-        self.work -= 1
+    def _chance(self, event: Event, env: Env) -> Any:
+        """The chance of an event; what it takes is taken off the work that is allowed."""
+        ways = self._ways(env)
+        meeting = [way for way in ways if meets(event, way) is not None]
+        self.work -= 4 + len(ways) + sum(len(way.noises) ** 2 for way in meeting)
         if self.work < 0:
             raise _Spent
-        if decided is None:
-            return chance_of(event, self._ways(env))
-        way = self.walker.way(as_input(env), decided)
-        return chance_of(event, [way] if way else [])
+        return chance_of(event, meeting)
 
     def _around(self, way: Way, side: int, neutral: Env, size: int) -> Witness | None:
-        """Look for a witness near one way through the program."""
+        """Look for a witness near one way through the program: outputs below (-1), above (1), or each where it moves from (0)."""
         signs, hidden = self._signs(way, side, neutral, size)
         for plan in self._plans(signs, size):
-            for depth, offset in self._looks(way, side, hidden=hidden):
+            for depth, offset in self._looks(way, hidden=hidden):
                 if self._breaks(way, side, neutral, plan, depth, offset) is None:
                     continue
                 for nearer in (*DEPTHS, depth):
@@ -222,9 +233,9 @@ class Search:
         return None
 
     @staticmethod
-    def _looks(way: Way, side: int, *, hidden: bool) -> Iterator[tuple[Fraction, Fraction]]:
+    def _looks(way: Way, *, hidden: bool) -> Iterator[tuple[Fraction, Fraction]]:
         yield FAR
-        if event_around(way, side, Fraction(0)).tests:
+        if event_around(way, (), Fraction(0)).tests:
             yield NEAR
         if hidden:
             yield REVEALED
@@ -234,7 +245,7 @@ class Search:
 
         And whether two tests on the neutral input exclude each other, as when nothing but inputs decides between them.
         """
-        event = event_around(way, side, Fraction(0))
+        event = event_around(way, (side,) if side else None, Fraction(0))
         before = self._tests(event, way)
         found = {}
         for element in self._elements(size) + [Element(f"{use.name}()", None, Type("real")) for use in self.program.uses]:
@@ -242,6 +253,8 @@ class Search:
             moved = self.walker.way(as_input(_put(neutral, element, poles[1])), way.decided)
             after = self._tests(event, moved) if moved else None
             found[element] = self._sign(before, after)
+            if not found[element] and moved and (moved.noises != way.noises or moved.output != way.output):
+                found[element] = 1
         if self.program.uses and not any(found[element] for element in self._elements(size)):
             found |= dict.fromkeys(self._elements(size), 1)
         seen = {test.factors for test in before or ()}
@@ -293,13 +306,13 @@ class Search:
         signs, changes = plan
         one = self._far(neutral, signs, depth)
         two = self._changed(one, changes, neutral)
-        event = self._event(way, side, one, side * depth - side * offset)
+        event = self._event(way, side, (one, two), depth - offset)
         if event is None:
             return None
         chances = [self._chance(event, env) for env in (one, two)]
         limits = [real(part, one) for part in self.program.claim]
-        if chances[1] > 0 and chances[0] > 0:
-            self.best = max(self.best, abs(float((chances[0] / chances[1]).log().mid())))
+        if chances[1] > 0 and chances[0] > 0 and limits[0] > 0:
+            self.best = max(self.best, abs(float(((chances[0] / chances[1]).log() / limits[0]).mid())))
         if refutes(chances[0], chances[1], limits):
             return one, two, event
         return (two, one, event) if refutes(chances[1], chances[0], limits) else None
@@ -336,10 +349,21 @@ class Search:
                     env = _put(env, element, before + sign * steps)
         return env
 
-    def _event(self, way: Way, side: int, one: Env, threshold: Fraction) -> Event | None:
-        """The event of the same way on another input."""
-        found = self.walker.way(as_input(one), way.decided)
-        return None if found is None else event_around(found, side, threshold)
+    def _event(self, way: Way, side: int, pair: tuple[Env, Env], depth: Fraction) -> Event | None:
+        """The event of the same way on another input, its thresholds so deep."""
+        one, two = (self.walker.way(as_input(env), way.decided) for env in pair)
+        if one is None:
+            return None
+        if side:
+            return event_around(one, (side,), depth)
+        if two is None:
+            return None
+        first, second = (reduced(leaves_of(found.output)[1]) for found in (one, two))
+        sides = []
+        for (_, a), (_, b) in zip(first, second, strict=False):
+            rises = isinstance(a, Form) and isinstance(b, Form) and b.constant >= a.constant
+            sides.append(-1 if rises else 1)
+        return event_around(one, tuple(sides), depth)
 
 
 def _shows(way: Way) -> bool:
