@@ -150,7 +150,10 @@ def moved(product: Product, draw: Draw, state: State, noise: Poly, *, nonnegativ
     def at(value: Poly) -> Poly:
         there = state.copy()
         there.values[NOISE] = Number(value, value, False)
-        return product.number(node, there).one
+        found = product.said(node, there)
+        if not isinstance(found, Number):
+            raise NotCovered("a shift is a number")
+        return found.one
 
     found = at(noise)
     if any(isinstance(part, Var) and part.name == NOISE for part in walk(node)):

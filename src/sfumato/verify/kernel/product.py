@@ -240,7 +240,7 @@ class Product(Evaluator):
         """Check the invariants at entry, forget what the loop may change, and assume the invariants."""
         invariants = self.proof.invariants.get(loop.number, ())
         for place, invariant in enumerate(invariants):
-            goal = self.truth(invariant, state).one
+            goal = self.holds(invariant, state)
             self.require("entry", f"{loop.number}:{place}", loop.at, state, goal)
         equal = {_equality(invariant) for invariant in invariants}
         head = state.copy()
@@ -251,7 +251,7 @@ class Product(Evaluator):
             if isinstance(statement, Draw):
                 head.spent[statement.number] = self.terms.fresh(f"spent{statement.number}", whole=False)
         for place, invariant in enumerate(invariants):
-            assumed = self.truth(invariant, head).one
+            assumed = self.holds(invariant, head)
             head.known.append(assumed)
             self.invariants[f"{loop.number}:{place}"] = assumed
         return head
@@ -282,7 +282,7 @@ class Product(Evaluator):
 
     def _kept(self, loop: While, after: State) -> None:
         for place, invariant in enumerate(self.proof.invariants.get(loop.number, ())):
-            goal = self.truth(invariant, after).one
+            goal = self.holds(invariant, after)
             self.require("step", f"{loop.number}:{place}", loop.at, after, goal)
 
     def _loop(self, loop: While, state: State) -> State:

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from sfumato.verify.kernel.kinds import kinds_of
-from sfumato.verify.prover.rewrite import ONE, ZERO, minus, scaled
+from sfumato.verify.prover.rewrite import ONE, ZERO, linear, minus, replaced, scaled
 from sfumato.verify.prover.sites import widths_of
 from sfumato.verify.prover.trial import Bench, Sight
-from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, Num, Program, Unary, Var, While, changed, names, statements
+from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, If, Num, Program, Stmt, Unary, Var, While, changed, names, statements
 
 Array = Any
 _NEAR = 1e-9
@@ -63,7 +64,7 @@ class Guess:
 
     def candidates(self) -> list[Expr]:
         """Everything that held in all states, without repetitions."""
-        found = [*self._same(), *self._shifts(), *self._counters(), *self._bounds(), *self._spent()]
+        found = [*self._same(), *self._shifts(), *self._counters(), *self._resized(), *self._bounds(), *self._spent()]
         return list(dict.fromkeys(found))
 
     # ---- where states are looked at
@@ -83,6 +84,7 @@ class Guess:
                 later = Binary(">", Var(name), start.node)
                 yield later, counter.values > start.values
                 yield Binary("=", Var(name), start.node), counter.values == start.values
+                yield Binary("<", Var("#answer"), start.node), self.quantity(Var("#answer")).values < start.values
             for ghost in ghosts:
                 place = self.quantity(Var(ghost))
                 before, after = Binary("<=", Var(name), Var(ghost)), Binary(">", Var(name), Var(ghost))
@@ -137,6 +139,34 @@ class Guess:
         for guard, where in guards[1:]:
             if where.any():
                 yield from self._against(guard, where, quantity, steps)
+
+    def _resized(self) -> Iterator[Expr]:
+        """Under `addremove`: a sum is off by the element that is there once, and by the one that is read early or late."""
+        if self.program.adjacent != "addremove" or any(isinstance(part, Draw | While) for part in statements(self.loop.body)):
+            return
+        steps = [Quantity(ZERO, np.zeros(len(self.sights)))]
+        for width in self.widths:
+            steps += [width, Quantity(scaled(width.node, Fraction(-1)), -width.values)]
+        effects = effects_of(self.loop.body)
+        for name, counter in product(self.numbers, self.whole):
+            if name == counter or effects.get(counter) != ONE or name not in effects:
+                continue
+            level = self.quantity(Call("#shift", (Var(counter),))).values
+            more = bool((level > 0).any())
+            over = Binary("=", Call("#shift", (Var(counter),)), ONE if more else Num(Fraction(-1)))
+            same = Binary("=", Call("#shift", (Var(counter),)), ZERO)
+            yield Binary("||", same, over)
+            shift = self.quantity(Call("#shift", (Var(name),)))
+            yield from self._against(over, np.abs(level) > 0, shift, steps)
+            behind = replaced(effects[name], {counter: minus(Var(counter), ONE)})
+            off = Binary("+", shift.node, behind) if more else Binary("-", shift.node, effects[name])
+            inside = Binary("<", Var(counter), Call("size", (Var(self.program.params[0].name),)))
+            guard = Binary("&&", Binary(">", Var(counter), Var("#place")), same)
+            before = Binary("&&", Binary("<=", Var(counter), Var("#place")), same)
+            yield _implies(before, Binary("=", shift.node, ZERO))
+            for step in steps:
+                for sign in ("<=", ">="):
+                    yield _implies(guard if more else Binary("&&", guard, inside), Binary(sign, off, step.node))
 
     def _against(self, guard: Expr | None, where: Array, quantity: Quantity, steps: list[Quantity]) -> Iterator[Expr]:
         """The quantity equals a reference value, or keeps to one side of it and touches it."""
@@ -278,6 +308,26 @@ class Guess:
                         if (amount.values <= most + _NEAR).all() and (np.abs(amount.values - most) < _NEAR).any():
                             times = end.node if width.node == ONE else Binary("*", width.node, end.node)
                             yield Binary("<=", amount.node, scaled(times, Fraction(factor)))
+
+
+def effects_of(body: tuple[Stmt, ...]) -> dict[str, Expr]:
+    """What one round adds to each variable, where the body says so: `x := x + e`, also under a test."""
+    found: dict[str, Expr] = {}
+    for statement in body:
+        if isinstance(statement, Assign):
+            split = linear(statement.value, statement.name)
+            if split is not None and split[0] == 1 and statement.name not in found:
+                found[statement.name] = split[1]
+            else:
+                found.pop(statement.name, None)
+        elif isinstance(statement, If):
+            then, other = effects_of(statement.then), effects_of(statement.other)
+            for name in changed((statement,)):
+                if name in found or (name in changed(statement.then) and name not in then):
+                    found.pop(name, None)
+                elif name not in changed(statement.other) or name in other:
+                    found[name] = Call("#if", (statement.test, then.get(name, ZERO), other.get(name, ZERO)))
+    return found
 
 
 def _implies(guard: Expr | None, node: Expr) -> Expr:

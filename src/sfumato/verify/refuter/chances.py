@@ -22,10 +22,13 @@ from flint import arb, ctx, fmpq
 
 from sfumato.verify.refuter.forms import Form
 
-Terms = dict[tuple[int, Fraction], Any]
+Exact = Any
+"""A fraction of flint's: ends, slopes and rates are exact."""
+Terms = dict[tuple[int, Exact], Any]
 """x^k e^(rx) by (k, r), with its coefficient."""
-Line = tuple[Fraction, Fraction]
+Line = tuple[Exact, Exact]
 """slope, constant: a linear function of the other noise."""
+_NONE = fmpq(0)
 
 
 class NotComputed(Exception):  # noqa: N818  not an error: nothing is said about such tests
@@ -44,31 +47,36 @@ class Noise:
 class Pieces:
     """A function of one variable: between `ends[i-1]` and `ends[i]` it is `parts[i]`."""
 
-    ends: tuple[Fraction, ...]
+    ends: tuple[Exact, ...]
     parts: tuple[Terms, ...]
 
-    def at(self, point: Fraction) -> Terms:
+    def at(self, point: Exact) -> Terms:
         """The part that holds around a point that is no end."""
         return self.parts[sum(end < point for end in self.ends)]
 
 
+def exact(number: Fraction) -> Exact:
+    """A fraction as one of flint's."""
+    return fmpq(number.numerator, number.denominator)
+
+
 def ball(number: Fraction) -> Any:
     """A fraction as a ball."""
-    return arb(fmpq(number.numerator, number.denominator))
+    return arb(exact(number))
 
 
 def density(noise: Noise) -> Pieces:
     """The density of a law."""
-    rate = 1 / noise.scale
+    rate = exact(1 / noise.scale)
     if noise.law == "Exponential":
-        return Pieces((Fraction(0),), ({}, {(0, -rate): ball(rate)}))
-    return Pieces((Fraction(0),), ({(0, rate): ball(rate / 2)}, {(0, -rate): ball(rate / 2)}))
+        return Pieces((_NONE,), ({}, {(0, -rate): arb(rate)}))
+    return Pieces((_NONE,), ({(0, rate): arb(rate / 2)}, {(0, -rate): arb(rate / 2)}))
 
 
 def chance(noises: list[Noise], tests: list[Form]) -> Any:
     """The chance that every form is at least 0 (a form that is 0 has no chance)."""
     functions = {number: density(noise) for number, noise in enumerate(noises)}
-    left = [test for test in tests]
+    left = list(tests)
     while functions:
         number = _leaf(functions, left)
         mine = [test for test in left if any(noise == number for noise, _ in test.factors)]
@@ -77,7 +85,7 @@ def chance(noises: list[Noise], tests: list[Form]) -> Any:
         lows, highs = _limits(number, mine)
         if not others:
             total = _constant(_between(functions.pop(number), lows, highs))
-            functions[-1] = _times(functions.get(-1, _ONE), Pieces((), ({(0, Fraction(0)): total},)))
+            functions[-1] = _times(functions.get(-1, _ONE), Pieces((), ({(0, _NONE): total},)))
         else:
             other = others.pop()
             functions[other] = _times(functions[other], _between(functions.pop(number), lows, highs))
@@ -108,11 +116,11 @@ def _limits(number: int, tests: list[Form]) -> tuple[list[Line], list[Line]]:
         factors = dict(test.factors)
         own = factors.pop(number)
         slope = next(iter(factors.values()), Fraction(0))
-        (lows if own > 0 else highs).append((-slope / own, -test.constant / own))
+        (lows if own > 0 else highs).append((exact(-slope / own), exact(-test.constant / own)))
     return lows, highs
 
 
-_ONE = Pieces((), ({(0, Fraction(0)): 1},))
+_ONE = Pieces((), ({(0, _NONE): 1},))
 
 
 def _constant(pieces: Pieces) -> Any:
@@ -133,10 +141,10 @@ def _times(first: Pieces, second: Pieces) -> Pieces:
     return Pieces(tuple(ends), tuple(parts))
 
 
-def _inside(ends: list[Fraction]) -> list[Fraction]:
+def _inside(ends: list[Exact]) -> list[Exact]:
     """A point inside of each interval between ends."""
     if not ends:
-        return [Fraction(0)]
+        return [_NONE]
     middle = [(low + high) / 2 for low, high in zip(ends, ends[1:], strict=False)]
     return [ends[0] - 1, *middle, ends[-1] + 1]
 
@@ -145,7 +153,7 @@ def _between(function: Pieces, lows: list[Line], highs: list[Line]) -> Pieces:
     """The integral of a function from the greatest lower to the least upper end, as a function of the other noise."""
     total = _Antiderivative(function)
     lines = [*lows, *highs]
-    ends: set[Fraction] = set()
+    ends: set[Exact] = set()
     for place, (slope, constant) in enumerate(lines):
         if slope:
             ends |= {(end - constant) / slope for end in function.ends}
@@ -160,7 +168,7 @@ def _between(function: Pieces, lows: list[Line], highs: list[Line]) -> Pieces:
         if low and high and low[0] * point + low[1] >= high[0] * point + high[1]:
             parts.append({})
             continue
-        upper = total.on_line(high, point) if high else {(0, Fraction(0)): total.everything}
+        upper = total.on_line(high, point) if high else {(0, _NONE): total.everything}
         lower = total.on_line(low, point) if low else {}
         parts.append(_sum(upper, {key: -value for key, value in lower.items()}))
     return Pieces(tuple(order), tuple(parts))
@@ -185,27 +193,27 @@ class _Antiderivative:
             if place == 0:
                 _must_vanish(terms, at_right=False)
             else:
-                part = _sum(part, {(0, Fraction(0)): before - _value(part, self.ends[place - 1])})
+                part = _sum(part, {(0, _NONE): before - _value(part, self.ends[place - 1])})
             self.parts.append(part)
             if place < len(self.ends):
                 before = _value(part, self.ends[place])
         _must_vanish(function.parts[-1], at_right=True)
-        self.everything = self.parts[-1].get((0, Fraction(0)), arb(0))
+        self.everything = self.parts[-1].get((0, _NONE), arb(0))
 
-    def on_line(self, line: Line, point: Fraction) -> Terms:
+    def on_line(self, line: Line, point: Exact) -> Terms:
         """F(slope * y + constant) as a function of y, around y = point."""
         slope, constant = line
         terms = self.parts[sum(end < slope * point + constant for end in self.ends)]
         if not slope:
-            return {(0, Fraction(0)): _value(terms, constant)}
+            return {(0, _NONE): _value(terms, constant)}
         total: Terms = {}
         for (k, r), value in terms.items():
-            scale = value * ball(r * constant).exp() if r else value
+            scale = value * arb(r * constant).exp() if r else value
             for j in range(k + 1):
                 factor = comb(k, j) * slope**j * constant ** (k - j)
                 if factor:
                     key = (j, r * slope)
-                    part = scale * ball(factor)
+                    part = scale * arb(factor)
                     total[key] = total[key] + part if key in total else part
         return total
 
@@ -223,15 +231,15 @@ def _antiderivative(terms: Terms) -> Terms:
             total = _sum(total, {(k + 1, r): value / (k + 1)})
             continue
         for j in range(k + 1):
-            factor = Fraction((-1) ** j * factorial(k), factorial(k - j)) / r ** (j + 1)
-            total = _sum(total, {(k - j, r): value * ball(factor)})
+            factor = fmpq((-1) ** j * factorial(k), factorial(k - j)) / r ** (j + 1)
+            total = _sum(total, {(k - j, r): value * arb(factor)})
     return total
 
 
-def _value(terms: Terms, point: Fraction) -> Any:
+def _value(terms: Terms, point: Exact) -> Any:
     total = arb(0)
     for (k, r), value in terms.items():
-        total += value * ball(point**k) * (ball(r * point).exp() if r else 1)
+        total += value * arb(point**k) * (arb(r * point).exp() if r else 1)
     return total
 
 

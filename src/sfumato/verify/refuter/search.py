@@ -46,6 +46,7 @@ class Search:
     program: Program
     work: int = WORK
     best: float = 0.0
+    tried: set[Any] = field(default_factory=set)
     seen: dict[Any, list[Way]] = field(default_factory=dict)
     maker: Maker = field(init=False)
     walker: Walker = field(init=False)
@@ -119,10 +120,11 @@ class Search:
                 continue
             try:
                 limit = float(real(self.program.claim[0], neutral).mid())
-                most = max(_given_away(way) for way in self._ways(neutral))
+                ends = self.walker.ends(as_input(neutral))
             except (NotRun, TooMany, Fault, TooLong):
                 continue
-            found.append((most - Fraction(limit), any(_shows(way) for way in self._ways(neutral)), env))
+            most = max(_given_away(way) for way in ends)
+            found.append((most - Fraction(limit), any(_shows(way) for way in ends), env))
             if len(found) >= 16:
                 break
         if not found:
@@ -307,7 +309,8 @@ class Search:
         one = self._far(neutral, signs, depth)
         two = self._changed(one, changes, neutral)
         event = self._event(way, side, (one, two), depth - offset)
-        if event is None:
+        tried = (event, *(tuple(sorted(env.items())) for env in (one, two)))
+        if event is None or tried in self.tried:
             return None
         chances = [self._chance(event, env) for env in (one, two)]
         limits = [real(part, one) for part in self.program.claim]
@@ -315,7 +318,10 @@ class Search:
             self.best = max(self.best, abs(float(((chances[0] / chances[1]).log() / limits[0]).mid())))
         if refutes(chances[0], chances[1], limits):
             return one, two, event
-        return (two, one, event) if refutes(chances[1], chances[0], limits) else None
+        if refutes(chances[1], chances[0], limits):
+            return two, one, event
+        self.tried.add(tried)
+        return None
 
     def _far(self, neutral: Env, signs: dict[Element, int], depth: Fraction) -> Env:
         env = neutral
