@@ -16,7 +16,10 @@ def conditions_of(program: Program, proof: Proof) -> Product:
     if not program.claim:
         raise NotCovered("a property is not a claim")
     product = Product(program, proof)
-    product.run()
+    try:
+        product.run()
+    except z3.Z3Exception as error:
+        raise NotCovered("a formula that the solver does not take") from error
     return product
 
 

@@ -6,6 +6,7 @@ adjacency allows. Facts about an element are stated whenever it is read, so that
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import z3
@@ -13,8 +14,9 @@ import z3
 from sfumato.verify.kernel.polynomial import Poly, number
 from sfumato.verify.kernel.terms import Terms
 from sfumato.verify.kernel.values import Boolean, Input, NotCovered, Number, Value
-from sfumato.verify.tree import Param, Program, Type
+from sfumato.verify.tree import Num, Param, Program, Type
 
+_BIT = (Num(Fraction(0)), Num(Fraction(1)))
 DIRECTIONS = {"inc": ("up", "down"), "dec": ("up", "down"), "addremove": ("more", "less")}
 """Adjacencies that look different from the other side need a proof from each side."""
 
@@ -51,7 +53,7 @@ class Inputs:
         self.tell(delta - number(1), "<")
         if self.program.adjacent in ("moves", "addremove") and len(self.private) != 1:
             raise NotCovered("this adjacency is covered for one private parameter only")
-        if self.program.adjacent in ("one", "any") and len(self.private) > 1 and self.program.adjacent == "one":
+        if self.program.adjacent == "one" and len(self.private) > 1:
             self._touched = {param.name: self.terms.fresh_truth(f"touched_{param.name}") for param in self.private}
             flags = [z3.If(flag, z3.IntVal(1, self.terms.context), z3.IntVal(0, self.terms.context)) for flag in self._touched.values()]
             self.facts.append(z3.Sum(*flags) <= 1)
@@ -63,7 +65,10 @@ class Inputs:
 
     def tell(self, one: Poly, sign: str) -> None:
         """State a fact about numbers."""
-        self.facts.append(self.terms.compare(one, sign, lambda _: False))
+        self.facts.append(self._says(one, sign))
+
+    def _says(self, one: Poly, sign: str) -> Any:
+        return self.terms.compare(one, sign, lambda _: False)
 
     def _public(self, param: Param) -> Value:
         if param.type.kind in ("list", "bits", "tuple"):
@@ -158,11 +163,7 @@ class Inputs:
         numbers = self._leaf(name, Type("range", _BIT), at, param)
         assert isinstance(numbers, Number)
         assert kind.kind == "bool"
-        positive = lambda _: False  # noqa: E731  a bit has no factor to take out
-        return Boolean(
-            self.terms.compare(numbers.one - number(1), "=", positive),
-            self.terms.compare(numbers.two - number(1), "=", positive),
-        )
+        return Boolean(self._says(numbers.one - number(1), "="), self._says(numbers.two - number(1), "="))
 
     def _typed(self, name: str, kind: Type, places: list[Any], *, whole: bool) -> Poly:
         """An element of the first input, within its type."""
@@ -172,9 +173,12 @@ class Inputs:
 
     def _within(self, found: Poly, kind: Type) -> None:
         if kind.args and self._once("within", found, kind.args):
-            low, high = (self.bound(end).one for end in kind.args)
-            self.tell(found - low, ">=")
-            self.tell(found - high, "<=")
+            ends = [self.bound(end) for end in kind.args]
+            if kind.kind == "range" and not all(end.whole for end in ends):
+                raise NotCovered("the ends of a range are whole numbers")
+            low, high = (end.one for end in ends)
+            some = self._says(high - low, ">=")  # a list of such elements may be empty: then nothing is known
+            self.facts.append(z3.Implies(some, z3.And(self._says(found - low, ">="), self._says(found - high, "<="))))
 
     def _once(self, *key: object) -> bool:
         fresh = key not in self._told
@@ -236,12 +240,3 @@ class Inputs:
         return self.terms.choose(first < place, here, self.terms.choose(first == place, new, before))
 
 
-def _bit() -> tuple[Any, Any]:
-    from fractions import Fraction
-
-    from sfumato.verify.tree import Num
-
-    return Num(Fraction(0)), Num(Fraction(1))
-
-
-_BIT = _bit()
