@@ -3,15 +3,20 @@
 Comes in: work to do inside a transaction. Goes out: its result, once the transaction is on the disk. Each piece of work
 stands behind its own savepoint, so a refusal takes back its own writes only. What could not be committed is never tried
 again: after a failed fsync nobody knows what the disk holds, so the writer is dead and says so from then on.
+
+Questions are planned one after the other, so that under load work trickles in faster than fsyncs end but slower than
+they could be shared. Where many questions are on their way (`asking`), a commit therefore waits for some of them.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from sfumato.errors import LedgerError
@@ -23,6 +28,10 @@ Work = Callable[[sqlite3.Connection], T]
 MOST = 256
 """Pieces of work in one transaction: enough to share an fsync, few enough that nobody waits for all the others."""
 
+MANY, GROUP, PATIENCE = 16, 16, 0.002
+"""From so many questions on their way, a commit waits for so many pieces of work; at most so many seconds for each of
+those questions, which is little beside the time that it takes to plan them all. With fewer nobody waits."""
+
 CHECKPOINT = 2000
 """After so many changed rows the log is copied into the database, which keeps it at a few megabytes."""
 
@@ -30,13 +39,15 @@ CHECKPOINT = 2000
 class Writer:
     """The one thread of this process that writes. `committed` is called after each commit, before anybody is told."""
 
-    def __init__(self, connection: sqlite3.Connection, committed: Work[None]) -> None:
+    def __init__(self, connection: sqlite3.Connection, committed: Work[None], *, patient: bool = True) -> None:
         self._connection = connection
+        self._patient = patient
         self._committed = committed
         self._changes = self._copied = connection.total_changes
         self._jobs: deque[tuple[Work[Any], Future[Any]]] = deque()
         self._wake = threading.Condition()
         self._end: str | None = None
+        self._asking, self._wanted = 0, 1
         self._thread = threading.Thread(target=self._run, name="sfumato-ledger", daemon=True)
         self._thread.start()
 
@@ -45,14 +56,33 @@ class Writer:
         if self._end is not None:
             raise LedgerError(self._end, hint="Open the ledger again once the cause is gone.")
 
+    @property
+    def changes(self) -> int:
+        """How many rows this writer has changed and committed."""
+        return self._changes
+
     def submit(self, work: Work[T]) -> T:
         """Do this inside a transaction; return when that transaction is durable."""
         future: Future[T] = Future()
         with self._wake:
             self.check_alive()
             self._jobs.append((work, future))
-            self._wake.notify()
+            if len(self._jobs) >= self._wanted:
+                self._wake.notify()
         return future.result()
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """A question is on its way, and may soon have something to write."""
+        with self._wake:
+            self._asking += 1
+        try:
+            yield
+        finally:
+            with self._wake:
+                self._asking -= 1
+                if self._jobs and len(self._jobs) >= self._asking:  # nobody is left to wait for
+                    self._wake.notify()
 
     def close(self) -> None:
         """Finish what was asked for, then end."""
@@ -76,7 +106,19 @@ class Writer:
         with self._wake:
             while not self._jobs and self._end is None:
                 self._wake.wait()
+            self._gather()
             return [self._jobs.popleft() for _ in range(min(MOST, len(self._jobs)))]
+
+    def _gather(self) -> None:
+        """Under load, let others catch the same fsync; never for those who cannot come, and never for long."""
+        late = time.monotonic() + PATIENCE * self._asking
+        while self._patient and self._end is None and self._asking >= MANY:
+            self._wanted = min(GROUP, self._asking)
+            left = late - time.monotonic()
+            if len(self._jobs) >= self._wanted or left <= 0:
+                break
+            self._wake.wait(left)
+        self._wanted = 1
 
     def _serve(self, batch: list[tuple[Work[Any], Future[Any]]]) -> None:
         try:

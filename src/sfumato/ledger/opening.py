@@ -78,7 +78,7 @@ def _start(connection: sqlite3.Connection, request: Opening, mark: tuple[int, st
             write_anchor(request.anchor, *chain.head(after))
 
     committed(connection)
-    return rules, Writer(connection, committed)
+    return rules, Writer(connection, committed, patient=request.path != store.MEMORY)
 
 
 def _check_not_lost(path: Path, mark: tuple[int, str] | None) -> None:

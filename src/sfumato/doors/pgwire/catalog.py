@@ -21,6 +21,7 @@ from sfumato.doors.pgwire.views import VIEWS
 from sfumato.errors import QueryError
 from sfumato.policy import Policy
 from sfumato.sql.catalog import CATALOG, HOMES, INFORMATION, Known, translate
+from sfumato.sql.lexer import statements
 from sfumato.words import identifier, string
 
 _SECONDS, _MOST_ROWS = 20.0, 100_000
@@ -39,6 +40,10 @@ _WIRE_TYPES = {
     "numeric", "BOOLEAN": "boolean", "FLOAT": "real", "DOUBLE": "double precision", "VARCHAR": "text", "DATE": "date",
     "JSON": "json", "TIMESTAMP": "timestamp", "TIMESTAMP WITH TIME ZONE": "timestamptz",
 }  # fmt: skip
+_CLOCKS = frozenset(
+    {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "now", "today", "random"}
+)
+"""Words of the language that tell the time, beside the engine's own list of functions that are not the same twice."""
 _NUMBERS = ("UINTEGER", "UHUGEINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE")
 _STATES = {"Binder Error": "42703", "Catalog Error": "42883", "Parser Error": "42601", "Conversion Error": "22P02"}
 
@@ -68,8 +73,18 @@ class Catalog:
         known = Known(relations, FUNCTIONS, frozenset(procs))
         self.question: Callable[[str], str | None] = lru_cache(maxsize=512)(partial(translate, known=known))
         """The question in the engine's SQL; None if it is not about the catalog alone."""
+        unsteady = "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE stability <> 'CONSISTENT'"
+        self._moving = {name for (name,) in self._engine.execute(unsteady).fetchall()} | _CLOCKS
         self._engine.execute("SET enable_external_access = false")
         self._engine.execute("SET lock_configuration = true")
+
+    def is_moving(self, question: str) -> bool:
+        """Whether the same question may have another answer a moment later: it names a clock, chance, or the like."""
+        return not self._moving.isdisjoint(word for one in statements(question) for word in one.words)
+
+    def reads_settings(self, question: str) -> bool:
+        """Whether its answer may depend on the settings of who asks."""
+        return "setting" in question.lower()
 
     def close(self) -> None:
         """Let go of it."""
@@ -82,7 +97,7 @@ class Catalog:
             timer.start()
             try:
                 cursor.execute("SET VARIABLE session_user = $1", [user])
-                if "setting" in question.lower():
+                if self.reads_settings(question):
                     values = [[row[i] for row in settings] for i in (0, 1)]
                     cursor.execute("SET VARIABLE settings = map($1::VARCHAR[], $2::VARCHAR[])", values)
                 cursor.execute("BEGIN TRANSACTION READ ONLY")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 from sfumato.doors.pgwire.commands import (
     Command,
@@ -25,7 +26,7 @@ from sfumato.doors.pgwire.commands import (
     Show,
     Transaction,
 )
-from sfumato.errors import QueryError
+from sfumato.errors import QueryError, SfumatoError
 from sfumato.sql.lexer import NUMBER, QUOTED, STRING, WORD, Statement, Token, statements
 
 _WRITTEN = re.compile(r"\b(epsilon|within|confidence|rows_per_unit|noise)\s*=\s*([\w.+/-]+)")
@@ -41,6 +42,37 @@ def command(statement: Statement) -> Command:
     words = statement.words
     reader = _READERS.get(words[0])
     return Question(statement) if reader is None else reader(statement, words)
+
+
+_SHORT = 20_000
+Read = tuple[tuple[Statement, Command], ...]
+
+
+def read(sql: str) -> Read:
+    """The statements of a text, with their commands; an error has its place in the whole text."""
+    return _remembered(sql) if len(sql) <= _SHORT else _read(sql)
+
+
+def _read(sql: str) -> Read:
+    return tuple((one, placed_command(one)) for one in statements(sql))
+
+
+_remembered = lru_cache(maxsize=512)(_read)  # the same text is the same commands; they are never changed
+
+
+def placed_command(statement: Statement) -> Command:
+    """The command of a statement, or an error with its place in what was sent."""
+    try:
+        return command(statement)
+    except SfumatoError as error:
+        raise moved(error, statement.offset) from None
+
+
+def moved(error: SfumatoError, offset: int) -> SfumatoError:
+    """An error at its place in the whole text that was sent; the one that came is left as it was."""
+    copy = type(error)(error.message, detail=error.detail, hint=error.hint, sqlstate=error.sqlstate)
+    copy.position = None if error.position is None else error.position + offset
+    return copy
 
 
 def tail(statement: Statement, start: int, end: int | None = None) -> Statement:

@@ -7,6 +7,7 @@ cancelled question may still be paid for, but then its answer is stored, and ask
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import secrets
 from collections import Counter
@@ -28,6 +29,8 @@ from sfumato.gateway import Gateway
 
 _OPERATOR = logging.getLogger("sfumato.operator")
 _CHUNK = 1 << 16
+_TURN = 16
+"""Messages that one client may have handled in a row."""
 _STOPPED = QueryError("terminating connection due to administrator command", sqlstate="57P01")
 
 
@@ -80,7 +83,9 @@ class Connection:
             await self._talk(session)
 
     async def _talk(self, session: Session) -> None:
-        while True:
+        for count in itertools.count(1):
+            if count % _TURN == 0:
+                await asyncio.sleep(0)  # who sends without end does not keep the others waiting
             kind, body = await self.wire.message()
             if kind == "X":
                 return
@@ -107,9 +112,11 @@ class Connection:
             step = next(steps)
             while True:
                 if isinstance(step, Work):
-                    await self._flush()
                     try:
-                        done = await self._work(step)
+                        done = self._server.recall(step, self._who)
+                        if done is None:
+                            await self._flush()
+                            done = await self._work(step)
                     except SfumatoError as error:
                         step = steps.throw(error)
                     else:
@@ -122,6 +129,11 @@ class Connection:
         except StopIteration:
             return
 
+    @property
+    def _who(self) -> User:
+        assert self._user is not None
+        return self._user
+
     async def _flush(self) -> None:
         if self._out:
             data, self._out = bytes(self._out), bytearray()
@@ -129,15 +141,14 @@ class Connection:
 
     async def _work(self, work: Work) -> Any:
         """In a thread, until it is done, cancelled, late, or nobody listens any more."""
-        assert self._user is not None
-        doing = self._server.submit(work, self._user)
+        doing = self._server.submit(work, self._who)
         self.cancelled = asyncio.Event()
         stops = [asyncio.ensure_future(event.wait()) for event in (self.cancelled, self.wire.gone)]
         try:
             await asyncio.wait([doing, *stops], timeout=work.timeout, return_when=asyncio.FIRST_COMPLETED)
             if doing.done():
                 return doing.result()
-            self._server.abandon(doing, self._user)
+            self._server.abandon(doing, self._who)
             if self.wire.gone.is_set():
                 raise Gone
             why = "user request" if self.cancelled.is_set() else "statement timeout"
@@ -206,6 +217,10 @@ class Server:
         if self._seats[user.name] >= self.limits.per_user:
             raise QueryError(f'too many connections for role "{user.name}"', sqlstate="53300", hint="Close some.")
         return _Seat(self._seats, user.name)
+
+    def recall(self, work: Work, user: User) -> Any:
+        """What is at hand, without a thread; None where there is work to do."""
+        return self._desk.recall(work, user)
 
     def submit(self, work: Work, user: User) -> asyncio.Future[Any]:
         """Let a thread do it."""

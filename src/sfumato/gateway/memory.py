@@ -1,0 +1,140 @@
+"""What was planned and answered a moment ago, so that the same question costs next to nothing the second time.
+
+Comes in: a question with its options, the mark of the ledger, an answer that was found there. Goes out: the same answer,
+as long as nothing at all was written to the ledger since; what lies here was already told, and no debit is decided here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from sfumato.accounting import Event
+from sfumato.gateway.answer import Answer, Spent
+from sfumato.sql.plan import Plan
+
+V = TypeVar("V")
+_LONGEST, _MOST_ROWS, _MOST_GROUPS = 20_000, 10_000, 10_000
+"""What is larger is worked out again: characters of a question, rows of an answer, groups of a plan."""
+_WRITTEN = (type(None), str, int, float, Decimal, Fraction)
+
+
+class Recent(Generic[V]):
+    """The last few things that were used, by key. Any number of threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._kept, self._lock = most, OrderedDict[Hashable, V](), threading.Lock()
+
+    def get(self, key: Hashable) -> V | None:
+        """What is kept under a key."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
+
+    def put(self, key: Hashable, value: V) -> None:
+        """Keep it, and let go of what was not used for longest."""
+        with self._lock:
+            self._kept[key] = value
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+
+class Asking(NamedTuple):
+    """Everything that a plan depends on beside the policy: the text, the options as they were written, the day."""
+
+    sql: str
+    epsilon: Any
+    rows_per_unit: int | None
+    noise: str | None
+    within: Any
+    confidence: Fraction
+    day: date
+
+    @property
+    def key(self) -> Hashable | None:
+        """Options by type too, since True is 1 for Python alone; None for what is not worth keeping."""
+        options = self[1:5]
+        if len(self.sql) > _LONGEST or any(type(value) not in _WRITTEN for value in options):
+            return None
+        return (self, *(type(value) for value in options))
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer out of the ledger, and the mark under which it was found there."""
+
+    mark: int
+    version: str
+    answer: Answer
+    asked: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is left to somebody, and the mark under which it was."""
+
+    mark: int
+    amount: Spent
+
+
+class Memory:
+    """Plans, answers that are stored, and what is left; all of it could be worked out anew at any time.
+
+    Guarantee: `told` gives an answer only if, on the same data version, `Ledger.again` found this very answer, and the
+        ledger is as it was then. So a freeze, a closed version, a changed policy, a debit, by whichever process, is
+        honoured by the next question; what is told was on the disk before; and nothing is left unpaid.
+    Proof: the mark that is kept was read before the ledger was asked; if it is the same now, nothing was committed in
+        between (`Ledger.mark`), and asking the ledger again would read the same rows.
+    Reference: semantics 5.2 and 5.4.
+    Checked by: rooms::what_is_remembered_honours_a_freeze, rooms::what_is_remembered_shows_the_budget_of_today,
+        rooms::what_is_remembered_is_forgotten_with_the_version, doors::a_freeze_is_heard_by_the_next_question
+    """
+
+    def __init__(self) -> None:
+        self._plans: Recent[Plan] = Recent(256)
+        self._told: Recent[Told] = Recent(512)
+        self._left: Recent[Left] = Recent(512)
+
+    def plan(self, asking: Asking) -> Plan | None:
+        """The plan of the same question on the same day."""
+        return self._plans.get(asking.key)
+
+    def keep_plan(self, asking: Asking, plan: Plan) -> None:
+        """A plan, unless it is too large."""
+        groups = sum(len(part.groups) for cut in plan.cuts for part in cut.parts)
+        if asking.key is not None and groups <= _MOST_GROUPS:
+            self._plans.put(asking.key, plan)
+
+    def told(self, asking: Asking, version: str, mark: int) -> Told | None:
+        """The stored answer, if the ledger is as it was."""
+        found = self._told.get(asking.key)
+        return found if found is not None and (found.mark, found.version) == (mark, version) else None
+
+    def built(self, asking: Asking, version: str, receipt: str) -> Answer | None:
+        """The answer as it was made of the same stored numbers before, whatever happened to the ledger since."""
+        found = self._told.get(asking.key)
+        same = found is not None and (found.version, found.answer.receipt) == (version, receipt)
+        return found.answer if found is not None and same else None
+
+    def keep_answer(self, asking: Asking, told: Told) -> None:
+        """An answer that the ledger holds, unless it is too large."""
+        if asking.key is not None and len(told.answer.rows) <= _MOST_ROWS:
+            self._told.put(asking.key, told)
+
+    def left(self, of: tuple[str, Event | None, tuple[str, ...] | None, str], mark: int) -> Spent | None:
+        """What was left under this mark to an analyst, for a question of this price to these people."""
+        found = self._left.get(of)
+        return found.amount if found is not None and found.mark == mark else None
+
+    def keep_left(self, of: tuple[str, Event | None, tuple[str, ...] | None, str], mark: int, amount: Spent) -> None:
+        """What is left, read after the mark."""
+        self._left.put(of, Left(mark, amount))
