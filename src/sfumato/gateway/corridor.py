@@ -85,21 +85,25 @@ class Gateway:
         """Answer a question: this spends, unless its answer is stored."""
         sure = probability(confidence, "confidence")
         asking = Asking(sql, epsilon, rows_per_unit, noise, within, sure, self._clock().date())
+        with self._ledger.asking():
+            return self._asked(asking, analyst, key)
+
+    def _asked(self, asking: Asking, analyst: str, key: str | None) -> Answer:
+        """Plan, look for the answer, pay, draw, store, answer."""
         asked = self._thought(asking)
         if asked.event is None:
-            return self._answer(asked, _nothing(asked), cost=_FREE, analyst=analyst, confidence=sure)
+            return self._answer(asked, _nothing(asked), cost=_FREE, analyst=analyst, confidence=asking.confidence)
         if key is None and (told := self._told(asking, asked, analyst)) is not None:
             return told
-        with self._ledger.asking():
-            before = self._improved(asked)
-            try:
-                paid = self._pay(asked, before, analyst=analyst, text=sql, key=key)
-            except Overtaken:  # somebody was faster: the better answer costs in full
-                before, paid = None, self._pay(asked, None, analyst=analyst, text=sql, key=key)
-            if isinstance(paid, Stored):
-                stored = paid
-            else:
-                stored = self._ledger.store(paid, _write(self._draw(asked, paid, before, rows_per_unit)))
+        before = self._improved(asked)
+        try:
+            paid = self._pay(asked, before, analyst=analyst, text=asking.sql, key=key)
+        except Overtaken:  # somebody was faster: the better answer costs in full
+            before, paid = None, self._pay(asked, None, analyst=analyst, text=asking.sql, key=key)
+        if isinstance(paid, Stored):
+            stored = paid
+        else:
+            stored = self._ledger.store(paid, _write(self._draw(asked, paid, before, asking.rows_per_unit)))
         cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
         return self._answer_of(asking, asked, stored, cost=cost, analyst=analyst)
 

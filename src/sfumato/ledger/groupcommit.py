@@ -28,9 +28,10 @@ Work = Callable[[sqlite3.Connection], T]
 MOST = 256
 """Pieces of work in one transaction: enough to share an fsync, few enough that nobody waits for all the others."""
 
-MANY, GROUP, PATIENCE = 16, 16, 0.002
-"""From so many questions on their way, a commit waits for so many pieces of work; at most so many seconds for each of
-those questions, which is little beside the time that it takes to plan them all. With fewer nobody waits."""
+MANY, GROUP, PATIENCE = 16, 32, 0.002
+"""From so many questions on their way, a commit waits for half of them or so many pieces of work, so that the other half
+is thought about meanwhile; at most so many seconds for each question, which is little beside the time that it takes to
+plan them all. With fewer nobody waits."""
 
 CHECKPOINT = 2000
 """After so many changed rows the log is copied into the database, which keeps it at a few megabytes."""
@@ -113,7 +114,7 @@ class Writer:
         """Under load, let others catch the same fsync; never for those who cannot come, and never for long."""
         late = time.monotonic() + PATIENCE * self._asking
         while self._patient and self._end is None and self._asking >= MANY:
-            self._wanted = min(GROUP, self._asking)
+            self._wanted = min(GROUP, self._asking // 2)
             left = late - time.monotonic()
             if len(self._jobs) >= self._wanted or left <= 0:
                 break

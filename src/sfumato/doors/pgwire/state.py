@@ -132,8 +132,10 @@ class Session:
         if prepared.described is not None and prepared.described != options.intervals:
             hint = "sfumato.intervals has changed: prepare the statement again."
             raise QueryError("cached plan must not change result type", sqlstate="0A000", hint=hint)
-        if any(form not in (m.TEXT, m.BINARY) for form in (*message.results, *message.formats)):
-            raise QueryError("formats are 0 (text) and 1 (binary)", sqlstate="22023")
+        unknown = [form for form in (*message.results, *message.formats) if form not in (m.TEXT, m.BINARY)]
+        if unknown:  # PostgreSQL says it of results when they are sent, which here would be after they were paid for
+            hint = "There are 0 (text) and 1 (binary)."
+            raise QueryError(f"unsupported format code: {unknown[0]}", sqlstate="22023", hint=hint)
         portal = self._shelf.filled(prepared, values, options, message.results)
         if len(message.results) > 1:
             _formats(message.results, (yield from self._shelf.fields(portal)) or ())
