@@ -152,7 +152,7 @@ class Client(asyncio.Protocol):
         self.took.append(time.perf_counter() - self.at)
         self.go()
 
-    def connection_lost(self, error):
+    def connection_lost(self, _):
         if not self.done.done():
             self.done.set_result(None)
 

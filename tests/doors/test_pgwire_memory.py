@@ -195,14 +195,13 @@ def test_the_catalog_is_at_hand_for_each_user_and_her_settings(door):
         assert bob.execute("SHOW application_name").fetchone() == ("y",), "what a stored result sets is set again"
 
 
-@pytest.mark.parametrize("clock", ["now()", "clock_timestamp()", "current_timestamp", "random()", "statement_timestamp()"])
+@pytest.mark.parametrize(
+    "clock", ["now()", "clock_timestamp()", "current_timestamp", "random()", "extract(epoch from now())"]
+)
 def test_clocks_are_not_remembered(door, clock):
     with psycopg.connect(door.dsn(), autocommit=True) as connection:
-        try:
-            found = {connection.execute(f"SELECT {clock}").fetchone() for _ in range(3)}
-        except psycopg.Error:
-            pytest.skip(f"{clock} is not spoken here")
-    assert len(found) == 3
+        assert len({connection.execute(f"SELECT {clock}").fetchone() for _ in range(3)}) == 3
+        assert len({connection.execute(f"SELECT {clock}", binary=True).fetchone() for _ in range(3)}) == 3
 
 
 def test_no_question_is_left_unpaid_while_others_are_remembered(door):

@@ -1105,7 +1105,7 @@ def test_again_is_the_free_half_of_a_debit(path):
 
 
 def test_under_load_commits_wait_for_each_other_and_alone_nobody_waits(path, monkeypatch):
-    """Thirty-two threads that write at different moments share commits; without others on their way, each has its own."""
+    """Threads that write at different moments share commits; without others on their way, each has its own."""
     monkeypatch.setattr(groupcommit, "PATIENCE", 0.05)
     count = 32
 

@@ -1,7 +1,8 @@
 """What was planned and answered a moment ago, so that the same question costs next to nothing the second time.
 
-Comes in: a question with its options, the mark of the ledger, an answer that was found there. Goes out: the same answer,
-as long as nothing at all was written to the ledger since; what lies here was already told, and no debit is decided here.
+Comes in: a question with its options, the mark of the ledger, an answer that was found there. Goes out: the same
+answer, as long as nothing at all was written to the ledger since. What lies here was paid for and told before; no debit
+is decided here.
 """
 
 from __future__ import annotations
@@ -20,32 +21,41 @@ from sfumato.gateway.answer import Answer, Spent
 from sfumato.sql.plan import Plan
 
 V = TypeVar("V")
-_LONGEST, _MOST_ROWS, _MOST_GROUPS = 20_000, 10_000, 10_000
-"""What is larger is worked out again: characters of a question, rows of an answer, groups of a plan."""
+_ROOM = 400_000
+"""Values of answers, or groups of plans, that are kept at most: some tens of megabytes."""
 _WRITTEN = (type(None), str, int, float, Decimal, Fraction)
 
 
 class Recent(Generic[V]):
-    """The last few things that were used, by key. Any number of threads."""
+    """The last things that were used, by key, as many as weigh at most `most`. Any number of threads."""
 
     def __init__(self, most: int) -> None:
-        self._most, self._kept, self._lock = most, OrderedDict[Hashable, V](), threading.Lock()
+        self._most, self._weight, self._lock = most, 0, threading.Lock()
+        self._kept: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
 
     def get(self, key: Hashable) -> V | None:
         """What is kept under a key."""
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-            return found
-
-    def put(self, key: Hashable, value: V) -> None:
-        """Keep it, and let go of what was not used for longest."""
-        with self._lock:
-            self._kept[key] = value
+            if key not in self._kept:
+                return None
             self._kept.move_to_end(key)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            return self._kept[key][0]
+
+    def put(self, key: Hashable, value: V, weight: int = 1) -> None:
+        """Keep it, and let go of what was not used for longest; what would push out a quarter of all is not kept."""
+        with self._lock:
+            self._weight -= self._kept.pop(key, (None, 0))[1]
+            if 4 * weight > self._most:
+                return
+            self._kept[key] = (value, weight)
+            self._weight += weight
+            while self._weight > self._most:
+                self._weight -= self._kept.popitem(last=False)[1][1]
+
+
+def weight(sql: str, values: int) -> int:
+    """What a question and what was made of it weigh, in values."""
+    return 100 + len(sql) // 50 + values
 
 
 class Asking(NamedTuple):
@@ -63,7 +73,7 @@ class Asking(NamedTuple):
     def key(self) -> Hashable | None:
         """Options by type too, since True is 1 for Python alone; None for what is not worth keeping."""
         options = self[1:5]
-        if len(self.sql) > _LONGEST or any(type(value) not in _WRITTEN for value in options):
+        if any(type(value) not in _WRITTEN for value in options):
             return None
         return (self, *(type(value) for value in options))
 
@@ -100,9 +110,9 @@ class Memory:
     """
 
     def __init__(self) -> None:
-        self._plans: Recent[Plan] = Recent(256)
-        self._told: Recent[Told] = Recent(512)
-        self._left: Recent[Left] = Recent(512)
+        self._plans: Recent[Plan] = Recent(_ROOM)
+        self._told: Recent[Told] = Recent(_ROOM)
+        self._left: Recent[Left] = Recent(1024)
 
     def plan(self, asking: Asking) -> Plan | None:
         """The plan of the same question on the same day."""
@@ -111,8 +121,8 @@ class Memory:
     def keep_plan(self, asking: Asking, plan: Plan) -> None:
         """A plan, unless it is too large."""
         groups = sum(len(part.groups) for cut in plan.cuts for part in cut.parts)
-        if asking.key is not None and groups <= _MOST_GROUPS:
-            self._plans.put(asking.key, plan)
+        if asking.key is not None:
+            self._plans.put(asking.key, plan, weight(asking.sql, groups))
 
     def told(self, asking: Asking, version: str, mark: int) -> Told | None:
         """The stored answer, if the ledger is as it was."""
@@ -127,8 +137,9 @@ class Memory:
 
     def keep_answer(self, asking: Asking, told: Told) -> None:
         """An answer that the ledger holds, unless it is too large."""
-        if asking.key is not None and len(told.answer.rows) <= _MOST_ROWS:
-            self._told.put(asking.key, told)
+        if asking.key is not None:
+            values = len(told.answer.rows) * len(told.answer.columns)
+            self._told.put(asking.key, told, weight(asking.sql, values))
 
     def left(self, of: tuple[str, Event | None, tuple[str, ...] | None, str], mark: int) -> Spent | None:
         """What was left under this mark to an analyst, for a question of this price to these people."""

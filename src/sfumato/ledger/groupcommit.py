@@ -29,9 +29,9 @@ MOST = 256
 """Pieces of work in one transaction: enough to share an fsync, few enough that nobody waits for all the others."""
 
 MANY, GROUP, PATIENCE = 16, 32, 0.002
-"""From so many questions on their way, a commit waits for half of them or so many pieces of work, so that the other half
-is thought about meanwhile; at most so many seconds for each question, which is little beside the time that it takes to
-plan them all. With fewer nobody waits."""
+"""From so many questions on their way, a commit waits for half of them or so many pieces of work, while the other half
+is thought about; at most so many seconds for each question, which is little beside the time that it takes to plan them
+all. With fewer nobody waits."""
 
 CHECKPOINT = 2000
 """After so many changed rows the log is copied into the database, which keeps it at a few megabytes."""

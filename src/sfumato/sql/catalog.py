@@ -93,6 +93,8 @@ def _prepared(text: str) -> str:
         if word == "operator" and words[i + 1 : i + 4] == ("(", "pg_catalog", ".") and ")" in words[i:]:
             close = words.index(")", i)
             cuts.append((start, tokens[close].end, "".join(words[i + 4 : close])))
+        elif word == "pg_catalog" and words[i + 1 : i + 2] == (".",) and words[i + 3 : i + 4] == ("(",):
+            cuts.append((start, tokens[i + 1].end, ""))  # a function: with its schema the parser knows none by its name
         elif word == "as" and words[i + 1 : i + 2] and words[i + 1] in _RESERVED and words[i + 2 : i + 3] != ("(",):
             cuts.append((start, tokens[i + 1].end, f'AS "{words[i + 1]}"'))
         elif word == "::" and words[i + 1 : i + 4] == ("regtype", "[", "]"):
@@ -209,30 +211,51 @@ def _bare(kind: exp.Expression) -> str:
 
 
 def _rewritten(tree: exp.Query, known: Known) -> exp.Query:
-    hidden = _ctes(tree)
-
-    for table in list(tree.find_all(exp.Table)):
-        name, schema = table.name.lower(), table.db.lower()
-        if isinstance(table.this, exp.Identifier) and not (not schema and name in hidden):
-            if not table.alias:
-                table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
-            table.set("this", exp.to_identifier(name, quoted=True))
-            table.set("db", exp.to_identifier(HOMES[schema or CATALOG]))
-        elif isinstance(table.this, exp.StringToArray):  # a function that gives one value is a relation of one row
-            name = table.alias or "string_to_array"
-            only = exp.select(exp.alias_(table.this.copy(), name))
-            table.replace(exp.Subquery(this=only, alias=exp.TableAlias(this=exp.to_identifier(name))))
-        elif isinstance(table.this, exp.Func):
-            table.set("db", None)
-    for column in tree.find_all(exp.Column):
+    homes = _housed(tree)
+    for column in list(tree.find_all(exp.Column)):
         if column.args.get("db"):  # pg_catalog.pg_class.oid: the relation's name is its alias now
             column.set("db", None)
+        if column.name == "tableoid" and column.table in homes:
+            column.replace(exp.Anonymous(this="pgf_regclass", expressions=[exp.Literal.string(homes[column.table])]))
+    for select in tree.find_all(exp.Select):
+        _regroup(select)
     for node in reversed(list(tree.walk())):  # from the leaves up: what is replaced was rewritten inside
         change = next((change for kind, change in _CHANGES if isinstance(node, kind)), None)
         made = node if change is None else change(node, known)
         if made is not node:
             node.replace(made)
     return tree
+
+
+def _housed(tree: exp.Query) -> dict[str, str]:
+    """Every relation in its home; and which one an alias stands for."""
+    hidden, homes = _ctes(tree), dict[str, str]()
+    for table in list(tree.find_all(exp.Table)):
+        name, schema = table.name.lower(), table.db.lower()
+        if isinstance(table.this, exp.Identifier) and not (not schema and name in hidden):
+            homes[table.alias or name] = name
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
+            table.set("this", exp.to_identifier(name, quoted=True))
+            table.set("db", exp.to_identifier(HOMES[schema or CATALOG]))
+            table.set("catalog", None)
+        elif isinstance(table.this, exp.StringToArray):  # a function that gives one value is a relation of one row
+            name = table.alias or "string_to_array"
+            only = exp.select(exp.alias_(table.this.copy(), name))
+            table.replace(exp.Subquery(this=only, alias=exp.TableAlias(this=exp.to_identifier(name))))
+        elif isinstance(table.this, exp.Func):
+            table.set("db", None)
+    return homes
+
+
+def _regroup(select: exp.Select) -> None:
+    """`GROUP BY x` where x is both a column that is shown and a relation: the engine would take the relation."""
+    group = select.args.get("group")
+    relations = {source.alias_or_name for source in select.find_all(exp.Table, exp.Subquery)}
+    shown = {item.alias: item.this for item in select.expressions if isinstance(item, exp.Alias)}
+    for name in [] if group is None else list(group.expressions):
+        if isinstance(name, exp.Column) and not name.table and name.name in shown and name.name in relations:
+            name.replace(shown[name.name].copy())
 
 
 def _cast(node: Any, known: Known) -> exp.Expression:  # noqa: PLR0911  one line for each kind of type
@@ -324,6 +347,21 @@ def _format(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the sha
     return exp.Anonymous(this="pgf_format", expressions=[node.this, *node.expressions])
 
 
+def _today(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
+    """The engine takes the word for the name of the column that it is given."""
+    return exp.Anonymous(this="today", expressions=[])
+
+
+def _substring(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
+    """`substring(x FROM pattern)`: the first group of the pattern, or all that fits it."""
+    pattern = node.args.get("start")
+    if not isinstance(pattern, exp.Literal) or not pattern.is_string:
+        return node  # type: ignore[no-any-return]
+    group = exp.Literal.number(1 if "(" in pattern.this else 0)
+    found = exp.Anonymous(this="regexp_extract", expressions=[node.this.copy(), pattern.copy(), group])
+    return exp.Anonymous(this="nullif", expressions=[found, exp.Literal.string("")])
+
+
 def _collated(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
     return node.this  # type: ignore[no-any-return]
 
@@ -351,6 +389,8 @@ _CHANGES: tuple[tuple[Any, Callable[[Any, Known], exp.Expression]], ...] = (
     (exp.Anonymous, _called),
     (tuple(_SESSION), _session),
     (exp.Collate, _collated),
+    (exp.CurrentDate, _today),
+    (exp.Substring, _substring),
     (exp.Column, _column),
     (exp.Format, _format),
     (exp.Any, _any),

@@ -9,7 +9,7 @@ import io
 from dataclasses import dataclass, replace
 from decimal import ROUND_UP, Decimal
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -17,18 +17,19 @@ from rich.console import Console
 from sfumato.doors.cli.tables import answer_lines, print_preview
 from sfumato.doors.journal import Journal
 from sfumato.doors.pgwire.catalog import Catalog
+from sfumato.doors.pgwire.reading import remembered
 from sfumato.doors.pgwire.results import BUDGET_FIELDS, PLAN_FIELDS, Field, Result, Task, Work
 from sfumato.doors.users import AUDITOR, OWNER, User, check_may_ask
 from sfumato.errors import QueryError, SfumatoError
 from sfumato.gateway import Answer, Gateway, Preview
-from sfumato.gateway.memory import Recent
+from sfumato.gateway.memory import Recent, weight
 from sfumato.sql.catalog import configured
 from sfumato.sql.lexer import without_schema
 from sfumato.words import show
 
 _SMALLEST = Decimal("1e-15")
-_FEW = 1000
-"""Longer results are made anew each time."""
+_ROOM = 400_000
+"""Values of results that are kept at most."""
 
 
 class Desk:
@@ -37,10 +38,10 @@ class Desk:
     def __init__(self, gateway: Gateway, journal: Journal) -> None:
         self._gateway, self._journal = gateway, journal
         self._catalog = Catalog(gateway.policy)
-        self._bare = lru_cache(maxsize=1024)(partial(without_schema, database=gateway.policy.data.id))
-        self._found: Recent[Result] = Recent(1024)
-        self._looked: Recent[tuple[Field, ...]] = Recent(1024)
-        self._made: Recent[_Made] = Recent(512)
+        self._bare = remembered(partial(without_schema, database=gateway.policy.data.id))
+        self._found: Recent[Result] = Recent(_ROOM)
+        self._looked: Recent[tuple[Field, ...]] = Recent(_ROOM)
+        self._made: Recent[_Made] = Recent(_ROOM)
 
     def close(self) -> None:
         """Let go of the catalog; the gateway is somebody else's."""
@@ -89,7 +90,7 @@ class Desk:
         if work.task is Task.PREVIEW:
             return _plan(preview)
         fields = _fields(preview, work.options.intervals)
-        self._looked.put((work.sql, work.options), fields)
+        self._looked.put((work.sql, work.options), fields, weight(work.sql, len(fields)))
         return fields
 
     def _look_up(self, about: str, work: Work, user: User) -> Any:
@@ -99,9 +100,9 @@ class Desk:
         result = self._catalog.run(about, user.name, work.settings)
         if "set_config" in about.lower():
             result.sets = configured(work.sql)
-        if len(result.rows) <= _FEW and not self._catalog.is_moving(about):
+        if not self._catalog.is_moving(about):
             more = (work.settings,) if self._catalog.reads_settings(about) else ()
-            self._found.put((work.sql, user.name, *more), result)
+            self._found.put((work.sql, user.name, *more), result, _weight(work, result) + 2 * len(work.settings))
         return result.fields if work.task is Task.LOOK else result
 
     def _answer(self, work: Work, bare: str, user: User, asked: dict[str, Any]) -> Result:
@@ -126,8 +127,7 @@ class Desk:
             made = _Made(answer, first, made.widths)
         else:
             made = _make(answer, work.options.intervals)
-        if len(made.result.rows) <= _FEW:
-            self._made.put(key, made)
+        self._made.put(key, made, _weight(work, made.result))
         return made.result
 
     def _budget(self, user: User) -> Result:
@@ -138,6 +138,11 @@ class Desk:
             for name, loss in amounts
         ]
         return Result(BUDGET_FIELDS, rows, "SHOW")
+
+
+def _weight(work: Work, result: Result) -> int:
+    """Values, and the same as bytes for the wire."""
+    return weight(work.sql, 2 * len(result.rows) * len(result.fields or ()))
 
 
 def _decimal(value: Fraction | None, *, up: bool) -> Decimal | None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
+from typing import TypeVar
 
 from sfumato.doors.pgwire.commands import (
     Command,
@@ -29,6 +30,7 @@ from sfumato.doors.pgwire.commands import (
 from sfumato.errors import QueryError, SfumatoError
 from sfumato.sql.lexer import NUMBER, QUOTED, STRING, WORD, Statement, Token, statements
 
+T = TypeVar("T")
 _WRITTEN = re.compile(r"\b(epsilon|within|confidence|rows_per_unit|noise)\s*=\s*([\w.+/-]+)")
 
 
@@ -44,20 +46,21 @@ def command(statement: Statement) -> Command:
     return Question(statement) if reader is None else reader(statement, words)
 
 
-_SHORT = 20_000
-Read = tuple[tuple[Statement, Command], ...]
+_SHORT = 10_000
 
 
-def read(sql: str) -> Read:
+def remembered(make: Callable[[str], T]) -> Callable[[str], T]:
+    """The same for the same text, without work; long texts are not kept."""
+    kept = lru_cache(maxsize=512)(make)
+    return lambda text: kept(text) if len(text) <= _SHORT else make(text)
+
+
+def _read(sql: str) -> tuple[tuple[Statement, Command], ...]:
     """The statements of a text, with their commands; an error has its place in the whole text."""
-    return _remembered(sql) if len(sql) <= _SHORT else _read(sql)
-
-
-def _read(sql: str) -> Read:
     return tuple((one, placed_command(one)) for one in statements(sql))
 
 
-_remembered = lru_cache(maxsize=512)(_read)  # the same text is the same commands; they are never changed
+read = remembered(_read)
 
 
 def placed_command(statement: Statement) -> Command:

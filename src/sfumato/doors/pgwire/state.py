@@ -22,7 +22,7 @@ from sfumato.doors.pgwire.shelf import Shelf, Steps
 from sfumato.doors.pgwire.types import decode, encode, size_of
 from sfumato.errors import QueryError, SfumatoError
 
-_FEW = 1000
+_FEW = 5000
 """So many rows are put together once, and sent again as they are."""
 _QUIET = ("warning", "error", "fatal", "panic")
 
