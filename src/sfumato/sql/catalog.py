@@ -274,9 +274,7 @@ def _cast(node: Any, known: Known) -> exp.Expression:  # noqa: PLR0911  one line
         if first in _LOOKUPS and not _is_text(inner.this):
             return exp.Anonymous(this=f"{_LOOKUPS[first]}_name", expressions=[inner.this])
     if array and isinstance(inner, exp.Literal) and inner.is_string and inner.this.startswith("{"):
-        items = [part.strip('"') for part in inner.this[1:-1].split(",")] if inner.this != "{}" else []
-        listed = exp.Array(expressions=[exp.Literal.string(item) for item in items])
-        return exp.cast(listed, f"{_TYPES.get(name, 'VARCHAR')}[]", dialect="duckdb")
+        return exp.cast(_listed(inner.this), f"{_TYPES.get(name, 'VARCHAR')}[]", dialect="duckdb")
     if name in _TYPES:
         return exp.TryCast(this=inner, to=exp.DataType.build(_TYPES[name] + ("[]" if array else ""), dialect="duckdb"))
     return node  # type: ignore[no-any-return]
@@ -366,12 +364,18 @@ def _collated(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the s
     return node.this  # type: ignore[no-any-return]
 
 
+def _listed(text: str) -> exp.Array:
+    """`{a, "b"}` as a list."""
+    inner = text.strip()[1:-1]
+    items = [item.strip().strip('"') for item in inner.split(",")] if inner.strip() else []
+    return exp.Array(expressions=[exp.Literal.string(item) for item in items])
+
+
 def _any(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
     """`x = ANY('{a,b}')`: the string is a list."""
     inner = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
     if isinstance(inner, exp.Literal) and inner.is_string and inner.this.startswith("{"):
-        items = inner.this[1:-1].split(",") if inner.this != "{}" else []
-        node.set("this", exp.Array(expressions=[exp.Literal.string(item.strip('"')) for item in items]))
+        node.set("this", _listed(inner.this))
     return node  # type: ignore[no-any-return]
 
 
