@@ -57,7 +57,8 @@ class Known:
 def translate(text: str, known: Known) -> str | None:
     """The question for the catalog's engine; None where it is not about the catalog, or not about it alone."""
     try:
-        found = [tree for tree in sqlglot.parse(_prepared(text), read="postgres") if tree is not None]
+        text = _prepared(text)
+        found = [tree for tree in sqlglot.parse(text, read="postgres") if tree is not None]
     except (sqlglot_errors.SqlglotError, RecursionError, ValueError):
         return None
     if len(found) != 1 or not isinstance(found[0], exp.Query) or not _is_catalog(found[0], known):
@@ -66,6 +67,9 @@ def translate(text: str, known: Known) -> str | None:
     for name in tree.find_all(exp.Identifier):
         if not name.quoted:
             name.set("this", str(name.this).lower())
+    for call in tree.find_all(exp.Func):  # the parser forgets how a function was called, but not where
+        if "start" in call.meta:
+            call.meta["called"] = text[call.meta["start"] : call.meta["end"] + 1].lower()
     titled(tree)
     return _rewritten(tree, known).sql(dialect="duckdb", comments=False)
 
@@ -168,8 +172,8 @@ _NAMES: dict[type[exp.Expression], str] = {
     "extract", exp.GroupConcat: "string_agg", exp.Substring: "substring", exp.Unnest: "unnest",
     exp.CurrentDatabase: "current_database", exp.CurrentSchemas: "current_schemas", exp.ArrayToString:
     "array_to_string", exp.CurrentVersion: "version", exp.Explode: "unnest", exp.ExplodingGenerateSeries:
-    "generate_series", exp.CurrentTimestamp: "now", exp.Format: "format", exp.GenerateSeries: "generate_series",
-    exp.StringToArray: "string_to_array",
+    "generate_series", exp.CurrentTimestamp: "current_timestamp", exp.StrPosition: "position", exp.Trim: "btrim",
+    exp.Format: "format", exp.GenerateSeries: "generate_series", exp.StringToArray: "string_to_array",
 }  # fmt: skip
 
 
@@ -179,12 +183,17 @@ def _title(item: Any) -> str:  # noqa: PLR0911  one line for each kind of expres
     if isinstance(item, exp.Case):
         inner = _title(item.args.get("default"))
         return inner if inner != "?column?" else "case"
+    if isinstance(item, exp.Func) and "called" in item.meta:
+        return str(item.meta["called"])
     if isinstance(item, exp.Anonymous) or type(item) in _NAMES:
         return _function(item)
     if isinstance(item, exp.Paren | exp.Filter | exp.Window | exp.Bracket | exp.Collate):
         return _title(item.this)
     if isinstance(item, exp.Cast):
-        inner = _title(item.this)
+        base = item.this
+        while isinstance(base, exp.Cast):
+            base = base.this
+        inner = _title(base)
         return inner if inner != "?column?" else _bare(item.to)
     if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Select) and item.this.expressions:
         only = item.this.expressions[0]
@@ -202,9 +211,9 @@ def _folded(node: Any) -> str:
 
 def _bare(kind: exp.Expression) -> str:
     """The name of a type, as PostgreSQL titles a cast."""
-    name = kind.sql(dialect="postgres").lower().rpartition(".")[2]
+    name = kind.sql(dialect="postgres").lower().partition("(")[0].rpartition(".")[2].removesuffix("[]")
     short = {"int": "int4", "smallint": "int2", "bigint": "int8", "boolean": "bool", "double precision": "float8"}
-    return short.get(name, name)
+    return ({"decimal": "numeric", "real": "float4"} | short).get(name, name)
 
 
 # rewriting
@@ -345,9 +354,9 @@ def _format(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the sha
     return exp.Anonymous(this="pgf_format", expressions=[node.this, *node.expressions])
 
 
-def _today(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
-    """The engine takes the word for the name of the column that it is given."""
-    return exp.Anonymous(this="today", expressions=[])
+def _clock(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
+    """Of a word like current_date the engine thinks that it is the column which is given that name."""
+    return exp.Anonymous(this="today" if isinstance(node, exp.CurrentDate) else "now", expressions=[])
 
 
 def _substring(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
@@ -393,7 +402,7 @@ _CHANGES: tuple[tuple[Any, Callable[[Any, Known], exp.Expression]], ...] = (
     (exp.Anonymous, _called),
     (tuple(_SESSION), _session),
     (exp.Collate, _collated),
-    (exp.CurrentDate, _today),
+    (exp.CurrentDate | exp.CurrentTimestamp, _clock),
     (exp.Substring, _substring),
     (exp.Column, _column),
     (exp.Format, _format),
