@@ -127,9 +127,9 @@ def test_whole_numbers_beyond_64_bits_have_no_binary_form_and_the_hint_is_right(
         assert refused.value.diag.message_hint == "Ask again, which is free, for text; or for CAST(… AS numeric)."
         (numeric,) = connection.execute(f"SELECT CAST({wide} AS numeric) FROM patient", binary=True).fetchone()
         assert numeric == shown
-        with pytest.raises(psycopg.errors.NumericValueOutOfRange):
-            with connection.cursor().copy(f"COPY (SELECT {wide} FROM patient) TO STDOUT (FORMAT binary)") as copy:
-                list(copy)
+        copied = connection.cursor().copy(f"COPY (SELECT {wide} FROM patient) TO STDOUT (FORMAT binary)")
+        with pytest.raises(psycopg.errors.NumericValueOutOfRange), copied as copy:
+            list(copy)
         assert connection.execute("SHOW TimeZone").fetchone() == ("UTC",)
     assert pg.debits(served) == spent, "asking again was free, in each form"
 

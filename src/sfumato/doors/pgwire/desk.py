@@ -14,6 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
+from sfumato.doors.asking import ask, recall
 from sfumato.doors.cli.tables import answer_lines, print_preview
 from sfumato.doors.journal import Journal
 from sfumato.doors.pgwire.catalog import Catalog
@@ -67,10 +68,9 @@ class Desk:
             return self._looked.get((work.sql, work.options))
         if work.task is not Task.ANSWER or self._made.get((work.sql, work.options)) is None:
             return None
-        check_may_ask(user)
-        bare = self._bare(work.sql)
-        answer = self._gateway.recall(bare, analyst=user.asks_as, **work.options.to_gateway())
-        return None if answer is None else self._told(answer, work, bare, user)
+        options = work.options.to_gateway()
+        answer = recall(self._gateway, self._journal, user, self._bare(work.sql), **options)
+        return None if answer is None else self._made_of(answer, work)
 
     def do(self, work: Work, user: User) -> Any:
         """What the protocol asks for; every error is one of the house's."""
@@ -79,12 +79,11 @@ class Desk:
         about = self._catalog.question(work.sql)
         if about is not None:
             return self._look_up(about, work, user)
-        check_may_ask(user)
-        bare = self._bare(work.sql)
-        asked: dict[str, Any] = {"analyst": user.asks_as, **work.options.to_gateway()}
+        bare, options = self._bare(work.sql), work.options.to_gateway()
         if work.task is Task.ANSWER:
-            return self._answer(work, bare, user, asked)
-        preview = self._gateway.explain(bare, **asked)
+            return self._made_of(ask(self._gateway, self._journal, user, bare, **options), work)
+        check_may_ask(user)
+        preview = self._gateway.explain(bare, analyst=user.asks_as, **options)
         if preview.refused is not None and not preview.columns:
             raise preview.refused
         if work.task is Task.PREVIEW:
@@ -105,19 +104,8 @@ class Desk:
             self._found.put((work.sql, user.name, *more), result, _weight(work, result) + 2 * len(work.settings))
         return result.fields if work.task is Task.LOOK else result
 
-    def _answer(self, work: Work, bare: str, user: User, asked: dict[str, Any]) -> Result:
-        try:
-            answer = self._gateway.sql(bare, **asked)
-        except SfumatoError as error:
-            said = {"user": user.name, "analyst": user.asks_as, "question": bare}
-            self._journal.write("refusal", **said, sqlstate=error.sqlstate, message=error.message)
-            raise
-        return self._told(answer, work, bare, user)
-
-    def _told(self, answer: Answer, work: Work, bare: str, user: User) -> Result:
-        """An answer as rows and a notice, after its line in the audit log; what was made of it before is used again."""
-        said = {"user": user.name, "analyst": user.asks_as, "question": bare}
-        self._journal.write("question", **said, cost=answer.cost.to_dict(), receipt=answer.receipt)
+    def _made_of(self, answer: Answer, work: Work) -> Result:
+        """An answer as rows and a notice; what was made of it before is used again."""
         key = (work.sql, work.options)
         made = self._made.get(key)
         if made is not None and made.answer.is_again(answer):
