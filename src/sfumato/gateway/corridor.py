@@ -124,26 +124,26 @@ class Gateway:
         asking = Asking(sql, epsilon, rows_per_unit, noise, within, sure, now.date())
         version, mark = self.policy.version_at(now), self._ledger.mark()
         told = self._memory.told(asking, version, mark)
-        if told is None:
-            return None
-        left = self._memory.left((analyst, told.asked.event, told.asked.cells, version), mark)
-        return None if left is None else told.answer.again(_FREE, left)
+        left = None if told is None else told.left.get(analyst)
+        return None if told is None or left is None else told.answer.again(_FREE, left)
 
     def _told(self, asking: Asking, asked: Plan, analyst: str) -> Answer | None:
         """The stored answer; and it is remembered, so that it is at hand until the ledger changes."""
         mark, version = self._ledger.mark(), self._version()
-        known = self._memory.told(asking, version, mark)
-        if known is not None:
-            return known.answer.again(_FREE, self._left(analyst, known.asked))
-        stored = self._ledger.again(asked.digest, version, asked.epsilon)
-        if stored is None:
-            return None
-        answer = self._memory.built(asking, version, stored.receipt.id)
-        if answer is None:
-            answer = self._answer_of(asking, asked, stored, cost=_FREE, analyst=analyst)
-        drawn = asked if answer.plan is None else answer.plan
-        self._memory.keep_answer(asking, Told(mark, version, answer, drawn))
-        return answer.again(_FREE, self._left(analyst, drawn))
+        told = self._memory.told(asking, version, mark)
+        if told is None:
+            stored = self._ledger.again(asked.digest, version, asked.epsilon)
+            if stored is None:
+                return None
+            answer = self._memory.built(asking, version, stored.receipt.id)
+            if answer is None:
+                answer = self._answer_of(asking, asked, stored, cost=_FREE, analyst=analyst)
+            told = Told(mark, version, answer, asked if answer.plan is None else answer.plan)
+            self._memory.keep_answer(asking, told)
+        left = told.left.get(analyst)
+        if left is None:
+            left = told.left[analyst] = self._left(analyst, told.asked)
+        return told.answer.again(_FREE, left)
 
     def _answer_of(self, asking: Asking, asked: Plan, stored: Stored, *, cost: Spent, analyst: str) -> Answer:
         """Stored numbers as an answer; those that were drawn at a higher epsilon have a plan of their own."""
@@ -447,15 +447,9 @@ class Gateway:
         who = None if analyst == OWNER else analyst
         if asked is None or asked.event is None:
             return Spent.of(self._ledger.budget(who).remaining)
-        mark, version = self._ledger.mark(), self._version()
-        known = self._memory.left((analyst, asked.event, asked.cells, version), mark)
-        if known is not None:
-            return known
-        of: dict[str, Any] = {"cells": asked.cells, "version": version}
+        of: dict[str, Any] = {"cells": asked.cells, "version": self._version()}
         count = self._ledger.remaining_count(analyst, price(asked.event), **of)
-        left = Spent.of(self._ledger.budget(who, **of).remaining, count)
-        self._memory.keep_left((analyst, asked.event, asked.cells, version), mark, left)
-        return left
+        return Spent.of(self._ledger.budget(who, **of).remaining, count)
 
 
 def _first(part: Cut) -> Cut:

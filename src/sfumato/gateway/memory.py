@@ -10,13 +10,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sfumato.accounting import Event
 from sfumato.gateway.answer import Answer, Spent
 from sfumato.sql.plan import Plan
 
@@ -36,10 +35,11 @@ class Recent(Generic[V]):
     def get(self, key: Hashable) -> V | None:
         """What is kept under a key."""
         with self._lock:
-            if key not in self._kept:
+            found = self._kept.get(key)
+            if found is None:
                 return None
             self._kept.move_to_end(key)
-            return self._kept[key][0]
+            return found[0]
 
     def put(self, key: Hashable, value: V, weight: int = 1) -> None:
         """Keep it, and let go of what was not used for longest; what would push out a quarter of all is not kept."""
@@ -71,33 +71,27 @@ class Asking(NamedTuple):
 
     @property
     def key(self) -> Hashable | None:
-        """Options by type too, since True is 1 for Python alone; None for what is not worth keeping."""
-        options = self[1:5]
-        if any(type(value) not in _WRITTEN for value in options):
+        """Options by type too, since True is 1 for Python alone; None for what cannot be a key."""
+        kinds = [type(value) for value in self[1:5]]
+        if any(kind not in _WRITTEN for kind in kinds):
             return None
-        return (self, *(type(value) for value in options))
+        sure = self.confidence
+        return (*self[:5], *kinds, sure.numerator, sure.denominator, self.day.toordinal())
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An answer out of the ledger, and the mark under which it was found there."""
+    """An answer out of the ledger, the mark under which it was found there, and what was left under it, by analyst."""
 
     mark: int
     version: str
     answer: Answer
     asked: Plan
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What is left to somebody, and the mark under which it was."""
-
-    mark: int
-    amount: Spent
+    left: dict[str, Spent] = field(default_factory=dict)
 
 
 class Memory:
-    """Plans, answers that are stored, and what is left; all of it could be worked out anew at any time.
+    """Plans, and answers that are stored with what is left; all of it could be worked out anew at any time.
 
     Guarantee: `told` gives an answer only if, on the same data version, `Ledger.again` found this very answer, and the
         ledger is as it was then. So a freeze, a closed version, a changed policy, a debit, by whichever process, is
@@ -112,7 +106,6 @@ class Memory:
     def __init__(self) -> None:
         self._plans: Recent[Plan] = Recent(_ROOM)
         self._told: Recent[Told] = Recent(_ROOM)
-        self._left: Recent[Left] = Recent(1024)
 
     def plan(self, asking: Asking) -> Plan | None:
         """The plan of the same question on the same day."""
@@ -140,12 +133,3 @@ class Memory:
         if asking.key is not None:
             values = len(told.answer.rows) * len(told.answer.columns)
             self._told.put(asking.key, told, weight(asking.sql, values))
-
-    def left(self, of: tuple[str, Event | None, tuple[str, ...] | None, str], mark: int) -> Spent | None:
-        """What was left under this mark to an analyst, for a question of this price to these people."""
-        found = self._left.get(of)
-        return found.amount if found is not None and found.mark == mark else None
-
-    def keep_left(self, of: tuple[str, Event | None, tuple[str, ...] | None, str], mark: int, amount: Spent) -> None:
-        """What is left, read after the mark."""
-        self._left.put(of, Left(mark, amount))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -77,7 +79,13 @@ class Options:
 
     def to_gateway(self) -> dict[str, Any]:
         """The keyword arguments of `Gateway.sql`."""
-        return {name: getattr(self, name) for name in ("epsilon", "within", "confidence", "rows_per_unit", "noise")}
+        options = {name: getattr(self, name) for name in ("epsilon", "within", "rows_per_unit", "noise")}
+        return options | {"confidence": _sure(self.confidence)}
+
+
+@lru_cache(maxsize=256)
+def _sure(written: str) -> Fraction:
+    return probability(written, "confidence")
 
 
 @dataclass

@@ -168,7 +168,7 @@ class Session:
         result = portal.result
         for severity, notice in result.notices if fresh else ():
             if severity != "NOTICE" or self._shelf.settings.get("client_min_messages").lower() not in _QUIET:
-                yield m.report(b"N", severity, notice)
+                yield _notice(severity, notice)
         if isinstance(portal.command, CopyOut):
             yield from _copied(result, portal.command)
             return
@@ -217,6 +217,12 @@ def _rows(rows: list[Row], fields: tuple[Field, ...], forms: tuple[int, ...]) ->
     oids = [field.oid for field in fields]
     for row in rows:
         yield m.data_row([encode(value, oid, form) for value, oid, form in zip(row, oids, forms, strict=True)])
+
+
+@lru_cache(maxsize=256)
+def _notice(severity: str, notice: SfumatoError) -> bytes:
+    """A notice as bytes; that of a stored answer is the same object each time."""
+    return m.report(b"N", severity, notice)
 
 
 def _copied(result: Result, copy: CopyOut) -> Steps:
