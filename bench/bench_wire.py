@@ -339,13 +339,12 @@ def answers(door, home, first, seconds):
 def spending(door, count):
     """New questions, each of which is paid for: the rate, fsyncs and processor time of one."""
     rate_of_one = None
-    for connections in (1, 8, 64):
-        each = max(1, count // max(8, connections))
+    for turn, connections in enumerate((1, 8, 64)):
+        each = min(300, max(1, count // max(8, connections)))
 
-        def fresh(number, connections=connections, each=each):
-            for i in range(each):
-                low = 1000 * number + each * (connections % 7) + i
-                yield pg.query(f"SELECT COUNT(*) FROM patient WHERE salary > {low}")
+        def fresh(number, turn=turn, each=each):
+            for i in range(each):  # no two of all these questions are the same
+                yield pg.query(f"SELECT COUNT(*) FROM patient WHERE salary > {1000 * number + 300 * turn + i}")
 
         before = door.numbers()
         rate, took = asyncio.run(load(door.port, connections, fresh, 600))
