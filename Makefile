@@ -51,8 +51,9 @@ clean:
 	$(PIP) '.[test,check]'
 	touch $@ .venv/stamp-base
 
-.venv/stamp-tools: | .venv/bin/python  ## psql and JDBC, for the tests of the PostgreSQL door: by apt as root, else skipped
+.venv/stamp-tools: | .venv/bin/python  ## psql, JDBC, a C compiler for the failing disk: by apt as root, else their tests are skipped
 	@missing=; command -v psql >/dev/null 2>&1 || missing=postgresql-client; \
+	command -v cc >/dev/null 2>&1 || missing="$$missing gcc libc6-dev"; \
 	{ command -v javac >/dev/null 2>&1 && test -e /usr/share/java/postgresql.jar; } \
 	  || missing="$$missing default-jdk-headless libpostgresql-jdbc-java"; \
 	test -z "$$missing" || { test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq \

@@ -85,8 +85,8 @@ def test_what_is_remembered_shows_the_budget_of_today(gate):
 def test_what_is_remembered_is_forgotten_with_the_version(gate):
     first = remembered(gate)
     tomorrow = datetime.now(UTC) + timedelta(days=1)
-    other = Gateway(gate.policy, gate._ledger, gate._engine, clock=lambda: tomorrow)
-    other._memory = gate._memory
+    other = Gateway(gate.policy, gate._ledger, gate._engine)
+    other._memory, other._clock = gate._memory, lambda: tomorrow
     assert other.recall(COUNT, analyst="ana") is None
     second = other.sql(COUNT, analyst="ana")
     assert second.cost.epsilon == Fraction(1, 10), "another version of the data is another question"
