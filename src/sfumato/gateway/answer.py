@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -105,6 +105,19 @@ class Answer:
                 )
             result.append(row)
         return result
+
+    def again(self, cost: Spent, remaining: Spent) -> Answer:
+        """The same answer, told another time; what one who holds it does to its rows is not seen by others."""
+        return replace(self, rows=list(self.rows), notes=list(self.notes), cost=cost, remaining=remaining)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that it was drawn by."""
+        return self._plan
+
+    def is_again(self, other: Answer) -> bool:
+        """Whether both are one answer, told twice."""
+        return self._places is other._places and self._draws is other._draws and self._plan is other._plan
 
     @property
     def noisy(self) -> tuple[bool, ...]:
