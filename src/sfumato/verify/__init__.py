@@ -2,8 +2,8 @@
 
     from sfumato.verify import program, verify
 
-`program` reads a text of the language, or decorates a Python function; what it returns can be verified, simulated and shown.
-Solvers are imported when something is verified: reading programs needs none.
+`program` reads a text of the language, or decorates a Python function; what it returns can be verified, simulated and
+shown. Solvers are imported when something is verified: reading programs needs none.
 """
 
 from __future__ import annotations

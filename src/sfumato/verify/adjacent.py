@@ -46,7 +46,9 @@ def _related(program: Program, changes: list[tuple[Type, Any, Any]]) -> bool:
     steps = [_steps(kind, a, b) for kind, a, b in changes]
     word = program.adjacent
     if word == "one":
-        free = not any(_reads_private(program, node) for node in program.requires)  # so that every step between is admitted
+        free = not any(
+            _reads_private(program, node) for node in program.requires
+        )  # so that every step between is admitted
         return sum(steps) <= program.group and (program.group == 1 or free)
     if word == "moves":
         moved = sorted(b - a for _, a, b in changes if isinstance(a, Fraction) and isinstance(b, Fraction))

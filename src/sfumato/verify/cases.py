@@ -1,7 +1,8 @@
-"""Verify: inputs to try. Comes in: a program. Goes out: adjacent pairs of inputs that it admits, made up in a fixed order.
+"""Verify: inputs to try. Comes in: a program. Goes out: adjacent pairs of inputs that it admits, made up in a fixed
+order.
 
-Only searches use them: to throw away alignments that cannot be, to guess invariants, to look for inputs on which a program
-fails, and to begin a refutation. Nothing is concluded from a case alone but that it is one.
+Only searches use them: to throw away alignments that cannot be, to guess invariants, to look for inputs on which a
+program fails, and to begin a refutation. Nothing is concluded from a case alone but that it is one.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.verify.run import Env, Fault, NotRun, Runner
-from sfumato.verify.tree import Num, Param, Program, Type, names, statements, walk
 from sfumato.verify.tree import Draw as Drawn
+from sfumato.verify.tree import Num, Param, Program, Type, names, statements, walk
 
 HALVES = tuple(Fraction(k, 2) for k in range(-6, 7))
 
@@ -64,9 +65,15 @@ def make_pools(program: Program, longest: int) -> Pools:
     for param in program.params:
         if not param.private:
             publics[param.name] = _unique(ints if param.type.kind in ("int", "range") else reals)
-    eps = [Fraction(1), Fraction(1, 2), Fraction(2)] + ([value for value in written if value > 0] if "eps" in named else [])
+    eps = [Fraction(1), Fraction(1, 2), Fraction(2)] + (
+        [value for value in written if value > 0] if "eps" in named else []
+    )
     delta = [Fraction(0), Fraction(1, 8)] + ([value for value in written if 0 <= value < 1] if "delta" in named else [])
-    sizes = [*range(longest + 1), *(int(value) for value in whole if 0 <= value <= 12), *(int(value) + 1 for value in whole if 0 <= value <= 8)]
+    sizes = [
+        *range(longest + 1),
+        *(int(value) for value in whole if 0 <= value <= 12),
+        *(int(value) + 1 for value in whole if 0 <= value <= 8),
+    ]
     return Pools(publics, _unique(eps), _unique(delta), tuple(sorted(set(sizes))))
 
 
@@ -96,7 +103,10 @@ class Maker:
     def make(self, direction: str, *, plain: bool = False) -> Case | None:
         """One case, or None if it is not admitted."""
         dice = self.dice
-        public: Env = {"eps": dice.pick(self.pools.eps[:1] if plain else self.pools.eps), "delta": dice.pick(self.pools.delta)}
+        public: Env = {
+            "eps": dice.pick(self.pools.eps[:1] if plain else self.pools.eps),
+            "delta": dice.pick(self.pools.delta),
+        }
         for param in self.program.params:
             if not param.private:
                 if param.type.kind in ("list", "bits", "tuple"):
@@ -207,9 +217,9 @@ class Maker:
             elif kind.kind == "list":
                 places = range(len(one[name]))
                 if word == "one":
-                    place = self.dice.below(max(1, len(one[name])))
-                    ghosts["#place"] = ghosts[f"#place_{name}"] = Fraction(place)
-                    places = range(place, place + 1) if chosen == name and one[name] else range(0)
+                    here = self.dice.below(max(1, len(one[name])))
+                    ghosts["#place"] = ghosts[f"#place_{name}"] = Fraction(here)
+                    places = range(here, here + 1) if chosen == name and one[name] else range(0)
                 items = list(one[name])
                 for at in places:
                     items[at] = self._moved(kind.items[0], items[at], public, direction)

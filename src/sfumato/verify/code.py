@@ -1,4 +1,6 @@
-"""Verify: one program object for everything. Comes in: a text or a Python function. Goes out: a program to verify, run, show."""
+"""Verify: one program object for everything. Comes in: a text or a Python function. Goes out: a program to verify,
+run, show.
+"""
 
 from __future__ import annotations
 
@@ -60,23 +62,25 @@ def program(source: str) -> Code: ...
 
 
 @overload
-def program(*, adjacent: str, claim: str, requires: str = "", uses: str = "") -> Callable[[Callable[..., Any]], Code]: ...
+def program(
+    *, adjacent: str, claim: str, requires: str = "", uses: str = ""
+) -> Callable[[Callable[..., Any]], Code]: ...
 
 
 @overload
-def program(*, property: str, requires: str = "") -> Callable[[Callable[..., Any]], Code]: ...  # noqa: A002  the language's own word
+def program(*, property: str, requires: str = "") -> Callable[[Callable[..., Any]], Code]: ...
 
 
 def program(source: str | None = None, **header: str) -> Code | Callable[[Callable[..., Any]], Code]:
     """A program from a text of the language; or, with directives as keywords, a decorator for a Python function.
 
-    >>> program("Lap(x : private real) : public real adjacent one; claim eps; z :=$ Laplace(1/eps, x); return z").tree.name
-    'Lap'
+    >>> program("Lap(x : private real) : public real adjacent one; claim eps; z :=$ Laplace(1/eps, x); return
+    z").tree.name 'Lap'
     """
     if source is not None:
         return Code(read_program(source))
     directives = {word: text for word, text in header.items() if text}
     unknown = set(directives) - {"adjacent", "claim", "requires", "uses", "property"}
     if unknown:
-        raise InputError(f"expected adjacent, claim, requires, uses or property, found {sorted(unknown)[0]!r}")
+        raise InputError(f"expected adjacent, claim, requires, uses or property, found {min(unknown)!r}")
     return lambda function: Code(read_function(function, directives))

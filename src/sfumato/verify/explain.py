@@ -1,6 +1,7 @@
 """Verify: verdicts for people. Comes in: a verdict. Goes out: lines of text: the coupling as a table, or the witness.
 
-`Δx` is how far x moves from the run on one input to the run on its neighbour; `O` is an output, `p` the place where inputs differ.
+`Δx` is how far x moves from the run on one input to the run on its neighbour; `O` is an output, `p` the place where
+inputs differ.
 """
 
 from __future__ import annotations
@@ -29,12 +30,16 @@ _DIRECTION = {
 
 def summary(program: Program, verdict: Verdict) -> list[str]:
     """The verdict in a few lines."""
-    relation = f"adjacent {f'{program.group}(one)' if program.group > 1 else program.adjacent}" if program.adjacent else "property"
+    relation = (
+        f"adjacent {f'{program.group}(one)' if program.group > 1 else program.adjacent}"
+        if program.adjacent
+        else "property"
+    )
     if verdict.verdict == "PROVED":
         sizes = f"for all inputs with {limit}" if (limit := restriction(program)) else "for all sizes"
         return [f"PROVED {sizes}: {program.name} keeps within {verdict.claim} ({relation})."]
     if verdict.verdict == "UNKNOWN":
-        lines = [f"UNKNOWN: neither a proof nor a counterexample was found for {program.name}, claim {verdict.claim} ({relation})."]
+        lines = [f"UNKNOWN: no proof and no counterexample for {program.name}, claim {verdict.claim} ({relation})."]
         return [*lines, f"  {verdict.note[:1].upper()}{verdict.note[1:]}."]
     assert verdict.witness is not None
     found = verdict.witness
@@ -55,7 +60,10 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
         return []
     lines = ["", "Two runs, on x and on x'. Δe is how far e moves from the first to the second."]
     for proof in verdict.proofs:
-        lines += ["", f"Coupling for {_DIRECTION[proof.direction]}" + (", and an output O:" if proof.pointwise else ":")]
+        lines += [
+            "",
+            f"Coupling for {_DIRECTION[proof.direction]}" + (", and an output O:" if proof.pointwise else ":"),
+        ]
         lines += _table(program, proof)
         lines += ["", "Where the runs agree:"]
         lines += [f"  line {line}: {text}" for line, text in _agreements(program, proof)]
@@ -74,7 +82,9 @@ def _table(program: Program, proof: Proof) -> list[str]:
             shift = "0" if node is None else said(node, draw.name)
             rows.append((str(place(program.source, draw.at)[0]), show_draw(draw), shift, _cost(draw, shift)))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
 
 
 def _cost(draw: Draw, shift: str) -> str:
@@ -96,11 +106,21 @@ def _agreements(program: Program, proof: Proof) -> Iterator[tuple[int, str]]:
         match statement:
             case If(test=test, then=then, other=other):
                 loud = any(isinstance(inner, Draw | Return | While) for inner in statements((*then, *other)))
-                yield line, f"both take the same branch of ({show(test)})" if loud else f"({show(test)}) may differ; each run keeps its own values"
+                yield (
+                    line,
+                    f"both take the same branch of ({show(test)})"
+                    if loud
+                    else f"({show(test)}) may differ; each run keeps its own values",
+                )
             case While(test=test):
                 yield line, f"both go round while ({show(test)})"
             case Return(value=value):
-                yield line, f"if the first returns O, so does the second: {show(value)}" if proof.pointwise else f"both return the same {show(value)}"
+                yield (
+                    line,
+                    f"if the first returns O, so does the second: {show(value)}"
+                    if proof.pointwise
+                    else f"both return the same {show(value)}",
+                )
 
 
 def said(node: Expr, noise: str) -> str:

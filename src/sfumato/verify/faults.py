@@ -1,7 +1,8 @@
-"""Verify: inputs on which a program fails, and requirements that nothing satisfies. Comes in: a program. Goes out: an error.
+"""Verify: inputs on which a program fails, and requirements that nothing satisfies. Comes in: a program. Goes out: an
+error.
 
-A fault is only reported with an admitted input that runs into it, for noise that is not a coincidence: the same fault appears
-when all noise is moved a little.
+A fault is only reported with an admitted input that runs into it, for noise that is not a coincidence: the same fault
+appears when all noise is moved a little.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Verify, second step: words into a tree. Comes in: a program's text, or an expression of a proof. Goes out: tree.Program.
+"""Verify, second step: words into a tree. Comes in: a program's text, or an expression of a proof. Goes out:
+tree.Program.
 
-A parser that reads each rule of the grammar by a function of its own. `verify/rules.py` then checks names and directives.
+A parser that reads each rule of the grammar by a function of its own. `verify/rules.py` then checks names and
+directives.
 """
 
 from __future__ import annotations
@@ -436,7 +438,9 @@ class Header:
     def once(parser: Parser, word: Token, before: object) -> None:
         """A directive that may stand only once."""
         if before:
-            raise mistake(parser.source, word.at, f"expected one claim or property and one adjacency, found another {word.text!r}")
+            raise mistake(
+                parser.source, word.at, f"expected one claim or property and one adjacency, found another {word.text!r}"
+            )
 
 
 def read_program(source: str) -> Program:

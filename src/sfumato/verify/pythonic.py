@@ -1,8 +1,9 @@
 """Verify: programs written as Python functions. Comes in: a function. Goes out: the same tree as from a `.sfp` text.
 
-The subset: parameters with annotations such as `"private real list"`, `x = e`, `x = Laplace(b, c)` and the other laws, `x += e`,
-`if`, `while`, `return`, `pass`, and expressions of numbers, truths, `and or not`, comparisons, `+ - * / % **`, indices, lists and
-tuples (`r + [x]` joins lists), and the language's functions. The function is read, never called.
+The subset: parameters with annotations such as `"private real list"`, `x = e`, `x = Laplace(b, c)` and the other
+laws, `x += e`, `if`, `while`, `return`, `pass`, and expressions of numbers, truths, `and or not`, comparisons, `+ - *
+/ % **`, indices, lists and tuples (`r + [x]` joins lists), and the language's functions. The function is read, never
+called.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from sfumato.verify.parse import LAWS, read_program
 from sfumato.verify.tree import Program
 
 _OPERATORS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "mod", ast.Pow: "^", ast.BitXor: "xor", ast.BitAnd: "and",
-    ast.BitOr: "or", ast.Eq: "=", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.And: "&&", ast.Or: "||",
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "mod", ast.Pow: "^",
+    ast.BitXor: "xor", ast.BitAnd: "and", ast.BitOr: "or", ast.And: "&&", ast.Or: "||",
+    ast.Eq: "=", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
 
 
@@ -84,7 +86,9 @@ class _Writer:
 
     def statement(self, node: ast.stmt) -> None:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=law), args=args)) if law in LAWS:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=law), args=args)) if (
+                law in LAWS
+            ):
                 self.put(node, f"{name} :=$ {law}({self.law(law, args)});")
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 self.put(node, f"{name} := {self.expression(value)};")
@@ -137,7 +141,11 @@ class _Writer:
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
                 return f"({self.expression(left)} {_OPERATORS[type(op)]} {self.expression(right)})"
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                sign = "++" if isinstance(op, ast.Add) and (self.is_list(left) or self.is_list(right)) else _OPERATORS[type(op)]
+                sign = (
+                    "++"
+                    if isinstance(op, ast.Add) and (self.is_list(left) or self.is_list(right))
+                    else _OPERATORS[type(op)]
+                )
                 return f"({self.expression(left)} {sign} {self.expression(right)})"
             case ast.Subscript(value=value, slice=index):
                 return f"{self.expression(value)}[{self.expression(index)}]"

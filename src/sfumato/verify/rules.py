@@ -1,6 +1,7 @@
 """Verify: what a text must keep to beyond its grammar. Comes in: a tree. Goes out: nothing, or an error with its place.
 
-Names are known, functions have their arguments, every path returns, a claim has an adjacency and speaks of public things.
+Names are known, functions have their arguments, every path returns, a claim has an adjacency and speaks of public
+things.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Verify: programs as they run. Comes in: a program and one input. Goes out: what it draws, where it is, what it returns.
+"""Verify: programs as they run. Comes in: a program and one input. Goes out: what it draws, where it is, what it
+returns.
 
-A run is a generator: at each draw it hands out the law with its arguments and is sent the drawn value; at each beginning of a
-loop it hands out its variables. Numbers may be fractions, floats, or forms that are linear in noise: whatever adds and
-multiplies. Comparisons of such forms are decided by whoever runs it.
+A run is a generator: at each draw it hands out the law with its arguments and is sent the drawn value; at each
+beginning of a loop it hands out its variables. Numbers may be fractions, floats, or forms that are linear in noise:
+whatever adds and multiplies. Comparisons of such forms are decided by whoever runs it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Env = dict[str, Any]
 Code = Callable[[Env], Any]
 
 
-class Fault(Exception):  # noqa: N818  a fault of the program that runs, not of this one
+class Fault(Exception):
     """Something that no run may do: a division by zero, an index outside of its list, …"""
 
     def __init__(self, message: str, at: int) -> None:
@@ -45,11 +46,11 @@ class Fault(Exception):  # noqa: N818  a fault of the program that runs, not of 
         self.at = at
 
 
-class TooLong(Exception):  # noqa: N818  not an error: the run is given up
+class TooLong(Exception):
     """A run that takes more rounds of loops than it was given."""
 
 
-class NotRun(Exception):  # noqa: N818  not an error: another way of running may do it
+class NotRun(Exception):
     """Something that this kind of number cannot do."""
 
 
@@ -77,7 +78,9 @@ Running = Generator[Stop, Any, Any]
 class Runner:
     """A program, ready to run. `exact` makes numbers of the text fractions, else floats."""
 
-    def __init__(self, program: Program, *, exact: bool = True, decide: Callable[[Any, str], bool] | None = None) -> None:
+    def __init__(
+        self, program: Program, *, exact: bool = True, decide: Callable[[Any, str], bool] | None = None
+    ) -> None:
         self.program = program
         self.exact = exact
         self.decide = decide
@@ -85,7 +88,9 @@ class Runner:
         self._kept: list[Expr] = []
 
     def run(self, env: Env, rounds: int = 1000) -> Running:
-        """Run from an environment that holds the parameters, eps, delta and functions of `uses` by name with brackets."""
+        """Run from an environment that holds the parameters, eps, delta and functions of `uses` by name with
+        brackets.
+        """
         left = [rounds]
         value = yield from self._block(self.program.body, env, left)
         return value[0] if value is not None else None
@@ -139,9 +144,9 @@ class Runner:
         match node:
             case Num(value=value):
                 constant = value if self.exact else float(value)
-                return lambda env: constant
+                return lambda _: constant
             case Truth(value=truth):
-                return lambda env: truth
+                return lambda _: truth
             case Var(name=name):
                 return self._variable(name, node.at)
             case Items(items=items):
@@ -216,7 +221,9 @@ class Runner:
             if op not in ("=", "!="):
                 raise NotRun
             if isinstance(left, tuple) and isinstance(right, tuple):
-                same = len(left) == len(right) and all(self.compare(a, b, "=") for a, b in zip(left, right, strict=True))
+                same = len(left) == len(right) and all(
+                    self.compare(a, b, "=") for a, b in zip(left, right, strict=True)
+                )
             else:
                 same = type(left) is type(right) and left == right
             return same == (op == "=")
@@ -275,9 +282,12 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _whole(value: Any) -> int:
-    if not isinstance(value, int | float | Fraction) or value != int(value) or abs(value) > 64:
+    if not isinstance(value, int | float | Fraction) or value != int(value):
         raise NotRun
-    return int(value)
+    whole = int(value)
+    if abs(whole) > 64:
+        raise NotRun
+    return whole
 
 
 def _number_of(bits: tuple[Any, ...]) -> int:
@@ -344,7 +354,7 @@ def check_law(draw: Draw, args: tuple[Any, ...]) -> None:
     if draw.law == "Bernoulli" and not 0 <= first <= 1:
         raise Fault(f"probability {first}", draw.at)
     ends = {"Uniform": args, "TruncGeometric": args[1:3]}.get(draw.law, ())
-    if len(ends) == 2 and ends[0] > ends[1]:
+    if len(ends) == 2 and Fraction(ends[0]) > Fraction(ends[1]):
         raise Fault(f"lower end {ends[0]} above upper end {ends[1]}", draw.at)
 
 

@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sfumato.verify.tree import Binary, Call, Draw, Expr, If, Index, Items, Num, Return, Skip, Stmt, Truth, Unary, Var, While
 from sfumato.verify.tree import Assign as Assigned
+from sfumato.verify.tree import (
+    Binary,
+    Call,
+    Draw,
+    Expr,
+    If,
+    Index,
+    Items,
+    Num,
+    Return,
+    Skip,
+    Stmt,
+    Truth,
+    Unary,
+    Var,
+    While,
+)
 
 _STRENGTH = {
     "||": 1, "&&": 2, "=": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "++": 5, "xor": 6, "and": 6, "or": 6,
@@ -78,7 +94,9 @@ def show_body(body: tuple[Stmt, ...], indent: str = "  ") -> list[str]:
 def show_draw(draw: Draw) -> str:
     """`z :=$ Laplace(1 / eps, 0)`."""
     if draw.law == "Uniform":
-        inside = f"{{0,1}}^{show(draw.args[0], 12)}" if len(draw.args) == 1 else " .. ".join(show(arg) for arg in draw.args)
+        inside = (
+            f"{{0,1}}^{show(draw.args[0], 12)}" if len(draw.args) == 1 else " .. ".join(show(arg) for arg in draw.args)
+        )
     else:
         inside = ", ".join(show(arg) for arg in draw.args)
     return f"{draw.name} :=$ {draw.law}({inside})"

@@ -1,7 +1,7 @@
 """Verify: many runs of a program at once. Comes in: a program, an input, a number. Goes out: so many outputs.
 
-Every variable is an array with one place for each run; tests make masks. Noise comes from the operating system's generator, but
-as floating-point numbers: this shows what a program does, and must not release anything about anybody.
+Every variable is an array with one place for each run; tests make masks. Noise comes from the operating system's
+generator, but as floating-point numbers: this shows what a program does, and must not release anything about anybody.
 """
 
 from __future__ import annotations
@@ -50,13 +50,17 @@ def simulate(program: Program, count: int, inputs: dict[str, Any]) -> list[Any]:
     """Outputs of so many independent runs on one input."""
     missing = [param.name for param in program.params if param.name not in inputs]
     if missing or count < 1:
-        raise InputError(f"simulation needs a value of {missing[0]!r}" if missing else "simulation needs at least one run")
+        raise InputError(
+            f"simulation needs a value of {missing[0]!r}" if missing else "simulation needs at least one run"
+        )
     machine = _Machine(program, count)
     for name, value in {"delta": 0, **inputs}.items():
         machine.env[name] = machine.constant(value)
     for use in program.uses:
         if f"{use.name}()" not in machine.env:
-            raise InputError(f'simulation needs a value of function "{use.name}"', hint=f'Give it as **{{"{use.name}()": 0}}.')
+            raise InputError(
+                f'simulation needs a value of function "{use.name}"', hint=f'Give it as **{{"{use.name}()": 0}}.'
+            )
     with np.errstate(all="ignore"):  # lanes that are not on a way compute nonsense, which nobody reads
         machine.block(program.body, np.ones(count, dtype=bool))
     return machine.outputs
@@ -134,7 +138,7 @@ class _Machine:
 
     def give(self, value: Any, where: Array) -> None:
         for run in np.flatnonzero(where):
-            self.outputs[run] = _output(value, run)
+            self.outputs[run] = _output(value, int(run))
         self.done |= where
 
     # ---- expressions
@@ -147,7 +151,9 @@ class _Machine:
                 return np.full(self.count, truth)
             case Var(name=name):
                 if name not in self.env:
-                    raise InputError(f'"{name}" has no value yet' if name != "eps" else "simulation needs a value of 'eps'")
+                    raise InputError(
+                        f'"{name}" has no value yet' if name != "eps" else "simulation needs a value of 'eps'"
+                    )
                 return self.env[name]
             case Items(items=items):
                 return self.rows([self.value(item) for item in items])
@@ -183,7 +189,11 @@ class _Machine:
         args = [self.value(arg) for arg in node.args]
         match node.name:
             case "size":
-                return np.full(self.count, float(len(args[0]))) if isinstance(args[0], list) else args[0].sizes.astype(float)
+                return (
+                    np.full(self.count, float(len(args[0])))
+                    if isinstance(args[0], list)
+                    else args[0].sizes.astype(float)
+                )
             case "min":
                 return np.minimum(*args)
             case "max":

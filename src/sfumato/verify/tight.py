@@ -1,7 +1,8 @@
-"""Verify: how far a claim is from the truth. Comes in: a program and its verdict. Goes out: multiples proved and refuted.
+"""Verify: how far a claim is from the truth. Comes in: a program and its verdict. Goes out: multiples proved and
+refuted.
 
-The claim is multiplied by numbers until one multiple is proved, another is refuted, and they are a hundredth apart; or until
-there is neither between them.
+The claim is multiplied by numbers until one multiple is proved, another is refuted, and they are a hundredth apart;
+or until there is neither between them.
 """
 
 from __future__ import annotations
@@ -31,12 +32,17 @@ class Bounds:
     def say(self) -> str:
         """In one line."""
         above = f"proved {show(self.proved)} * ({self.claim})" if self.proved is not None else "no multiple was proved"
-        below = f"refuted {show(self.refuted)} * ({self.claim})" if self.refuted is not None else "no multiple was refuted"
+        below = (
+            f"refuted {show(self.refuted)} * ({self.claim})" if self.refuted is not None else "no multiple was refuted"
+        )
         return f"Tight: {above}, {below}."
 
     def to_dict(self) -> dict[str, Any]:
         """One document, for programs."""
-        return {name: None if value is None else str(value) for name, value in (("proved", self.proved), ("refuted", self.refuted))}
+        return {
+            name: None if value is None else str(value)
+            for name, value in (("proved", self.proved), ("refuted", self.refuted))
+        }
 
 
 def tightest(program: Program, verdict: Verdict) -> Bounds | None:

@@ -1,7 +1,7 @@
 """Verify: the small probabilistic language as records. Comes in: nothing. Goes out: the tree that all other files read.
 
-A program is a header (parameters with types, a promise, what is required) and a body of statements. Every draw and every
-loop has a number, in the order of the text: alignments and invariants are named by them.
+A program is a header (parameters with types, a promise, what is required) and a body of statements. Every draw and
+every loop has a number, in the order of the text: alignments and invariants are named by them.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ Stmt = Assign | Draw | If | While | Return | Skip
 class Type:
     """A type: kind is real, int, bool, interval, range, bits, tuple or list.
 
-    `args` are the ends of an interval or range, or the number of bits; `items` the parts of a tuple, or of a list the one type
-    of its elements.
+    `args` are the ends of an interval or range, or the number of bits; `items` the parts of a tuple, or of a list the
+    one type of its elements.
     """
 
     kind: str
@@ -175,7 +175,9 @@ class Uses:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program with its promise; `source` is its text, for positions in messages and for the hash of certificates."""
+    """One program with its promise; `source` is its text, for positions in messages and for the hash of
+    certificates.
+    """
 
     name: str
     params: tuple[Param, ...]

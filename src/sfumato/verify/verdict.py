@@ -1,7 +1,8 @@
-"""Verify: the walk from a program to a verdict. Comes in: a program. Goes out: PROVED, REFUTED or UNKNOWN, with what shows it.
+"""Verify: the walk from a program to a verdict. Comes in: a program. Goes out: PROVED, REFUTED or UNKNOWN, with what
+shows it.
 
-First what makes a program an error; then a proof, which the kernel checks; then a witness, which exact chances check. Whatever
-neither shows is UNKNOWN.
+First what makes a program an error; then a proof, which the kernel checks; then a witness, which exact chances check.
+Whatever neither shows is UNKNOWN.
 """
 
 from __future__ import annotations
@@ -60,10 +61,10 @@ class Verdict:
 def verify(program: Program) -> Verdict:
     """Prove the claim of a program, refute it, or say that neither was found.
 
-    Guarantee: PROVED with scope "all" only if the claim holds for everything that the program admits; REFUTED only if an
-        admitted adjacent pair and an event break it.
-    Proof: PROVED is returned when the kernel's conditions all hold (kernel/product.py), REFUTED when a witness is certified
-        (refuter/witness.py).
+    Guarantee: PROVED with scope "all" only if the claim holds for everything that the program admits; REFUTED only if
+        an admitted adjacent pair and an event break it.
+    Proof: PROVED is returned when the kernel's conditions all hold (kernel/product.py), REFUTED when a witness is
+        certified (refuter/witness.py).
     Reference: see there.
     Checked by: verify::proved_implies_true_by_enumeration, verify::wrong_programs_are_never_proved,
         verify::right_programs_are_never_refuted
@@ -71,7 +72,9 @@ def verify(program: Program) -> Verdict:
     check_inputs(program)
     claim = say_claim(program)
     if not program.claim:
-        return Verdict("UNKNOWN", "all", claim, None, None, (), None, None, "properties of this kind are not decided yet")
+        return Verdict(
+            "UNKNOWN", "all", claim, None, None, (), None, None, "properties of this kind are not decided yet"
+        )
     attempt = search(program)
     if attempt.proofs is not None and is_proved(program, attempt.proofs):
         document = certificate.write(program, attempt.proofs)
@@ -81,7 +84,11 @@ def verify(program: Program) -> Verdict:
     if witness is not None:
         return Verdict("REFUTED", "all", claim, witness.loss, None, (), witness, witness_certificate(program, witness))
     seen = f"losses up to {looking.best:.4g} of the claim were seen"
-    note = f"no alignment was found; {seen}" if attempt.stuck is None else f"a proof stops at: {attempt.stuck.label}; {seen}"
+    note = (
+        f"no alignment was found; {seen}"
+        if attempt.stuck is None
+        else f"a proof stops at: {attempt.stuck.label}; {seen}"
+    )
     least = f"{looking.best:.4g} * ({claim})" if looking.best else None
     return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, note)
 
@@ -117,7 +124,11 @@ def witness_document(witness: Witness) -> dict[str, Any]:
             "shape": _shape(witness.event.shape),
             "leaves": [leaf if isinstance(leaf, bool) or leaf is None else str(leaf) for leaf in witness.event.leaves],
             "tests": [
-                {"factors": {str(place): str(factor) for place, factor in test.factors}, "sign": test.sign, "bound": str(test.bound)}
+                {
+                    "factors": {str(place): str(factor) for place, factor in test.factors},
+                    "sign": test.sign,
+                    "bound": str(test.bound),
+                }
                 for test in witness.event.tests
             ],
         },
@@ -150,9 +161,15 @@ def witness_faults(document: dict[str, Any]) -> list[str]:
         said = document["witness"]
         event = Event(
             _unshape(said["event"]["shape"]),
-            tuple(leaf if isinstance(leaf, bool) or leaf is None else Fraction(leaf) for leaf in said["event"]["leaves"]),
             tuple(
-                Test(tuple((int(at), Fraction(factor)) for at, factor in test["factors"].items()), test["sign"], Fraction(test["bound"]))
+                leaf if isinstance(leaf, bool) or leaf is None else Fraction(leaf) for leaf in said["event"]["leaves"]
+            ),
+            tuple(
+                Test(
+                    tuple((int(at), Fraction(factor)) for at, factor in test["factors"].items()),
+                    test["sign"],
+                    Fraction(test["bound"]),
+                )
                 for test in said["event"]["tests"]
             ),
         )

@@ -1,7 +1,7 @@
 """`sfumato verify`: prove the claim of a program, or refute it; check a certificate.
 
-Comes in: a `.sfp` file, or FILE.py:FUNCTION; or a certificate. Goes out: a verdict. Exit codes: 0 proved (or the certificate holds),
-1 refuted (or it does not), 2 not a program, 6 undecided.
+Comes in: a `.sfp` file, or FILE.py:FUNCTION; or a certificate. Goes out: a verdict. Exit codes: 0 proved (or the
+certificate holds), 1 refuted (or it does not), 2 not a program, 6 undecided.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def check(path: Path, *, as_json: bool) -> None:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(f'"{path}" is not a certificate', hint="Write one with sfumato verify --certificate.") from error
+        raise InputError(
+            f'"{path}" is not a certificate', hint="Write one with sfumato verify --certificate."
+        ) from error
     kind = document.get("verdict") if isinstance(document, dict) else None
     if kind not in ("PROVED", "REFUTED"):
         raise InputError(f'"{path}" is not a certificate', hint="Write one with sfumato verify --certificate.")

@@ -1,8 +1,10 @@
-"""Verify, kernel: certificates of proofs. Comes in: a program and its proofs, or a document. Goes out: a document, or faults.
+"""Verify, kernel: certificates of proofs. Comes in: a program and its proofs, or a document. Goes out: a document, or
+faults.
 
-A certificate holds the program's text and its hash, the alignment, the invariants and every condition in SMT-LIB. To check one,
-the text is read again, all conditions are made again from the alignment and the invariants, compared word for word with those in
-the document, and given to the solver; where cvc5 is installed, to that one too. No part of the prover takes part.
+A certificate holds the program's text and its hash, the alignment, the invariants and every condition in SMT-LIB. To
+check one, the text is read again, all conditions are made again from the alignment and the invariants, compared word
+for word with those in the document, and given to the solver; where cvc5 is installed, to that one too. No part of the
+prover takes part.
 """
 
 from __future__ import annotations
@@ -74,7 +76,9 @@ def read(document: dict[str, Any]) -> Proof:
 
 
 def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | None = None) -> list[str]:
-    """Why a certificate is no proof; empty if it is one. `second` asks another solver: False if it finds a counterexample."""
+    """Why a certificate is no proof; empty if it is one. `second` asks another solver: False if it finds a
+    counterexample.
+    """
     try:
         if document["format"] != FORMAT or document["verdict"] != "PROVED":
             return ["it is not a certificate of a proof in this format"]

@@ -1,4 +1,6 @@
-"""Verify, kernel: the door. Comes in: a program and a proof. Goes out: the conditions, and whether a solver proves them all."""
+"""Verify, kernel: the door. Comes in: a program and a proof. Goes out: the conditions, and whether a solver proves
+them all.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def first_open(product: Product) -> Condition | None:
 
 
 def is_possible(product: Product) -> bool:
-    """Whether the solver finds no contradiction in what is required of the inputs: otherwise everything would follow."""
+    """Whether the solver finds no contradiction in what is required of the inputs: otherwise everything would
+    follow.
+    """
     solver = product.terms.solver()
     solver.add(*product.base)
     return str(solver.check()) != "unsat"
@@ -48,7 +52,9 @@ def as_text(product: Product, condition: Condition) -> str:
 
 
 def is_proved(program: Program, proofs: tuple[Proof, ...]) -> bool:
-    """Whether the proofs of all directions hold: then, and only then, the claim is proved for everything that is required."""
+    """Whether the proofs of all directions hold: then, and only then, the claim is proved for everything that is
+    required.
+    """
     if sorted(proof.direction for proof in proofs) != sorted(directions(program)):
         return False
     try:

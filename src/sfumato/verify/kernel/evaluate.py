@@ -1,7 +1,9 @@
-"""Verify, kernel: expressions in two runs at once. Comes in: an expression and a state. Goes out: its value in both runs.
+"""Verify, kernel: expressions in two runs at once. Comes in: an expression and a state. Goes out: its value in both
+runs.
 
-Whatever could fail (a division by zero, an index outside of its list) becomes a condition, for each run on the way that this
-run takes. Expressions of proofs are evaluated here too: `#shift(e)` is how far e moves from the first run to the second.
+Whatever could fail (a division by zero, an index outside of its list) becomes a condition, for each run on the way
+that this run takes. Expressions of proofs are evaluated here too: `#shift(e)` is how far e moves from the first run
+to the second.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class Condition:
 
 @dataclass(slots=True)
 class State:
-    """Where two runs are: variables, what was spent at each draw, what is known on this way, and on each run's own way."""
+    """Where two runs are: variables, what was spent at each draw, what is known on this way, and on each run's own
+    way.
+    """
 
     values: dict[str, Value]
     spent: dict[int, Poly]
@@ -73,7 +77,7 @@ class Evaluator:
 
     # ---- conditions
 
-    def require(self, kind: str, label: str, at: int, state: State, goal: Any, more: tuple[Any, ...] = ()) -> None:
+    def require(self, kind: str, label: str, *, at: int, state: State, goal: Any, more: tuple[Any, ...] = ()) -> None:
         """Note a condition: the goal follows from what is known here."""
         if not z3.is_true(goal):
             self.conditions.append(Condition(kind, label, at, (*self.facts, *state.known, *more), goal))
@@ -82,7 +86,7 @@ class Evaluator:
         """Note for each run that nothing fails, on the way that this run takes."""
         for run in (0, 1):
             if run == 0 or not goals[1].eq(goals[0]) or state.own[0] or state.own[1]:
-                self.require("safe", label, at, state, goals[run], tuple(state.own[run]))
+                self.require("safe", label, at=at, state=state, goal=goals[run], more=tuple(state.own[run]))
 
     def positive(self, state: State, run: int | None = None) -> Callable[[int], bool]:
         """Whether an atom is positive wherever this state is reached (by this run)."""
@@ -274,9 +278,7 @@ class Evaluator:
         if isinstance(left, Items) and isinstance(right, Items):
             return Items((*left.items, *right.items))
         first, second = self.stream(left), self.stream(right)
-        length = Number(
-            first.length.one + second.length.one, first.length.two + second.length.two, True
-        )
+        length = Number(first.length.one + second.length.one, first.length.two + second.length.two, True)
         return Stream(self.terms.all_of((first.same, second.same)), length)
 
     def stream(self, value: Value) -> Stream:

@@ -1,7 +1,9 @@
-"""Verify, kernel: adjacent inputs. Comes in: the header of a program. Goes out: two runs' parameters, and facts about them.
+"""Verify, kernel: adjacent inputs. Comes in: the header of a program. Goes out: two runs' parameters, and facts about
+them.
 
-An element of a list is a function of its place, unknown but for its type; the neighbour's element is the same, moved as the
-adjacency allows. Facts about an element are stated whenever it is read, so that conditions stay free of quantifiers.
+An element of a list is a function of its place, unknown but for its type; the neighbour's element is the same, moved
+as the adjacency allows. Facts about an element are stated whenever it is read, so that conditions stay free of
+quantifiers.
 """
 
 from __future__ import annotations
@@ -55,7 +57,10 @@ class Inputs:
             raise NotCovered("this adjacency is covered for one private parameter only")
         if self.program.adjacent == "one" and len(self.private) > 1:
             self._touched = {param.name: self.terms.fresh_truth(f"touched_{param.name}") for param in self.private}
-            flags = [z3.If(flag, z3.IntVal(1, self.terms.context), z3.IntVal(0, self.terms.context)) for flag in self._touched.values()]
+            flags = [
+                z3.If(flag, z3.IntVal(1, self.terms.context), z3.IntVal(0, self.terms.context))
+                for flag in self._touched.values()
+            ]
             self.facts.append(z3.Sum(*flags) <= 1)
         for param in self.program.params:
             if not param.private:
@@ -108,7 +113,7 @@ class Inputs:
     def read(self, value: Input, index: Number) -> Value:
         """The element of an input at an index."""
         inner = value.type
-        if inner.kind == "list" or (inner.kind == "bits"):
+        if inner.kind in {"list", "bits"}:
             found = inner.items[0] if inner.kind == "list" else Type("range", _BIT)
         else:
             place = index.one.constant
@@ -238,5 +243,3 @@ class Inputs:
         new = self._typed(f"{name}.new", kind, inner, whole=whole)
         before = self._typed(name, kind, [first - 1, *inner], whole=whole)
         return self.terms.choose(first < place, here, self.terms.choose(first == place, new, before))
-
-

@@ -1,4 +1,5 @@
-"""Verify, kernel: what kind of value a variable holds wherever it is assigned. Comes in: a program. Goes out: kinds by name.
+"""Verify, kernel: what kind of value a variable holds wherever it is assigned. Comes in: a program. Goes out: kinds
+by name.
 
 `int` or `real` for numbers, `bool`, `list`; a variable that is assigned values of different kinds is `mixed`, and the
 proof rule does not cover it.

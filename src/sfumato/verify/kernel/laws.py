@@ -1,7 +1,8 @@
-"""Verify, kernel: draws. Comes in: a draw, its shift and two runs. Goes out: the drawn value in both runs, and what it cost.
+"""Verify, kernel: draws. Comes in: a draw, its shift and two runs. Goes out: the drawn value in both runs, and what
+it cost.
 
-For each law: what its arguments must be, how the second run's noise is the first one's, moved, and the log-ratio of densities.
-Laws that are not moved are drawn alike in both runs, if their arguments are equal.
+For each law: what its arguments must be, how the second run's noise is the first one's, moved, and the log-ratio of
+densities. Laws that are not moved are drawn alike in both runs, if their arguments are equal.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def _exponential(product: Product, draw: Draw, state: State) -> None:
     product.inputs.tell(noise, ">=")
     shift = moved(product, draw, state, noise, nonnegative=True)
     lands = product.terms.compare(noise + shift, ">=", product.positive(state))
-    product.require("support", "the moved noise is not negative", draw.at, state, lands)
+    product.require("support", "the moved noise is not negative", at=draw.at, state=state, goal=lands)
     _spend(product, draw, state, shift, scale)
     state.values[draw.name] = Number(noise, noise + shift, False)
 
@@ -66,7 +67,7 @@ def _geometric(product: Product, draw: Draw, state: State) -> None:
     assert exponent is not None
     rate = product.number(exponent, state)
     product.safe("the ratio lies between 0 and 1", draw.at, state, product.compare(rate, ">", state))
-    product.require("scale", "the ratio is the same in both runs", draw.at, state, product.equal(rate))
+    product.require("scale", "the ratio is the same in both runs", at=draw.at, state=state, goal=product.equal(rate))
     noise = product.terms.fresh(draw.name, whole=True)
     shift = moved(product, draw, state, noise)
     if not product.terms.is_whole(shift):
@@ -74,7 +75,9 @@ def _geometric(product: Product, draw: Draw, state: State) -> None:
     size = product.terms.magnitude(shift, product.positive(state))
     cost = Number(size * rate.one, size * rate.one, False)
     unit = product.units[draw.number]
-    state.spent[draw.number] = state.spent[draw.number] + product.divided(cost, Number(unit, unit, False), draw.at, state).one
+    state.spent[draw.number] = (
+        state.spent[draw.number] + product.divided(cost, Number(unit, unit, False), draw.at, state).one
+    )
     found = Number(noise, noise + shift, True)
     if draw.law == "TruncGeometric":
         found = _truncated(product, draw, state, found)
@@ -100,7 +103,7 @@ def _alike(product: Product, draw: Draw, state: State) -> None:
         raise NotCovered(f"{draw.law} is not moved")
     args = [product.value(arg, state) for arg in draw.args]
     for arg in args:
-        product.require("scale", "the law is the same in both runs", draw.at, state, product.equal(arg))
+        product.require("scale", "the law is the same in both runs", at=draw.at, state=state, goal=product.equal(arg))
     low, high, whole = _range(product, draw, state, args)
     found = product.terms.fresh(draw.name, whole=whole)
     for end, sign in ((low, ">="), (high, "<=")):
@@ -141,8 +144,8 @@ def _range(product: Product, draw: Draw, state: State, args: list[Any]) -> tuple
 def moved(product: Product, draw: Draw, state: State, noise: Poly, *, nonnegative: bool = False) -> Poly:
     """The shift of a draw, and the condition that noise + shift is one to one in the noise.
 
-    The shift reads the state before the draw. The noise itself may stand in the tests of `#if` alone, so that the map is a
-    translation on each piece.
+    The shift reads the state before the draw. The noise itself may stand in the tests of `#if` alone, so that the map
+    is a translation on each piece.
     """
     node = product.proof.shifts.get(draw.number, ZERO)
     check_pieces(node)
@@ -163,7 +166,9 @@ def moved(product: Product, draw: Draw, state: State, noise: Poly, *, nonnegativ
             product.inputs.tell(other, ">=")
         differ = product.terms.compare(noise - other, "!=", product.positive(state))
         apart = product.terms.compare(noise + found - other - at(other), "!=", product.positive(state))
-        product.require("injective", "different noises stay different", draw.at, state, apart, (differ,))
+        product.require(
+            "injective", "different noises stay different", at=draw.at, state=state, goal=apart, more=(differ,)
+        )
     return found
 
 
@@ -197,7 +202,7 @@ def _exponent(node: Expr) -> Expr | None:
 
 def _check_scale(product: Product, draw: Draw, state: State, scale: Number) -> None:
     product.safe("the scale is positive", draw.at, state, product.compare(scale, ">", state))
-    product.require("scale", "the scale is the same in both runs", draw.at, state, product.equal(scale))
+    product.require("scale", "the scale is the same in both runs", at=draw.at, state=state, goal=product.equal(scale))
 
 
 def _spend(product: Product, draw: Draw, state: State, size: Poly, scale: Number) -> None:

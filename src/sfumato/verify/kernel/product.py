@@ -2,21 +2,22 @@
 
 Guarantee: if all conditions hold, then for adjacent inputs x, x' in this direction and every set E of outputs,
     Pr[P(x) in E] <= e^claim Pr[P(x') in E].
-Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = (h_1, h_2, …) and on x' with h' = T(h), where
-    h'_k = h_k + a_k and a_k is the shift at this draw. a_k depends on what happened before the draw, which h_1..h_(k-1)
-    determine, and on h_k only by choosing between translations (leaves of `#if`). (1) For fixed h_1..h_(k-1) the map
-    h_k -> h_k + a_k is one to one ("injective"), so T, which is triangular, is one to one. (2) It is a translation on each of
-    countably many measurable pieces, so it keeps Lebesgue (counting) measure on each. (3) The density of the noise of run 1
-    at h is at most e^cost times the density of the noise of run 2 at T(h): per draw |a - d(centre)|/scale for Laplace,
-    a/scale for Exponential, whose support T keeps ("support"), |a| t for Geometric(e^-t) with whole a; scales are equal in
-    both runs and positive. (4) Both runs draw the same number of times: draws stand only where both runs are on the same
-    way ("path"). (5) At a return both outputs are equal, or, in pointwise mode, run 2 returns O if run 1 does; outputs there
-    are whole numbers or truths, so E is a countable union of such O. Hence
-    Pr1[E] = integral over {h : run 1 in E} of p1(h) <= e^cost * integral of p2(T(h)) <= e^claim Pr2[E].
-    (6) Loops end, by a rank that falls by at least 1 and is not negative; or else the cost is within the claim whenever a
-    loop begins its body anew, and then the same integral over "not ended after n rounds" bounds the chance of never ending.
-    Loops are cut by invariants that hold at entry and are kept by the body; what the body may change is forgotten otherwise.
-    Blocks without draws, returns and loops may be passed on different ways: values are then those of each run's own way.
+Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = (h_1, h_2, …) and on x' with h' =
+    T(h), where h'_k = h_k + a_k and a_k is the shift at this draw. a_k depends on what happened before the draw,
+    which h_1..h_(k-1) determine, and on h_k only by choosing between translations (leaves of `#if`). (1) For fixed
+    h_1..h_(k-1) the map h_k -> h_k + a_k is one to one ("injective"), so T, which is triangular, is one to one. (2)
+    It is a translation on each of countably many measurable pieces, so it keeps Lebesgue (counting) measure on each.
+    (3) The density of the noise of run 1 at h is at most e^cost times the density of the noise of run 2 at T(h): per
+    draw |a - d(centre)|/scale for Laplace, a/scale for Exponential, whose support T keeps ("support"), |a| t for
+    Geometric(e^-t) with whole a; scales are equal in both runs and positive. (4) Both runs draw the same number of
+    times: draws stand only where both runs are on the same way ("path"). (5) At a return both outputs are equal, or,
+    in pointwise mode, run 2 returns O if run 1 does; outputs there are whole numbers or truths, so E is a countable
+    union of such O. Hence Pr1[E] = integral over {h : run 1 in E} of p1(h) <= e^cost * integral of p2(T(h)) <=
+    e^claim Pr2[E]. (6) Loops end, by a rank that falls by at least 1 and is not negative; or else the cost is within
+    the claim whenever a loop begins its body anew, and then the same integral over "not ended after n rounds" bounds
+    the chance of never ending. Loops are cut by invariants that hold at entry and are kept by the body; what the body may change
+    is forgotten otherwise. Blocks without draws, returns and loops may be passed on different ways: values are then
+    those of each run's own way.
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment).
 Checked by: verify::wrong_programs_are_never_proved, verify::proved_implies_true_by_enumeration,
     verify::a_map_that_is_not_one_to_one_proves_nothing
@@ -56,7 +57,9 @@ from sfumato.verify.tree import (
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a prover hands in for one direction: shifts by draw, invariants and ranks by loop; units make numbers small."""
+    """What a prover hands in for one direction: shifts by draw, invariants and ranks by loop; units make numbers
+    small.
+    """
 
     direction: str
     pointwise: bool = False
@@ -107,7 +110,7 @@ class Product(Evaluator):
         found = self.number(node, state)
         if found.one != found.two:
             raise NotCovered("a unit is public")
-        self.require("unit", "a unit is positive", 0, state, self.compare(found, ">", state)[0])
+        self.require("unit", "a unit is positive", at=0, state=state, goal=self.compare(found, ">", state)[0])
         return found.one
 
     # ---- statements
@@ -150,9 +153,16 @@ class Product(Evaluator):
             assert isinstance(answer, Number)
             first, second = self._is_answer(found, answer.one)
             more = (first,)
-            self.require("output", "if run 1 returns the answer, so does run 2", statement.at, state, second, more)
+            self.require(
+                "output",
+                "if run 1 returns the answer, so does run 2",
+                at=statement.at,
+                state=state,
+                goal=second,
+                more=more,
+            )
         else:
-            self.require("output", "both runs return the same", statement.at, state, self.equal(found))
+            self.require("output", "both runs return the same", at=statement.at, state=state, goal=self.equal(found))
         self._within_claim(statement.at, state, more)
 
     def _is_answer(self, found: Value, answer: Poly) -> tuple[Any, Any]:
@@ -172,9 +182,15 @@ class Product(Evaluator):
             raise NotCovered("a claim is the same for both inputs")
         over = total * number(self.program.group) - claim[0].one
         goal = self.terms.compare(over, "<=", self.positive(state))
-        self.require("cost", "what was spent is within the claim", at, state, goal, more)
+        self.require("cost", "what was spent is within the claim", at=at, state=state, goal=goal, more=more)
         if len(claim) > 1:
-            self.require("cost", "the claimed delta is not negative", at, state, self.compare(claim[1], ">=", state)[0])
+            self.require(
+                "cost",
+                "the claimed delta is not negative",
+                at=at,
+                state=state,
+                goal=self.compare(claim[1], ">=", state)[0],
+            )
 
     def _if(self, statement: If, state: State) -> State | None:
         test = self.truth(statement.test, state)
@@ -182,7 +198,9 @@ class Product(Evaluator):
         if not together and not is_quiet((*statement.then, *statement.other)):
             if state.own[0] or state.own[1]:
                 raise NotCovered("a block with draws inside of one that runs pass on different ways")
-            self.require("path", "both runs take the same branch", statement.at, state, test.one == test.two)
+            self.require(
+                "path", "both runs take the same branch", at=statement.at, state=state, goal=test.one == test.two
+            )
             test, together = Boolean(test.one, test.one), True
         branches = []
         for body, negated in ((statement.then, False), (statement.other, True)):
@@ -241,7 +259,7 @@ class Product(Evaluator):
         invariants = self.proof.invariants.get(loop.number, ())
         for place, invariant in enumerate(invariants):
             goal = self.holds(invariant, state)
-            self.require("entry", f"{loop.number}:{place}", loop.at, state, goal)
+            self.require("entry", f"{loop.number}:{place}", at=loop.at, state=state, goal=goal)
         equal = {_equality(invariant) for invariant in invariants}
         head = state.copy()
         for name in sorted(changed(loop.body)):
@@ -283,7 +301,7 @@ class Product(Evaluator):
     def _kept(self, loop: While, after: State) -> None:
         for place, invariant in enumerate(self.proof.invariants.get(loop.number, ())):
             goal = self.holds(invariant, after)
-            self.require("step", f"{loop.number}:{place}", loop.at, after, goal)
+            self.require("step", f"{loop.number}:{place}", at=loop.at, state=after, goal=goal)
 
     def _loop(self, loop: While, state: State) -> State:
         """A loop that draws, returns or has loops inside: both runs go round together."""
@@ -291,7 +309,13 @@ class Product(Evaluator):
             raise NotCovered("a loop inside of a block that runs pass on different ways")
         head = self._head(loop, state)
         test = self.truth(loop.test, head)
-        self.require("path", "both runs go round as often", loop.at, head, self.terms.true if test.one.eq(test.two) else test.one == test.two)
+        self.require(
+            "path",
+            "both runs go round as often",
+            at=loop.at,
+            state=head,
+            goal=self.terms.true if test.one.eq(test.two) else test.one == test.two,
+        )
         inside = head.copy()
         inside.known.append(test.one)
         rank = self._rank(loop, head)
@@ -300,7 +324,9 @@ class Product(Evaluator):
                 raise NotCovered("a loop without a rank")
             self._within_claim(loop.at, head, (test.one,))
         else:
-            self.require("rank", "the rank is not negative", loop.at, inside, self.compare(rank, ">=", inside)[0])
+            self.require(
+                "rank", "the rank is not negative", at=loop.at, state=inside, goal=self.compare(rank, ">=", inside)[0]
+            )
         after = self.block(loop.body, inside)
         if after is not None:
             self._kept(loop, after)
@@ -318,7 +344,7 @@ class Product(Evaluator):
         less = Number(now.one - rank.one + number(1), now.two - rank.two + number(1), True)
         falls = self.compare(less, "<=", after)
         for run in runs:
-            self.require("rank", "the rank falls", loop.at, after, falls[run], (goes[run],))
+            self.require("rank", "the rank falls", at=loop.at, state=after, goal=falls[run], more=(goes[run],))
 
     def _quiet_loop(self, loop: While, state: State) -> State:
         """A loop without draws: each run goes round as often as it does, one of them may wait for the other."""
@@ -340,7 +366,9 @@ class Product(Evaluator):
         goes = (test.one, test.two)
         bound = self.compare(rank, ">=", inside)
         for run in (0, 1):
-            self.require("rank", "the rank is not negative", loop.at, inside, bound[run], (goes[run],))
+            self.require(
+                "rank", "the rank is not negative", at=loop.at, state=inside, goal=bound[run], more=(goes[run],)
+            )
         after = self.block(loop.body, inside)
         assert after is not None
         if not together:
@@ -359,7 +387,9 @@ class Product(Evaluator):
 def _equality(node: Expr) -> str | None:
     """The variable of which an invariant says that it is the same in both runs."""
     match node:
-        case Binary(op="=", left=Call(name="#shift", args=(Var(name=name),)), right=Num(value=value)) if value == Fraction(0):
+        case Binary(op="=", left=Call(name="#shift", args=(Var(name=name),)), right=Num(value=value)) if (
+            value == Fraction(0)
+        ):
             return name
         case Call(name="#same", args=(Var(name=name),)):
             return name

@@ -1,4 +1,6 @@
-"""Verify, kernel: a second opinion. Comes in: a condition in SMT-LIB. Goes out: whether cvc5, if it is installed, agrees."""
+"""Verify, kernel: a second opinion. Comes in: a condition in SMT-LIB. Goes out: whether cvc5, if it is installed,
+agrees.
+"""
 
 from __future__ import annotations
 

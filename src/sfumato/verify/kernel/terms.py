@@ -1,6 +1,7 @@
 """Verify, kernel: terms of the solver. Comes in: polynomials and names. Goes out: formulas, and answers of the solver.
 
-Every check has a context of its own and a limit in the solver's own steps: the same text gives the same answer every time.
+Every check has a context of its own and a limit in the solver's own steps: the same text gives the same answer every
+time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import z3
 from sfumato.verify.kernel.polynomial import Poly, atom_power, common, inverse, poly, single
 
 STEPS = 4_000_000
-"""Steps of the solver for one condition: about two seconds. Conditions of the programs in the tests need under a tenth."""
+"""Steps of the solver for one condition: about two seconds. Conditions of the programs in the tests need under a
+tenth.
+"""
 
 
 class Terms:
@@ -85,8 +88,8 @@ class Terms:
     def cleared(self, one: Poly, positive: Callable[[int], bool]) -> Poly:
         """A polynomial with the same sign and without negative powers.
 
-        Factors that are known to be positive are taken out; a negative power of another atom, which is not zero because it was
-        divided by, is cleared by an even power of it.
+        Factors that are known to be positive are taken out; a negative power of another atom, which is not zero
+        because it was divided by, is cleared by an even power of it.
         """
         out = []
         factors = common([one])

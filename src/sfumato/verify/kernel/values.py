@@ -1,4 +1,5 @@
-"""Verify, kernel: values of two runs side by side. Comes in: polynomials. Goes out: records that the product program moves.
+"""Verify, kernel: values of two runs side by side. Comes in: polynomials. Goes out: records that the product program
+moves.
 
 `one` belongs to the run on the first input, `two` to the run on its neighbour.
 """
@@ -12,7 +13,7 @@ from sfumato.verify.kernel.polynomial import Poly
 from sfumato.verify.tree import Type
 
 
-class NotCovered(Exception):  # noqa: N818  not an error: the proof rule says nothing about such a program
+class NotCovered(Exception):
     """Something that the proof rule does not cover: there is no proof, and nothing else is said."""
 
 

@@ -1,8 +1,9 @@
-"""Verify, prover: invariants guessed from what was seen. Comes in: states at the beginning of rounds. Goes out: candidates.
+"""Verify, prover: invariants guessed from what was seen. Comes in: states at the beginning of rounds. Goes out:
+candidates.
 
-How far a variable moves, what was spent, counters against parameters: each is compared with a few reference values, over all
-states and over those before and after the place where inputs differ (or the answer is decided). What held in every state
-is a candidate; `houdini.py` keeps those that are true.
+How far a variable moves, what was spent, counters against parameters: each is compared with a few reference values,
+over all states and over those before and after the place where inputs differ (or the answer is decided). What held in
+every state is a candidate; `houdini.py` keeps those that are true.
 """
 
 from __future__ import annotations
@@ -19,7 +20,23 @@ from sfumato.verify.kernel.kinds import kinds_of
 from sfumato.verify.prover.rewrite import ONE, ZERO, linear, minus, replaced, scaled
 from sfumato.verify.prover.sites import widths_of
 from sfumato.verify.prover.trial import Bench, Sight
-from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, If, Num, Program, Stmt, Unary, Var, While, changed, names, statements
+from sfumato.verify.tree import (
+    Assign,
+    Binary,
+    Call,
+    Draw,
+    Expr,
+    If,
+    Num,
+    Program,
+    Stmt,
+    Unary,
+    Var,
+    While,
+    changed,
+    names,
+    statements,
+)
 
 Array = Any
 _NEAR = 1e-9
@@ -36,7 +53,9 @@ class Quantity:
 class Guess:
     """Candidates for one loop."""
 
-    def __init__(self, bench: Bench, loop: While, sights: list[Sight], units: dict[int, Expr], scales: dict[str, Expr]) -> None:
+    def __init__(
+        self, bench: Bench, loop: While, sights: list[Sight], units: dict[int, Expr], scales: dict[str, Expr]
+    ) -> None:
         self.bench = bench
         self.program: Program = bench.program
         self.loop = loop
@@ -76,7 +95,9 @@ class Guess:
         goes = self.quantity(self.loop.test)
         yield self.loop.test, goes.values == 1.0
         seen = self.sights[0].one
-        ghosts = [name for name in seen if name in ("#place", "#up", "#down", "#answer") and not isinstance(seen[name], bool)]
+        ghosts = [
+            name for name in seen if name in ("#place", "#up", "#down", "#answer") and not isinstance(seen[name], bool)
+        ]
         for name in self.whole:
             counter = self.quantity(Var(name))
             start = self._start(name)
@@ -93,7 +114,10 @@ class Guess:
                 if ghost != "#answer":
                     continue
                 if start is not None:
-                    yield Binary("&&", later, before), (counter.values > start.values) & (counter.values <= place.values)
+                    yield (
+                        Binary("&&", later, before),
+                        (counter.values > start.values) & (counter.values <= place.values),
+                    )
                 for other in self.whole:
                     if other != name:
                         chosen = self.quantity(Var(other)).values == place.values
@@ -120,8 +144,7 @@ class Guess:
         shifts = [self.quantity(Call("#shift", (Var(name),))) for name in self.numbers]
         steps = [Quantity(ZERO, np.zeros(len(self.sights))), self.quantity(ONE), self.quantity(Num(Fraction(-1)))]
         for width in self.widths:
-            for factor in (1, -1, 2, -2):
-                steps.append(Quantity(scaled(width.node, Fraction(factor)), factor * width.values))
+            steps += [Quantity(scaled(width.node, Fraction(k)), k * width.values) for k in (1, -1, 2, -2)]
         guards = list(self._guards())
         if self.program.adjacent == "moves":
             for name in self.whole:
@@ -130,7 +153,9 @@ class Guess:
         for shift in shifts:
             yield from self._guarded(guards, shift, steps)
 
-    def _guarded(self, guards: list[tuple[Expr | None, Array]], quantity: Quantity, steps: list[Quantity]) -> Iterator[Expr]:
+    def _guarded(
+        self, guards: list[tuple[Expr | None, Array]], quantity: Quantity, steps: list[Quantity]
+    ) -> Iterator[Expr]:
         """Against references everywhere; and where that is not an equation, also before and after each place."""
         first = list(self._against(None, guards[0][1], quantity, steps))
         yield from first
@@ -141,8 +166,12 @@ class Guess:
                 yield from self._against(guard, where, quantity, steps)
 
     def _resized(self) -> Iterator[Expr]:
-        """Under `addremove`: a sum is off by the element that is there once, and by the one that is read early or late."""
-        if self.program.adjacent != "addremove" or any(isinstance(part, Draw | While) for part in statements(self.loop.body)):
+        """Under `addremove`: a sum is off by the element that is there once, and by the one that is read early or
+        late.
+        """
+        if self.program.adjacent != "addremove" or any(
+            isinstance(part, Draw | While) for part in statements(self.loop.body)
+        ):
             return
         steps = [Quantity(ZERO, np.zeros(len(self.sights)))]
         for width in self.widths:
@@ -184,7 +213,9 @@ class Guess:
         """Counters from where they start, up to parameters and sizes, and below each other."""
         ends = [Var(name) for name in sorted(self.fixed) if kinds_of(self.program).get(name) == "int"]
         sizes: list[Expr] = [
-            Call("size", (Var(param.name),)) for param in self.program.params if param.type.kind == "list" and param.name in self.fixed
+            Call("size", (Var(param.name),))
+            for param in self.program.params
+            if param.type.kind == "list" and param.name in self.fixed
         ]
         for name in self.whole:
             counter = self.quantity(Var(name))
@@ -228,8 +259,7 @@ class Guess:
         sums = [*spent, *([total] if total is not None else [])]
         steps = [Quantity(ZERO, np.zeros(len(self.sights)))]
         for width in self.widths:
-            for factor in (1, 2, 4):
-                steps.append(Quantity(scaled(width.node, Fraction(factor)), factor * width.values))
+            steps += [Quantity(scaled(width.node, Fraction(k)), k * width.values) for k in (1, 2, 4)]
         guards = list(self._guards())
         for amount in sums:
             yield from self._guarded(guards, amount, steps)
@@ -241,7 +271,9 @@ class Guess:
                     continue
                 shift = Call("abs", (Call("#shift", (Var(name),)),))
                 both = Quantity(Binary("+", amount.node, shift), amount.values + self.quantity(shift).values)
-                yield from (node for node in self._against(None, both.values == both.values, both, steps[1:]) if _is_most(node))
+                yield from (
+                    node for node in self._against(None, both.values == both.values, both, steps[1:]) if _is_most(node)
+                )
 
     def _moved_twice(self, amount: Quantity) -> Iterator[Expr]:
         """Under `moves`: at most so much for each of the two places that were passed."""
@@ -257,7 +289,8 @@ class Guess:
         if len(self.draws) < 2:
             return None
         units = [self.quantity(self.units[number]).values for number in self.draws]
-        node, values = ZERO, np.zeros(len(self.sights))
+        node: Expr = ZERO
+        values = np.zeros(len(self.sights))
         for number, unit in zip(self.draws, units, strict=True):
             ratios = unit / units[0]
             ratio = Fraction(round(float(ratios[0]) * 48), 48)
@@ -356,7 +389,11 @@ def _comparisons(test: Expr) -> Iterator[tuple[Expr, Expr]]:
 
 def rank_of(loop: While) -> Expr | None:
     """What falls with every round: the distance of a counter that the body moves to its end."""
-    moved = {statement.name for statement in loop.body if isinstance(statement, Assign) and statement.name in names(statement.value)}
+    moved = {
+        statement.name
+        for statement in loop.body
+        if isinstance(statement, Assign) and statement.name in names(statement.value)
+    }
     pairs = list(_comparisons(loop.test))
     for less, more in pairs:
         if (names(less) | names(more)) & moved:

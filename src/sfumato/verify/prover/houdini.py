@@ -1,7 +1,8 @@
 """Verify, prover: of many candidates, those that are invariants. Comes in: a proof with guesses. Goes out: a proof.
 
-Candidates that a model contradicts are dropped until none is: what is left holds at entry and is kept by every round. Then the
-other conditions are asked. The kernel makes all conditions; nothing is decided here that it does not check again.
+Candidates that a model contradicts are dropped until none is: what is left holds at entry and is kept by every round.
+Then the other conditions are asked. The kernel makes all conditions; nothing is decided here that it does not check
+again.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ def _first_open(product: Product) -> Condition | None:
 
 
 def trimmed(program: Program, proof: Proof) -> Proof:
-    """The proof with those invariants that something else needs: of what the conditions assume, the solver says what it used."""
+    """The proof with those invariants that something else needs: of what the conditions assume, the solver says what
+    it used.
+    """
     product = conditions_of(program, proof)
     labels = {formula.get_id(): label for label, formula in product.invariants.items()}
     plain = {label for label, formula in product.invariants.items() if z3.is_true(z3.simplify(formula))}
@@ -94,7 +97,9 @@ def trimmed(program: Program, proof: Proof) -> Proof:
         done.add(id(condition))
         for label in _used(product, condition, labels) - needed:
             needed.add(label)
-            open_ones += [c for c in product.conditions if c.kind in ("entry", "step") and c.label == label and id(c) not in done]
+            open_ones += [
+                c for c in product.conditions if c.kind in ("entry", "step") and c.label == label and id(c) not in done
+            ]
     kept = {
         loop: tuple(node for place, node in enumerate(nodes) if f"{loop}:{place}" in needed)
         for loop, nodes in proof.invariants.items()

@@ -1,7 +1,7 @@
 """Verify, prover: the search. Comes in: a program with a claim. Goes out: a proof of every direction, or None.
 
-Shifts are taken in the order of their likelihood, draw by draw; those that break on a case are thrown away; for those that
-survive, invariants are guessed and settled. Whatever comes out has been accepted by the kernel.
+Shifts are taken in the order of their likelihood, draw by draw; those that break on a case are thrown away; for those
+that survive, invariants are guessed and settled. Whatever comes out has been accepted by the kernel.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Attempt:
 
 def search(program: Program) -> Attempt:
     """A proof of the claim in every direction."""
-    proofs = []
+    proofs: list[Proof] = []
     for direction in directions(program):
         attempt = _search(program, direction)
         if attempt.proofs is None:
@@ -167,7 +167,10 @@ def _scales(bench: Bench, trials: list[Trial]) -> dict[str, Expr]:
         if not any("eps" in names(value) for value in values):
             continue
         try:
-            pairs = [[float(bench.runner.code(value)({**base, name: 0.0, "eps": eps})) for eps in (1.0, 2.0)] for value in values]
+            pairs = [
+                [float(bench.runner.code(value)({**base, name: 0.0, "eps": eps})) for eps in (1.0, 2.0)]
+                for value in values
+            ]
         except (Fault, NotRun, TypeError):
             continue
         if all(twice == 2 * once for once, twice in pairs):

@@ -1,9 +1,9 @@
 """Verify, prover: what a draw may be shifted by. Comes in: a program. Goes out: for each draw a list of shifts to try.
 
-A noise is used in three ways. It is added to something that is shown: the shift undoes how far that something moves. It decides
-a test: the shift undoes it on one branch and is nothing on the other. It moves a threshold that later tests are compared
-with: the shift is as far as they can move. For outputs that can be listed there is a fourth: the shift is made only where
-the answer is decided, `#if(i = #answer, …)`.
+A noise is used in three ways. It is added to something that is shown: the shift undoes how far that something moves.
+It decides a test: the shift undoes it on one branch and is nothing on the other. It moves a threshold that later
+tests are compared with: the shift is as far as they can move. For outputs that can be listed there is a fourth: the
+shift is made only where the answer is decided, `#if(i = #answer, …)`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) ->
             for test in uses.tests:
                 for atom in _atoms(test):
                     direct = [_simple(node, program) for node in _direct_undone(atom, program)]
-                    tried += [Call("#if", (where, plus(step, node), ZERO)) for node in direct for step in (*steps, ZERO)]
+                    tried += [
+                        Call("#if", (where, plus(step, node), ZERO)) for node in direct for step in (*steps, ZERO)
+                    ]
             for value in (*uses.kept, *uses.shown):
                 direct = [_simple(node, program) for node in _direct_undone(value, program)]
                 tried += [Call("#if", (where, plus(step, node), ZERO)) for node in direct for step in (*steps, ZERO)]
@@ -145,7 +147,7 @@ def _direct_undone(value: Expr, program: Program) -> list[Expr]:
     if found is None or not found[0]:
         return []
     private = {param.name for param in program.params if param.private}
-    rest = ZERO
+    rest: Expr = ZERO
     for sign, part in _summands(found[1]):
         if names(part) & private or any(isinstance(inner, Call) for inner in walk(part)):
             rest = plus(rest, part) if sign > 0 else minus(rest, part)

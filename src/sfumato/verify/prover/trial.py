@@ -1,7 +1,8 @@
-"""Verify, prover: two runs side by side, with numbers. Comes in: a case, noise, shifts. Goes out: whether they may be right.
+"""Verify, prover: two runs side by side, with numbers. Comes in: a case, noise, shifts. Goes out: whether they may be
+right.
 
-A shift that breaks on a case is no proof; where a trial goes through, the states at the beginning of each loop are kept, and
-invariants are guessed from them.
+A shift that breaks on a case is no proof; where a trial goes through, the states at the beginning of each loop are
+kept, and invariants are guessed from them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 
 from sfumato.verify.cases import Case, Dice, to_floats
 from sfumato.verify.kernel.product import is_quiet
-from sfumato.verify.run import AtDraw, AtLoop, Env, Fault, NotRun, Runner, Running, TooLong
 from sfumato.verify.prover.rewrite import rebuilt
+from sfumato.verify.run import AtDraw, AtLoop, Env, Fault, NotRun, Runner, Running, TooLong
 from sfumato.verify.tree import Call, Expr, Program, Var, parts
 
 Ghost = Callable[[Env, Env], Any]
@@ -23,7 +24,9 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What was seen at the beginning of a round of a loop: both runs' variables, ghosts and what was spent among them."""
+    """What was seen at the beginning of a round of a loop: both runs' variables, ghosts and what was spent among
+    them.
+    """
 
     one: Env
     two: Env
@@ -68,7 +71,9 @@ class Bench:
         except StopIteration as end:
             return end.value
 
-    def passes(self, trial: Trial, shifts: dict[int, Expr], *, pointwise: bool, watch: dict[int, Expr] | None = None) -> bool:
+    def passes(
+        self, trial: Trial, shifts: dict[int, Expr], *, pointwise: bool, watch: dict[int, Expr] | None = None
+    ) -> bool:
         """Whether both runs keep together, return the same and spend no more than the claim.
 
         With units to `watch` in, states are kept, with what was spent at each draw in its unit.
@@ -222,4 +227,4 @@ def same(first: Any, second: Any) -> bool:
         return len(first) == len(second) and all(same(a, b) for a, b in zip(first, second, strict=True))
     if isinstance(first, bool) or isinstance(second, bool) or isinstance(first, tuple) or isinstance(second, tuple):
         return type(first) is type(second) and bool(first == second)
-    return abs(first - second) <= TOLERANCE * (1 + abs(first))
+    return bool(abs(first - second) <= TOLERANCE * (1 + abs(first)))

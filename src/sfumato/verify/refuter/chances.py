@@ -1,18 +1,23 @@
-"""Verify, refuter: the chance that linear tests of independent noises all hold. Comes in: laws and tests. Goes out: a ball.
+"""Verify, refuter: the chance that linear tests of independent noises all hold. Comes in: laws and tests. Goes out: a
+ball.
 
-Densities are piecewise sums of c x^k e^(rx) with fractions for ends, k and r, and for c balls of `flint.arb` that hold the true
-coefficient. A noise whose tests read at most one other noise is integrated out, and what is left is again such a function of
-the other one; this goes on until nothing is left. Tests that do not hang together like a tree are not computed.
+Densities are piecewise sums of c x^k e^(rx) with fractions for ends, k and r, and for c balls of `flint.arb` that
+hold the true coefficient. A noise whose tests read at most one other noise is integrated out, and what is left is
+again such a function of the other one; this goes on until nothing is left. Tests that do not hang together like a
+tree are not computed.
 
 Guarantee: the ball holds the chance, if one is returned.
-Proof: each step is an identity of real functions: products, antiderivatives of x^k e^(rx), and their values at ends that are
-    linear in the other noise, on intervals between rational points where no order of ends changes; arb encloses each operation.
-Reference: Johansson, Arb: efficient arbitrary-precision midpoint-radius interval arithmetic, IEEE Trans. Computers 2017.
+Proof: each step is an identity of real functions: products, antiderivatives of x^k e^(rx), and their values at ends
+    that are linear in the other noise, on intervals between rational points where no order of ends changes; arb
+    encloses each operation.
+Reference: Johansson, Arb: efficient arbitrary-precision midpoint-radius interval arithmetic, IEEE Trans. Computers
+    2017.
 Checked by: verify::chances_agree_with_quadrature, verify::chances_of_all_outputs_sum_to_one
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, factorial
@@ -31,7 +36,7 @@ Line = tuple[Exact, Exact]
 _NONE = fmpq(0)
 
 
-class NotComputed(Exception):  # noqa: N818  not an error: nothing is said about such tests
+class NotComputed(Exception):
     """Tests that this way of integrating does not cover."""
 
 
@@ -52,7 +57,8 @@ class Pieces:
 
     def at(self, point: Exact) -> Terms:
         """The part that holds around a point that is no end."""
-        return self.parts[sum(end < point for end in self.ends)]
+        found: Terms = self.parts[sum(end < point for end in self.ends)]
+        return found
 
 
 def exact(number: Fraction) -> Exact:
@@ -111,7 +117,8 @@ def _leaf(functions: dict[int, Pieces], tests: list[Form]) -> int:
 
 def _limits(number: int, tests: list[Form]) -> tuple[list[Line], list[Line]]:
     """Lower and upper ends of a noise, as lines in the other one."""
-    lows, highs = [], []
+    lows: list[Line] = []
+    highs: list[Line] = []
     for test in tests:
         factors = dict(test.factors)
         own = factors.pop(number)
@@ -145,7 +152,7 @@ def _inside(ends: list[Exact]) -> list[Exact]:
     """A point inside of each interval between ends."""
     if not ends:
         return [_NONE]
-    middle = [(low + high) / 2 for low, high in zip(ends, ends[1:], strict=False)]
+    middle = [(low + high) / 2 for low, high in itertools.pairwise(ends)]
     return [ends[0] - 1, *middle, ends[-1] + 1]
 
 
@@ -161,7 +168,7 @@ def _between(function: Pieces, lows: list[Line], highs: list[Line]) -> Pieces:
             if slope != slope2:
                 ends.add((constant2 - constant) / (slope - slope2))
     order = sorted(ends)
-    parts = []
+    parts: list[Terms] = []
     for point in _inside(order):
         low = max(lows, key=lambda line: line[0] * point + line[1], default=None)
         high = min(highs, key=lambda line: line[0] * point + line[1], default=None)

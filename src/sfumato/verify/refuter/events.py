@@ -1,7 +1,7 @@
 """Verify, refuter: sets of outputs, and their chances. Comes in: ways through a program. Goes out: events and balls.
 
-An event fixes the shape of the output, truths, numbers that are exactly so, and linear tests of the other numbers. Its chance on
-an input is the sum over *all* ways whose output can lie in it.
+An event fixes the shape of the output, truths, numbers that are exactly so, and linear tests of the other numbers.
+Its chance on an input is the sum over *all* ways whose output can lie in it.
 """
 
 from __future__ import annotations
@@ -85,13 +85,16 @@ def meets(event: Event, way: Way) -> list[Form] | None:
 
 
 def reduced(leaves: list[Any]) -> list[tuple[dict[int, Fraction], Any]]:
-    """Combinations of outputs with as little noise in each as there can be: (factors by place, form), by elimination."""
+    """Combinations of outputs with as little noise in each as there can be: (factors by place, form), by
+    elimination.
+    """
     rows: list[tuple[dict[int, Fraction], Any]] = []
     pivots: list[tuple[int, dict[int, Fraction], Form]] = []
     for place, leaf in enumerate(leaves):
         if not isinstance(leaf, Form):
             continue
-        factors, value = {place: Fraction(1)}, leaf
+        factors: dict[int, Fraction] = {place: Fraction(1)}
+        value: Form | Fraction = leaf
         for noise, other, form in pivots:
             own = dict(value.factors).get(noise) if isinstance(value, Form) else None
             if own:

@@ -1,4 +1,6 @@
-"""Verify, refuter: numbers that are linear in noise. Comes in: fractions and numbered noises. Goes out: exact linear forms."""
+"""Verify, refuter: numbers that are linear in noise. Comes in: fractions and numbered noises. Goes out: exact linear
+forms.
+"""
 
 from __future__ import annotations
 

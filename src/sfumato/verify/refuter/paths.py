@@ -1,4 +1,5 @@
-"""Verify, refuter: all ways through a program on one input. Comes in: an input. Goes out: ways with tests, weights, outputs.
+"""Verify, refuter: all ways through a program on one input. Comes in: an input. Goes out: ways with tests, weights,
+outputs.
 
 Noise stays a letter; where a test reads it, the way forks. Coins, dice and choices fork too, with their weights.
 """
@@ -15,7 +16,7 @@ from sfumato.verify.run import AtDraw, Env, NotRun, Runner
 from sfumato.verify.tree import Program
 
 
-class TooMany(Exception):  # noqa: N818  not an error: the search tries something smaller
+class TooMany(Exception):
     """More ways than are looked at."""
 
 
@@ -45,7 +46,7 @@ class Walker:
     def ways(self, env: Env) -> list[Way]:
         """All ways on an input, in a fixed order."""
         self._open = [()]
-        found = []
+        found: list[Way] = []
         while self._open:
             if len(found) >= self.most:
                 raise TooMany

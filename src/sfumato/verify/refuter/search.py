@@ -1,9 +1,9 @@
 """Verify, refuter: the search. Comes in: a program with a claim. Goes out: a certified witness, or None.
 
-Small inputs first. On a neutral input all ways through the program are listed; for each way it is seen which elements make its
-event less likely when they grow; then inputs are moved far to the unlikely side, and the neighbour one step further, where losses
-come near their supremum. The first depth at which the claim breaks is kept: it is the event that a sampler sees most often.
-Nothing but `witness.certified` says that a claim is false.
+Small inputs first. On a neutral input all ways through the program are listed; for each way it is seen which elements
+make its event less likely when they grow; then inputs are moved far to the unlikely side, and the neighbour one step
+further, where losses come near their supremum. The first depth at which the claim breaks is kept: it is the event
+that a sampler sees most often. Nothing but `witness.certified` says that a claim is false.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ from sfumato.verify.refuter.forms import Form
 from sfumato.verify.refuter.paths import TooMany, Walker, Way
 from sfumato.verify.refuter.witness import Witness, as_input, certified, real, refutes
 from sfumato.verify.run import Env, Fault, NotRun, TooLong
-from sfumato.verify.tree import Param, Program, Type
+from sfumato.verify.tree import Param, Program, Type, names
 
 DEPTHS = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128))
 FAR, NEAR, REVEALED = (Fraction(64), Fraction(0)), (Fraction(0), Fraction(1, 2)), (Fraction(-1, 2), Fraction(0))
-"""Depth of the inputs, and how much nearer the event's threshold is, where it is first looked whether a claim breaks."""
+"""Depth of the inputs, and how much nearer the event's threshold is, where it is first looked whether a claim
+breaks.
+"""
 SIZES, WORK, WAYS = 9, 60_000, 10
-"""Lists of up to so many elements; so much work (about ways times noises) before the search gives up, and so many ways for each setting."""
+"""Lists of up to so many elements; so much work (about ways times noises) before the search gives up, and so many
+ways for each setting.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,19 @@ class Element:
     name: str
     place: int | None
     type: Type
+
+
+Plan = tuple[dict[Element, int], dict[Element, int]]
+"""The signs of all elements, and of those that change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Where a witness is looked for: near a way, on one side of its outputs, from a neutral input."""
+
+    way: Way
+    side: int
+    neutral: Env
 
 
 @dataclass(slots=True)
@@ -68,21 +85,21 @@ class Search:
         return None
 
     def _settings(self) -> Iterator[tuple[Env, int]]:
-        """Parameters and sizes: epsilon 1 first, short lists first, and the most promising parameters of each size first."""
+        """Parameters and sizes: epsilon 1 first, short lists first, promising parameters first."""
         pools = make_pools(self.program, SIZES)
         lists = any(param.private and param.type.kind == "list" for param in self.program.params)
         sizes = [size for size in pools.sizes if size > 0] if lists else [0]
         more = (Fraction(1, 4), Fraction(4), Fraction(1, 10), Fraction(10))
-        first, *others = (*pools.eps, *more)
+        first, rest_eps = pools.eps[0], [*pools.eps[1:], *more]
         plans = [(first, size) for size in sizes]
-        others = [(eps, size) for eps in others for size in sizes[:2]]
+        others = [(eps, size) for eps in rest_eps for size in sizes[:2]]
         plans = [*plans, *others] if self._scales_with_epsilon(sizes) else [*plans[:2], *others, *plans[2:]]
         deltas = pools.delta if self._names("delta") else pools.delta[:1]
         kept: list[tuple[Env, int]] = []
         for (eps, size), delta in product(plans, deltas):
-            best, *rest = self._publics({"eps": eps, "delta": delta}, size) or [None]
-            if best is not None:
-                yield best, size
+            found = self._publics({"eps": eps, "delta": delta}, size)
+            rest = found[1:]
+            yield from ((public, size) for public in found[:1])
             if size <= 2:  # small ones are cheap
                 yield from ((public, size) for public in rest)
             else:
@@ -101,8 +118,6 @@ class Search:
         return len(seen) == 2 and seen[0] == seen[1]
 
     def _names(self, name: str) -> bool:
-        from sfumato.verify.tree import names
-
         return any(name in names(node) for node in (*self.program.requires, *self.program.claim))
 
     def _publics(self, base: Env, size: int) -> list[Env]:
@@ -220,14 +235,17 @@ class Search:
         return chance_of(event, meeting)
 
     def _around(self, way: Way, side: int, neutral: Env, size: int) -> Witness | None:
-        """Look for a witness near one way through the program: outputs below (-1), above (1), or each where it moves from (0)."""
+        """Look for a witness near one way through the program: outputs below (-1), above (1), or each where it moves
+        from (0).
+        """
+        look = Look(way, side, neutral)
         signs, hidden = self._signs(way, side, neutral, size)
         for plan in self._plans(signs, size):
             for depth, offset in self._looks(way, hidden=hidden):
-                if self._breaks(way, side, neutral, plan, depth, offset) is None:
+                if self._breaks(look, plan, depth, offset) is None:
                     continue
                 for nearer in (*DEPTHS, depth):
-                    pair = self._breaks(way, side, neutral, plan, nearer, offset)
+                    pair = self._breaks(look, plan, nearer, offset)
                     if pair is not None:
                         found = certified(self.program, *pair)
                         if found is not None:
@@ -243,14 +261,17 @@ class Search:
             yield REVEALED
 
     def _signs(self, way: Way, side: int, neutral: Env, size: int) -> tuple[dict[Element, int], bool]:
-        """+1 where a greater element makes the event of this way less likely, -1 where more likely, 0 where it does nothing.
+        """+1 where a greater element makes the event of this way less likely, -1 where more likely, 0 where it does
+        nothing.
 
         And whether two tests on the neutral input exclude each other, as when nothing but inputs decides between them.
         """
         event = event_around(way, (side,) if side else None, Fraction(0))
         before = self._tests(event, way)
         found = {}
-        for element in self._elements(size) + [Element(f"{use.name}()", None, Type("real")) for use in self.program.uses]:
+        for element in self._elements(size) + [
+            Element(f"{use.name}()", None, Type("real")) for use in self.program.uses
+        ]:
             poles = self._poles(element.type, neutral) or (Fraction(0), Fraction(1))
             moved = self.walker.way(as_input(_put(neutral, element, poles[1])), way.decided)
             after = self._tests(event, moved) if moved else None
@@ -276,7 +297,7 @@ class Search:
         steps = [b.constant - a.constant for a, b in zip(before, after, strict=True)]
         return 0 if not any(steps) else 1 if sum(steps) <= 0 else -1
 
-    def _plans(self, signs: dict[Element, int], size: int) -> Iterator[tuple[dict[Element, int], dict[Element, int]]]:
+    def _plans(self, signs: dict[Element, int], size: int) -> Iterator[Plan]:
         """(signs, which elements change and by which sign), as the adjacency allows."""
         functions = {element: sign for element, sign in signs.items() if element.name.endswith("()")}
         inputs = {element: sign for element, sign in signs.items() if element not in functions}
@@ -301,14 +322,12 @@ class Search:
             for place in range(size):
                 yield signs, {Element(self._private()[0].name, place, Type("gone")): 0}
 
-    def _breaks(
-        self, way: Way, side: int, neutral: Env, plan: tuple[dict[Element, int], dict[Element, int]], depth: Fraction, offset: Fraction
-    ) -> tuple[Env, Env, Event] | None:  # fmt: skip
+    def _breaks(self, look: Look, plan: Plan, depth: Fraction, offset: Fraction) -> tuple[Env, Env, Event] | None:
         """The pair and the event at a depth, in the order in which the claim breaks; None if it does not."""
         signs, changes = plan
-        one = self._far(neutral, signs, depth)
-        two = self._changed(one, changes, neutral)
-        event = self._event(way, side, (one, two), depth - offset)
+        one = self._far(look.neutral, signs, depth)
+        two = self._changed(one, changes, look.neutral)
+        event = self._event(look.way, look.side, (one, two), depth - offset)
         tried = (event, *(tuple(sorted(env.items())) for env in (one, two)))
         if event is None or tried in self.tried:
             return None
@@ -384,7 +403,7 @@ def _given_away(way: Way) -> Fraction:
     return sum((1 / noise.scale for noise in way.noises), Fraction(0))
 
 
-class _Spent(Exception):  # noqa: N818  not an error: the search ends
+class _Spent(Exception):
     """No more work is allowed."""
 
 

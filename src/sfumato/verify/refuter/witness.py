@@ -1,14 +1,17 @@
-"""Verify, refuter: a witness, and how it is certified. Comes in: two inputs and an event. Goes out: chances, loss, verdict.
+"""Verify, refuter: a witness, and how it is certified. Comes in: two inputs and an event. Goes out: chances, loss,
+verdict.
 
 Guarantee: a witness that `certified` returns shows that the claim is false: the inputs are admitted and adjacent, and
     Pr[P(x) in E] > e^k Pr[P(x') in E] + delta, all in ball arithmetic.
-Proof: both chances are balls that hold the true ones (chances.py), e^k is one, and the lower end of the difference is positive.
+Proof: both chances are balls that hold the true ones (chances.py), e^k is one, and the lower end of the difference is
+    positive.
 Reference: the definition of differential privacy; Johansson 2017 for balls.
 Checked by: verify::a_changed_witness_is_rejected, verify::witnesses_agree_with_samples
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -87,7 +90,8 @@ def real(node: Expr, env: Env) -> Any:
             return arb(len(env[name]))
         case Call(name="abs" | "exp" | "ln" | "sqrt" as name, args=(arg,)):
             inside = real(arg, env)
-            return {"abs": abs, "exp": arb.exp, "ln": arb.log, "sqrt": arb.sqrt}[name](inside)
+            functions: dict[str, Callable[[Any], Any]] = {"abs": abs, "exp": arb.exp, "ln": arb.log, "sqrt": arb.sqrt}
+            return functions[name](inside)
         case Call(name="min" | "max" as name, args=(left, right)):
             return getattr(real(left, env), name)(real(right, env))
         case Binary(op=op, left=left, right=right) if op in ("+", "-", "*", "/"):
@@ -106,4 +110,8 @@ def _floor(found: Any) -> str:
     """A number that is certainly not above: six digits, rounded down."""
     low = found.lower()
     digits = int((low * 10**6).floor().unique_fmpz())
-    return f"{digits // 10**6}.{digits % 10**6:06d}".rstrip("0").rstrip(".") if digits >= 0 else str(Fraction(digits, 10**6))
+    return (
+        f"{digits // 10**6}.{digits % 10**6:06d}".rstrip("0").rstrip(".")
+        if digits >= 0
+        else str(Fraction(digits, 10**6))
+    )
