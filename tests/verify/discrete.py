@@ -117,7 +117,7 @@ def lines(body):
                 yield "i := i + 1 }"
 
 
-def run(program, a, b, noise):
+def run(program, a, b, noise):  # noqa: C901  one case for each kind of statement
     """The output on one input with this noise, and the chance of that noise among what was drawn; None without
     enough.
     """

@@ -47,6 +47,7 @@ class Uses:
     shown: list[Expr] = field(default_factory=list)
     kept: list[Expr] = field(default_factory=list)  # in variables
     loops: list[While] = field(default_factory=list)
+    again: Expr | None = None  # the test of the innermost loop, as it will be after this round
 
 
 def shifts_to_try(program: Program, *, pointwise: bool) -> dict[int, list[Expr]]:
@@ -62,6 +63,8 @@ def shifts_to_try(program: Program, *, pointwise: bool) -> dict[int, list[Expr]]
 def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) -> list[Expr]:
     centre = draw.args[1] if draw.law == "Laplace" else draw.args[3] if len(draw.args) > 3 else ZERO
     home = _simple(shift_of(centre), program)
+    if draw.law == "TruncGeometric":  # the centre is added to the noise
+        home = negative(home)
     undone = [node for value in uses.shown for node in _undone(value, program)]
     kept = [node for value in uses.kept for node in _undone(value, program) if node != ZERO]
     tested = [(test, node) for test in uses.tests for atom in _atoms(test) for node in _undone(atom, program)]
@@ -90,8 +93,8 @@ def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) ->
         tried += [node for _, node in tested]
         steps = [plus(home, step) for step in steps]
         tried += steps
-        for loop in uses.loops[-1:]:
-            tried += [Call("#if", (loop.test, step, ZERO)) for step in steps]
+        for test in (*([uses.again] if uses.again else []), *(loop.test for loop in uses.loops[-1:])):
+            tried += [Call("#if", (test, step, ZERO)) for step in steps]
         for test, node in tested:
             tried += [Call("#if", (test, plus(step, node), ZERO)) for step in steps]
     return [*tried, home, ZERO]
@@ -187,11 +190,18 @@ def _simple(node: Expr, program: Program) -> Expr:
 def uses_of(program: Program) -> dict[Draw, Uses]:
     """For each draw what happens to its noise."""
     found: dict[Draw, Uses] = {}
-    _find(program.body, [], [], found)
+    _find(program.body, [], [], found, [])
     return found
 
 
-def _find(body: tuple[Stmt, ...], later: list[tuple[Stmt, ...]], loops: list[While], found: dict[Draw, Uses]) -> None:
+def _find(
+    body: tuple[Stmt, ...],
+    later: list[tuple[Stmt, ...]],
+    loops: list[While],
+    found: dict[Draw, Uses],
+    outside: list[tuple[Stmt, ...]],
+) -> None:
+    """Look for draws; `later` comes after the block in the same round, `outside` after the innermost loop."""
     for place, statement in enumerate(body):
         rest = [body[place + 1 :], *later]
         if isinstance(statement, Draw):
@@ -199,12 +209,18 @@ def _find(body: tuple[Stmt, ...], later: list[tuple[Stmt, ...]], loops: list[Whi
             by: dict[str, Expr | None] = {statement.name: Var(NOISE)}
             for block in rest:
                 by = _follow(block, by, uses)
+            for loop in loops[-1:]:
+                again = _said(loop.test, by)
+                uses.again = None if again is None or NOISE in names(again) else again
+                by |= dict.fromkeys(changed(loop.body))
+            for block in outside:
+                by = _follow(block, by, uses)
             found[statement] = uses
         elif isinstance(statement, If):
-            _find(statement.then, rest, loops, found)
-            _find(statement.other, rest, loops, found)
+            _find(statement.then, rest, loops, found, outside)
+            _find(statement.other, rest, loops, found, outside)
         elif isinstance(statement, While):
-            _find(statement.body, rest, [*loops, statement], found)
+            _find(statement.body, [], [*loops, statement], found, [*rest, *outside])
 
 
 def _follow(body: tuple[Stmt, ...], by: dict[str, Expr | None], uses: Uses) -> dict[str, Expr | None]:

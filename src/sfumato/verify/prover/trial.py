@@ -66,7 +66,7 @@ class Bench:
             while True:
                 value = None
                 if isinstance(stop, AtDraw):
-                    value, used = drawn(stop, trial.noise[used % 64]), used + 1
+                    value, used = kept(stop, drawn(stop, trial.noise[used % 64])), used + 1
                 stop = running.send(value)
         except StopIteration as end:
             return end.value
@@ -107,7 +107,7 @@ class Bench:
                 if first.draw.number in units:
                     spent[first.draw.number] += price / units[first.draw.number]
                 cost += price
-                stops = [_advance(runs[0], noise), _advance(runs[1], noise + shift)]
+                stops = [_advance(runs[0], kept(first, noise)), _advance(runs[1], kept(second, noise + shift))]
             elif isinstance(first, AtLoop) and is_quiet(first.loop.body):
                 if watch is not None and first.loop.number in waiting:
                     self._see(trial, first.loop.number, ones, waiting[first.loop.number][1], spent)
@@ -201,6 +201,14 @@ def drawn(stop: AtDraw, noise: float) -> float:
     if stop.draw.law in ("Geometric", "TruncGeometric"):
         return float(int(noise))
     return float(noise + (stop.args[1] if stop.draw.law in ("Laplace", "Gauss") else 0))
+
+
+def kept(stop: AtDraw, noise: float) -> float:
+    """What a variable holds after a draw: the noise, for the truncated law around its centre and between its ends."""
+    if stop.draw.law != "TruncGeometric":
+        return noise
+    low, high, *centre = stop.args[1:]
+    return float(min(max(noise + (centre[0] if centre else 0), low), high))
 
 
 def priced(first: AtDraw, second: AtDraw, noise: float, shift: float) -> float | None:
