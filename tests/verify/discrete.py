@@ -24,6 +24,16 @@ class Maker:
         body = self.block(depth=0, size=self.random.randint(2, 5))
         return body, self.output(), self.random.choice(list(CLAIMS)), self.random.choice(["one", "all"])
 
+    def mechanism(self):
+        """A number with noise, shown or compared with another one: true for some claims, false for others."""
+        a, b = ("name", "a"), ("name", "b")
+        inner = self.random.choice([a, ("+", a, b), ("-", a, b), ("+", a, a)])
+        body = [("draw", "z1", self.random.choice(list(RATIOS))), ("assign", "x1", ("+", inner, ("name", "z1")))]
+        if self.random.random() < 0.5:
+            test = (self.random.choice([">=", "<"]), ("name", "x1"), ("int", self.random.randint(-1, 2)))
+            body.append(("if", test, [("assign", "x1", ("int", 1))], [("assign", "x1", ("int", 0))]))
+        return body, [("name", "x1")], self.random.choice(list(CLAIMS)), self.random.choice(["one", "all"])
+
     def block(self, depth, size):
         return [self.statement(depth) for _ in range(size)]
 

@@ -16,8 +16,8 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     e^claim Pr2[E]. (6) Loops end, by a rank that falls by at least 1 and is not negative; or else the cost is within
     the claim whenever a loop begins its body anew, and then the same integral over "not ended after n rounds" bounds
     the chance of never ending. Loops are cut by invariants that hold at entry and are kept by the body; what the body
-    may change is forgotten otherwise. Blocks without draws, returns and loops may be passed on different ways: values are then
-    those of each run's own way.
+    may change is forgotten otherwise. Blocks without draws, returns and loops may be passed on different ways: values
+    are then those of each run's own way.
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment).
 Checked by: verify::wrong_programs_are_never_proved, verify::proved_implies_true_by_enumeration,
     verify::a_map_that_is_not_one_to_one_proves_nothing
