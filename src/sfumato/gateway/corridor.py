@@ -9,32 +9,43 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from sfumato.accounting import Pure, Refinement, price
 from sfumato.engines import Engine, connect
 from sfumato.engines.base import failure
 from sfumato.errors import BudgetError, EngineError, InputError, PolicyError, QueryError, SfumatoError
 from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, sheets
-from sfumato.gateway.preview import Preview, columns_of, notes_of
+from sfumato.gateway.bounds import OWNER, Bounds, Found
+from sfumato.gateway.preview import (
+    Less,
+    Preview,
+    after,
+    columns_of,
+    columns_unknown,
+    lacking,
+    least,
+    less,
+    notes_of,
+    said,
+)
 from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
 from sfumato.mechanisms import Gaussian, Geometric
-from sfumato.policy import Column, Policy, from_dict, load, with_types
+from sfumato.policy import Column, Policy, Unknown, from_dict, load, with_bounds, with_types
 from sfumato.sql.aggregates.base import DISTINCT, Term, width_of
 from sfumato.sql.bind import Question, bind
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Extra, Part
 from sfumato.sql.cut import Released as ReleasedBundle
 from sfumato.sql.parse import parse
-from sfumato.sql.plan import Plan, plan
+from sfumato.sql.plan import Plan, law, plan
 from sfumato.sql.select import stored
 from sfumato.sql.sources import scan_of
 from sfumato.sql.tree import DATE, TIMESTAMP
-from sfumato.words import Exact, Sheet, identifier, positive, probability, show
+from sfumato.words import Exact, Loss, Sheet, identifier, positive, probability, show, whole
 
-OWNER = "owner"
 _LONGEST = 10_000
 """Texts of public tables are read to this length."""
 _MOST_REFINED = 5000
@@ -51,6 +62,7 @@ class Gateway:
         self.policy, self._ledger, self._engine = policy, ledger, engine
         self._clock = clock or (lambda: datetime.now(UTC))
         self._views, self._stored, self._unique = engine.views(), engine.stored(), engine.unique()
+        self._bounds = Bounds(policy, ledger, engine)
         self._look = lru_cache(maxsize=1024)(engine.run_public)  # public tables do not change while they are open
 
     def __enter__(self) -> Gateway:
@@ -76,9 +88,14 @@ class Gateway:
         confidence: Any = Fraction(95, 100),
         key: str | None = None,
     ) -> Answer:
-        """Answer a question: this spends."""
+        """Answer a question: this spends, and once for each data version also for a bound that is left to be found."""
         sure = probability(confidence, "confidence")
-        asked = self._plan(sql, epsilon, rows_per_unit=rows_per_unit, noise=noise, within=within, confidence=sure)
+        options = {"rows_per_unit": rows_per_unit, "noise": noise, "within": within, "confidence": sure}
+        asked, missing = self._plan(sql, epsilon, **options)
+        if missing:
+            found = self._bounds.buy(missing, self._version())
+            answer = self.sql(sql, epsilon, analyst=analyst, key=key, **options)
+            return replace(answer, notes=[*answer.notes, *((None, one.words) for one in found if one.bought)])
         if asked.event is None:
             return self._answer(asked, _nothing(asked), cost=_FREE, analyst=analyst, confidence=sure)
         before = self._improved(asked)
@@ -140,24 +157,82 @@ class Gateway:
         """What asking would cost and give: free, and never raises for a refusal."""
         try:
             sure = probability(confidence, "confidence")
-            asked = self._plan(sql, epsilon, rows_per_unit=rows_per_unit, noise=noise, within=within, confidence=sure)
+            asked, missing = self._plan(
+                sql, epsilon, rows_per_unit=rows_per_unit, noise=noise, within=within, confidence=sure
+            )
         except SfumatoError as refusal:
             return Preview(refusal)
-        before = self._left(analyst, asked)
+        before, fewer = self._left(analyst, asked), partial(self._fewer, asked, self.bounds())
+        if missing:
+            return self._not_known(asked, missing, analyst, before, within=within, confidence=sure)
         if asked.event is None or self._ledger.stored(asked.digest, self._version(), asked.epsilon) is not None:
-            return Preview(None, _FREE, before, before, columns_of(asked), asked.notes, sure)
+            return Preview(None, _FREE, before, before, columns_of(asked), asked.notes, sure, fewer)
         improved = self._improved(asked)
         cost = price(asked.event if improved is None else Refinement(improved.epsilon, asked.epsilon))
-        refused = None
-        if self._ledger.remaining_count(analyst, cost, cells=asked.cells, version=self._version()) < 1:
-            refused = BudgetError(
-                f'budget of "{analyst}" on "{self.policy.data.id}" does not allow this question',
-                detail=_lacking(Spent.of(cost), before),
-                hint="Ask for a smaller epsilon, or the owner for a larger budget; stored answers stay free.",
-            )
-        after = Spent(_minus(before.epsilon, cost.epsilon), _minus(before.rho, cost.rho), before.delta - cost.delta)
+        refused = self._refused(analyst, asked, cost, before)
         notes = notes_of(asked, self.policy.privacy.composition, self._ledger.budget(None).spent.epsilon is not None)
-        return Preview(refused, Spent.of(cost), before, after, columns_of(asked), notes, sure)
+        return Preview(refused, Spent.of(cost), before, after(before, cost), columns_of(asked), notes, sure, fewer)
+
+    def _refused(self, analyst: str, asked: Plan, cost: Loss, before: Spent) -> BudgetError | None:
+        """What asking would raise if it costs more than is left."""
+        if self._ledger.remaining_count(analyst, cost, cells=asked.cells, version=self._version()) >= 1:
+            return None
+        return BudgetError(
+            f'budget of "{analyst}" on "{self.policy.data.id}" does not allow this question',
+            detail=lacking(Spent.of(cost), before),
+            hint="Ask for a smaller epsilon, or the owner for a larger budget; stored answers stay free.",
+        )
+
+    def _not_known(
+        self,
+        asked: Plan,
+        missing: tuple[Unknown, ...],
+        analyst: str,
+        before: Spent,
+        *,
+        within: Any,
+        confidence: Fraction,
+    ) -> Preview:
+        """The preview of a question for which bounds are to be found first: what they cost, and what it costs then.
+
+        Free, so nothing that depends on the bounds is told; where the width is to choose the price, not even that.
+        """
+        assert asked.event is not None
+        columns = columns_unknown(asked, missing)
+        shown = Preview(None, None, before, None, columns, confidence=confidence, bounds=missing)
+        each, left = self._bounds.price, Spent.of(self._ledger.budget(None).remaining)
+        once = f"is not known yet: asking finds it first, for {said(each, left)}, once for this data version"
+        shown = replace(shown, notes=tuple((None, f"{one.words} {once}") for one in missing))
+        if self._ledger.remaining_count(None, each) < len(missing):
+            return replace(shown, refused=self._bounds.refused(missing[0], lacking(Spent.of(each), left)))
+        if within is not None:
+            return shown
+        cost = price(asked.event)
+        for _ in missing:
+            left = after(left, each)
+        refused = self._refused(analyst, asked, cost, before)
+        mine, everybody = after(before, cost), after(left, cost)
+        return replace(shown, refused=refused, cost=Spent.of(cost), after=least(mine, everybody))
+
+    def _fewer(self, asked: Plan, found: tuple[Found, ...], confidence: Fraction) -> tuple[Less, ...]:
+        """What fewer rows of each person would give: from plans, and from bounds that were found.
+
+        Planned when somebody looks at it. What planning reads of public tables was read for the first plan, and kept.
+        """
+        again = partial(self._planned, asked.question, asked.epsilon, noise=asked.noise)
+        return less(asked, again, found, confidence)
+
+    def bounds(self) -> tuple[Found, ...]:
+        """The bounds that were found for this data version: free."""
+        return tuple(self._bounds.known(self._version()).values())
+
+    def missing_bounds(self) -> tuple[Unknown, ...]:
+        """The bounds that the policy leaves to be found, and nobody has paid for in this data version: free."""
+        return self._bounds.missing(self._version())
+
+    def find_bounds(self) -> tuple[Found, ...]:
+        """All bounds that the policy leaves to be found: this spends, once for each of them in each data version."""
+        return self._bounds.buy(self._bounds.all, self._version())
 
     def budget(self, analyst: str | None = None) -> Standing:
         """What an analyst may spend, has spent, and has left; of everybody together without a name."""
@@ -166,15 +241,22 @@ class Gateway:
     # the steps
     def _plan(
         self, sql: str, epsilon: Any, *, rows_per_unit: int | None, noise: str | None, within: Any, confidence: Fraction
-    ) -> Plan:
+    ) -> tuple[Plan, tuple[Unknown, ...]]:
+        """The plan, and the bounds that are to be found for it: until they are, it is made with stand-ins."""
         if noise not in (None, GEOMETRIC, GAUSSIAN):
             raise InputError(f'noise "{noise}" is not known', hint='Use "geometric" or "gaussian".')
         if epsilon is not None and within is not None:
             raise InputError("give epsilon or within, not both")
         try:
+            version = self._version()
+            policy = self._bounds.settled(version)
             question = bind(
-                parse(sql), self.policy, self._clock().date(), self._look, views=self._views, stored=self._stored
+                parse(sql), policy, self._clock().date(), self._look, views=self._views, stored=self._stored
             )
+            missing = self._bounds.missing(version, question, gaussian=law(policy, noise) == GAUSSIAN)
+            if missing and rows_per_unit is not None:  # whether it lowers anything is seen when the bounds are known
+                whole(rows_per_unit, "rows_per_unit", 1)
+                rows_per_unit = None
             wanted = self.policy.privacy.query_epsilon if epsilon is None else positive(epsilon, "epsilon")
             if within is not None:
                 wanted = self._within(question, rows_per_unit, noise, positive(within, "within"), confidence)
@@ -182,7 +264,7 @@ class Gateway:
             self._rehearse(asked)
         except RecursionError:
             raise QueryError("the question is nested too deeply", sqlstate="54001") from None
-        return asked
+        return asked, missing
 
     def _planned(self, question: Question, epsilon: Fraction, rows_per_unit: int | None, noise: str | None) -> Plan:
         return plan(question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look, unique=self._unique)
@@ -426,22 +508,6 @@ def _sums(row: Exact | None, at: int, width: int) -> tuple[Any, ...]:
     return (0,) * width if row is None else tuple(row.part(i) for i in range(at, at + width))
 
 
-def _lacking(cost: Spent, left: Spent) -> str:
-    """What does not suffice: delta, or epsilon, or rho where the price or what is left is counted in it."""
-    if cost.delta > left.delta:
-        return f"It costs delta {show(cost.delta)}; {show(left.delta)} remains."
-    if cost.epsilon is None or (not left.epsilon and left.rho is not None):
-        return f"It costs rho {show(cost.rho or 0)}; {show(left.rho or 0)} remains."
-    return f"It costs epsilon {show(cost.epsilon)}; {show(left.epsilon or 0)} remains."
-
-
-def _minus(left: Fraction | None, cost: Fraction | None) -> Fraction | None:
-    """What is left at a door; a price without a claim in its currency shuts it."""
-    if left is None or cost is None:
-        return None if left is None else Fraction(0)
-    return max(Fraction(0), left - cost)
-
-
 def _write(draws: Draws) -> bytes:
     """Released numbers as they are stored; keys that JSON does not know as text."""
     document = [
@@ -519,7 +585,7 @@ def _check_views(policy: Policy, engine: Engine) -> None:
     for name in engine.views():
         try:
             text = f"SELECT COUNT(*) FROM {identifier(name)}"  # noqa: S608  a name of the policy, quoted
-            bind(parse(text), policy, date(2000, 1, 1), engine.run_public, views=engine.views())
+            bind(parse(text), with_bounds(policy, {}), date(2000, 1, 1), engine.run_public, views=engine.views())
         except QueryError as refused:
             engine.close()
             raise PolicyError(
@@ -543,7 +609,7 @@ def _with_schema(policy: Policy, engine: Engine) -> Policy:
 def protect(
     frame: Any,
     unit: str,
-    rows_per_unit: int,
+    rows_per_unit: int | Literal["auto"],
     epsilon: Any,
     *,
     bounds: Mapping[str, tuple[Any, ...]] | None = None,
@@ -556,7 +622,8 @@ def protect(
 ) -> Gateway:
     """A gateway over a frame of pandas, Polars or Arrow; without `ledger` the budget lives as long as this process.
 
-    `bounds` are (low, high) for whole numbers and dates, (low, high, grid) for decimals.
+    `bounds` are (low, high) for whole numbers and dates, (low, high, grid) for decimals. With
+    `rows_per_unit="auto"` the first question also pays for finding it.
     """
     columns: dict[str, Any] = {unit: {"type": "text", "max_length": 200}}
     for column, ends in (bounds or {}).items():

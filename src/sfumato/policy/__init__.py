@@ -7,6 +7,7 @@ and no file but the policy.
     positions   where each key stands in the text          sections   one section: kinds, limits, refusals
     columns     one column's declared domain               tables     tables, units, contributions
     reading     the other sections, defaults, the whole    records    what goes out, and its digest
+    unknown     bounds that are to be found, and the policy with what was found
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from sfumato.policy.records import (
     digest_of,
 )
 from sfumato.policy.sections import quote
+from sfumato.policy.unknown import Unknown, unknown, with_bounds
 
 __all__ = [
     "AUTO",
@@ -53,9 +55,12 @@ __all__ = [
     "Source",
     "Table",
     "UnitJoin",
+    "Unknown",
     "from_dict",
     "load",
     "parse",
+    "unknown",
+    "with_bounds",
     "with_types",
 ]
 

@@ -18,7 +18,7 @@ from sfumato.accounting.events import Pure
 from sfumato.errors import QueryError
 from sfumato.mechanisms import GaussianKeySelection, KeySelection
 from sfumato.mechanisms.order import MostFrequent, OrderStatistic
-from sfumato.policy import Policy
+from sfumato.policy import Policy, Table
 from sfumato.sql import keys
 from sfumato.sql.aggregates import AGGREGATES, mean, order, spread, truth
 from sfumato.sql.aggregates.base import CHOICE, SUMS, Bundle, Term, width_of
@@ -169,6 +169,17 @@ def contribution(release: Release, terms: Terms) -> int:
     return lowered
 
 
+def summed(release: Release) -> tuple[Table, str] | None:
+    """The table and column that a lone SUM adds up: what `sum_per_unit` is about (semantics 3.1f)."""
+    aggregates = [aggregate for _, aggregate in release.aggregates]
+    arg = aggregates[0].arg if [aggregate.name for aggregate in aggregates] == ["sum"] else None
+    if isinstance(arg, Column):
+        for scan in scans_in(release.below):
+            if arg.name in scan.columns:
+                return scan.table, arg.name.split(".", 1)[1]
+    return None
+
+
 def _selection_share(release: Release, open_sets: int, aggregated: bool, terms: Terms) -> tuple[Fraction, Fraction]:
     """(epsilon, rho) of choosing open keys: half, or all where nothing else is asked; nothing without open keys."""
     if not open_sets:
@@ -266,14 +277,14 @@ class _Work:
         """C, or C2 for Gaussian noise (semantics 3.1e)."""
         if not self.gaussian or self.alone:
             return Fraction(self.most)
-        own = [scan.table.l2_per_unit for scan in scans_in(self.release.below, through=False) if not scan.table.public]
+        own = [Fraction(scan.table.l2_per_unit) for scan in scans_in(self.release.below) if not scan.table.public]
         least = min(Fraction(self.most), prod(own, start=Fraction(1)))
         return max(Fraction(int(least * FINE), FINE), Fraction(1, FINE))  # so many digits fit into the engine's numbers
 
     @property
     def keys_per_unit(self) -> int:
         """K: under how many open keys one person is counted."""
-        own = [scan.table.groups_per_unit for scan in scans_in(self.release.below) if not scan.table.public]
+        own = [int(scan.table.groups_per_unit) for scan in scans_in(self.release.below) if not scan.table.public]
         return max(1, min(self.most, prod(own)))
 
     @property
@@ -374,13 +385,10 @@ class _Work:
         """A release that is one SUM and nothing else clips the person's vector of group sums instead (3.1f)."""
         if self.gaussian or len(self.bundles) != 1 or len(self.aggregates) != 1 or self.aggregates[0].name != "sum":
             return None
-        arg = self.aggregates[0].arg
         default = self.most * self.bundles[0].length
         declared = default
-        if isinstance(arg, Column):
-            for scan in scans_in(self.release.below):
-                if arg.name in scan.columns:
-                    declared = scan.table.sum_per_unit.get(arg.name.split(".", 1)[1], default)
+        if (of := summed(self.release)) is not None:
+            declared = Fraction(of[0].sum_per_unit.get(of[1], default))
         return None if self.alone and declared >= default else min(declared, default)
 
     def _released(

@@ -64,8 +64,6 @@ class Sources:
             raise QueryError(
                 f'there is no table "{name}"', position=place(node), sqlstate="42P01", hint=f"There are: {known}."
             )
-        if not table.public and not isinstance(table.rows_per_unit, int):
-            raise QueryError('rows_per_unit = "auto" is not supported yet', hint="Declare a number in the policy.")
         bound = self._view(table) if name in self.views else self._table(table)
         return _scope(bound if alias is None else renamed(bound, alias), owner)
 

@@ -21,13 +21,14 @@ from rich.text import Text
 from sfumato.doors.cli.say import console, error_text, print_json, print_whole
 from sfumato.doors.operator import keep_log
 from sfumato.errors import InputError, PolicyError
+from sfumato.gateway import Found, open_policy
 from sfumato.owner.admit import Report, check
 from sfumato.owner.draft import Source, draft, look, person_of
 from sfumato.owner.measure import Measured
 from sfumato.owner.mistakes import read_all
 from sfumato.owner.people import candidates
-from sfumato.policy import load
-from sfumato.words import identifier
+from sfumato.policy import load, unknown
+from sfumato.words import identifier, show
 
 _SHOWN = 9
 """Candidates that are shown to choose from."""
@@ -97,15 +98,33 @@ def run_check(policy: Path, *, as_json: bool) -> None:
         keep_log(load(policy))
     with _progress() as say:
         report = check(policy, say)
-    if as_json:
-        print_json(_document(report))
     if report.problems:
+        if as_json:
+            print_json(_document(report))
         for problem in report.problems:
             sys.stderr.write(_printable(error_text(problem, report.text), keep="\n") + "\n")
         sys.stderr.write(f"{_many(len(report.problems), 'problem')}; nothing was admitted.\n")
         sys.exit(2)
-    if not as_json:
-        _print(report)
+    if as_json:
+        print_json(_document(report) | {"bounds": [one.to_dict() for one in _find_bounds(policy)]})
+        return
+    _print(report)
+    out = console()
+    for one in _find_bounds(policy):
+        paid = "paid for now" if one.bought else "paid for before"
+        out.print(Text(_printable(f"{one.words}, {paid}")), soft_wrap=True)
+
+
+def _find_bounds(policy: Path) -> tuple[Found, ...]:
+    """Buy the bounds that the policy leaves to be found, and say before what that costs; once for each version."""
+    if not unknown(load(policy)):
+        return ()
+    with open_policy(policy) as gate:
+        each = show(gate.policy.privacy.query_epsilon)
+        for one in gate.missing_bounds():
+            words = f"{one.words} is left to be found: this costs epsilon {each}, once for this version"
+            sys.stderr.write(_printable(words) + "\n")
+        return gate.find_bounds()
 
 
 @contextmanager

@@ -11,12 +11,13 @@ import signal
 import sys
 from pathlib import Path
 
+from sfumato.doors.cli.say import error_text
 from sfumato.doors.journal import Journal
 from sfumato.doors.operator import keep_log
 from sfumato.doors.pgwire.server import Server
 from sfumato.doors.pgwire.tls import tls
 from sfumato.doors.users import Users
-from sfumato.errors import InputError
+from sfumato.errors import BudgetError, InputError
 from sfumato.gateway import Gateway, open_policy
 from sfumato.policy import load
 
@@ -35,11 +36,21 @@ def serve(path: Path, pg: str, cert: Path | None, key: Path | None, *, plain: bo
     secure = tls(policy.data.state, host, cert, key)
     journal = Journal(policy.data.state)
     with open_policy(path) as gate:
+        _find_bounds(gate)
         try:
             server = Server(gate, users, journal, tls=secure, allow_plain=plain)
             asyncio.run(_stay(server, gate, host, port, check=check))
         finally:
             journal.close()
+
+
+def _find_bounds(gate: Gateway) -> None:
+    """Buy what the policy leaves to be found, and say so; without it, questions that need no bound are answered."""
+    try:
+        for found in gate.find_bounds():
+            sys.stderr.write(f"{'paid for now: ' if found.bought else ''}{found.words}\n")
+    except BudgetError as error:
+        sys.stderr.write(error_text(error))
 
 
 async def _stay(server: Server, gate: Gateway, host: str, port: int, *, check: bool) -> None:
