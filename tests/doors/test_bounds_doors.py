@@ -1,4 +1,4 @@
-"""Bounds that are left to be found, as owners and analysts meet them: told before and after, never bought by looking."""
+"""Bounds that are left to be found, as owners and analysts meet them: told, and never bought by looking."""
 
 import json
 import re
@@ -6,10 +6,10 @@ import sys
 
 import psycopg
 import pytest
+from tests.doors import pg
 
 from sfumato.doors.cli import clinic, main
 from sfumato.ledger import Ledger
-from tests.doors import pg
 
 AUTO = 'rows_per_unit = "auto"\nsum_per_unit = { cost = "auto" } '
 BY_CITY = "SELECT city, COUNT(*) AS n FROM visit GROUP BY city"
@@ -93,7 +93,12 @@ def test_check_of_a_budget_that_is_spent(home, call):
 
 
 def test_looking_buys_nothing(home, call):
-    for words in (("explain", BY_CITY), ("explain", BY_CITY, "--json"), ("budget",), ("explain", "SELECT x FROM visit")):
+    for words in (
+        ("explain", BY_CITY),
+        ("explain", BY_CITY, "--json"),
+        ("budget",),
+        ("explain", "SELECT x FROM visit"),
+    ):
         call(*words, at=home)
     assert debits(home) == []
     code, out, _ = call("explain", BY_CITY)

@@ -54,8 +54,7 @@ def asked(seed: int) -> Iterator[Asked]:
         for column in [] if table.public else [None, *summable(table)]:
             try:
                 of = histogram(table, here.policy, column, stored=False)
-            except QueryError as refused:  # its policy is not served: the same scan is refused when it is opened
-                assert "too many digits" in refused.message
+            except QueryError:  # too many digits: its policy is not served, as the same scan is refused at its opening
                 continue
             yield Asked(bench, of, table, column)
 

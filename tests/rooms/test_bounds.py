@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -393,7 +393,7 @@ def of(**table: Any) -> dict[str, Any]:
     columns = {
         "u": {"type": "integer", "min": 0, "max": 9},
         "n": {"type": "integer", "min": 0, "max": 9},
-        "d": {"type": "date", "min": datetime(2020, 1, 1).date(), "max": datetime(2021, 1, 1).date()},
+        "d": {"type": "date", "min": date(2020, 1, 1), "max": date(2021, 1, 1)},
         "v": {"values": [1, -4]},
         "s": {"values": ["x"]},
         "w": {"type": "integer"},
