@@ -16,7 +16,10 @@ from sfumato.errors import BudgetError, EngineError, InputError, PolicyError, Qu
 from sfumato.gateway import Gateway, open_policy
 from sfumato.gateway.bounds import Bounds
 from sfumato.ledger import Entry, Ledger
+from sfumato.mechanisms import Geometric
 from sfumato.policy import AUTO, Unknown, from_dict, parse, unknown, with_bounds
+from sfumato.sql.histogram import histogram
+from sfumato.words import Adjacency
 
 POLICY = """
 [source]
@@ -193,6 +196,29 @@ def test_an_analysts_share_is_not_charged(tmp_path: Path) -> None:
         gate.sql(ASK, analyst="ana")
         assert gate.budget("ana").spent.epsilon == EACH
         assert gate.budget().spent.epsilon == 2 * EACH
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_the_noise_is_that_of_the_price(adjacency: Adjacency, tmp_path: Path, monkeypatch: Any) -> None:
+    """Drawn at the epsilon that was debited, for one bucket that a person is in, or two under replace."""
+    drawn: list[tuple[Fraction, Fraction, int]] = []
+    release = Geometric.release
+
+    def watched(law: Geometric, exact: Any) -> Any:
+        noisy = release(law, exact)
+        drawn.append((law.sensitivity_l1, law.epsilon, len(noisy)))
+        return noisy
+
+    monkeypatch.setattr(Geometric, "release", watched)
+    with open_policy(write(tmp_path, ("query_epsilon", f'adjacency = "{adjacency.value}"\nquery_epsilon'))) as gate:
+        found = gate.find_bounds()
+        table = gate.policy.tables["t"]
+        buckets = [histogram(table, gate.policy, one.of.column, stored=False).buckets for one in found]
+    assert [len(one.persons.counts) for one in found] == buckets  # also the empty ones, whatever the rows are
+    paid = [Fraction(entry.body["price"]["epsilon"]) for entry in entries(tmp_path) if entry.kind == "debit"]
+    moved = adjacency.sensitivity_l1(1, nonnegative=True)
+    assert drawn == [(moved, epsilon, count) for epsilon, count in zip(paid, buckets, strict=True)]
+    assert paid == [EACH, EACH]
 
 
 @pytest.mark.parametrize(("composition", "noise"), [("pure", "geometric"), ("best", "gaussian"), ("zcdp", None)])
