@@ -77,6 +77,10 @@ class Found:
         }
 
 
+Known = dict[Unknown, Found]
+"""What is known of one data version at one moment: a plan is made with one of these, whatever others buy meanwhile."""
+
+
 class Bounds:
     """What is known of a policy's "auto" bounds, version by version."""
 
@@ -93,7 +97,7 @@ class Bounds:
         """What finding one bound costs."""
         return price(Pure(self._policy.privacy.query_epsilon))
 
-    def known(self, version: str) -> dict[Unknown, Found]:
+    def known(self, version: str) -> Known:
         """What was bought for this version, by any process: free."""
         for one in self.all:
             if (one, version) not in self._known:
@@ -102,15 +106,14 @@ class Bounds:
                     self._known[one, version] = self._found(one, version, stored)
         return {one: self._known[one, version] for one in self.all if (one, version) in self._known}
 
-    def settled(self, version: str) -> Policy:
-        """The policy with what is known for this version, and stand-ins for the rest."""
-        if not self.all:
-            return with_bounds(self._policy, {}) if unknown(self._policy) else self._policy
-        return with_bounds(self._policy, {one: found.value for one, found in self.known(version).items()})
+    def settled(self, known: Known) -> Policy:
+        """The policy with what is known, and stand-ins for the rest."""
+        if not unknown(self._policy):
+            return self._policy
+        return with_bounds(self._policy, {one: found.value for one, found in known.items()})
 
-    def missing(self, version: str, question: Question | None = None, *, gaussian: bool = False) -> tuple[Unknown, ...]:
-        """The bounds that nobody has paid for yet, or those of them that a question needs."""
-        known = self.known(version)
+    def missing(self, known: Known, question: Question | None = None, *, gaussian: bool = False) -> tuple[Unknown, ...]:
+        """The bounds that are not known, or those of them that a question needs."""
         left = tuple(one for one in self.all if one not in known)
         if question is None or not left:
             return left

@@ -91,9 +91,9 @@ class Gateway:
         """Answer a question: this spends, and once for each data version also for a bound that is left to be found."""
         sure = probability(confidence, "confidence")
         options = {"rows_per_unit": rows_per_unit, "noise": noise, "within": within, "confidence": sure}
-        asked, missing = self._plan(sql, epsilon, **options)
-        if missing:
-            found = self._bounds.buy(missing, self._version())
+        asked = self._plan(sql, epsilon, **options)
+        if asked.missing:
+            found = self._bounds.buy(asked.missing, self._version())
             answer = self.sql(sql, epsilon, analyst=analyst, key=key, **options)
             return replace(answer, notes=[*answer.notes, *((None, one.words) for one in found if one.bought)])
         if asked.event is None:
@@ -157,14 +157,12 @@ class Gateway:
         """What asking would cost and give: free, and never raises for a refusal."""
         try:
             sure = probability(confidence, "confidence")
-            asked, missing = self._plan(
-                sql, epsilon, rows_per_unit=rows_per_unit, noise=noise, within=within, confidence=sure
-            )
+            asked = self._plan(sql, epsilon, rows_per_unit=rows_per_unit, noise=noise, within=within, confidence=sure)
         except SfumatoError as refusal:
             return Preview(refusal)
         before, fewer = self._left(analyst, asked), partial(self._fewer, asked, self.bounds())
-        if missing:
-            return self._not_known(asked, missing, analyst, before, within=within, confidence=sure)
+        if asked.missing:
+            return self._not_known(asked, analyst, before, within=within, confidence=sure)
         if asked.event is None or self._ledger.stored(asked.digest, self._version(), asked.epsilon) is not None:
             return Preview(None, _FREE, before, before, columns_of(asked), asked.notes, sure, fewer)
         improved = self._improved(asked)
@@ -183,22 +181,13 @@ class Gateway:
             hint="Ask for a smaller epsilon, or the owner for a larger budget; stored answers stay free.",
         )
 
-    def _not_known(
-        self,
-        asked: Plan,
-        missing: tuple[Unknown, ...],
-        analyst: str,
-        before: Spent,
-        *,
-        within: Any,
-        confidence: Fraction,
-    ) -> Preview:
+    def _not_known(self, asked: Plan, analyst: str, before: Spent, *, within: Any, confidence: Fraction) -> Preview:
         """The preview of a question for which bounds are to be found first: what they cost, and what it costs then.
 
         Free, so nothing that depends on the bounds is told; where the width is to choose the price, not even that.
         """
         assert asked.event is not None
-        columns = columns_unknown(asked, missing)
+        missing, columns = asked.missing, columns_unknown(asked)
         shown = Preview(None, None, before, None, columns, confidence=confidence, bounds=missing)
         each, left = self._bounds.price, Spent.of(self._ledger.budget(None).remaining)
         once = f"is not known yet: asking finds it first, for {said(each, left)}, once for this data version"
@@ -228,7 +217,7 @@ class Gateway:
 
     def missing_bounds(self) -> tuple[Unknown, ...]:
         """The bounds that the policy leaves to be found, and nobody has paid for in this data version: free."""
-        return self._bounds.missing(self._version())
+        return self._bounds.missing(self._bounds.known(self._version()))
 
     def find_bounds(self) -> tuple[Found, ...]:
         """All bounds that the policy leaves to be found: this spends, once for each of them in each data version."""
@@ -241,19 +230,18 @@ class Gateway:
     # the steps
     def _plan(
         self, sql: str, epsilon: Any, *, rows_per_unit: int | None, noise: str | None, within: Any, confidence: Fraction
-    ) -> tuple[Plan, tuple[Unknown, ...]]:
-        """The plan, and the bounds that are to be found for it: until they are, it is made with stand-ins."""
+    ) -> Plan:
         if noise not in (None, GEOMETRIC, GAUSSIAN):
             raise InputError(f'noise "{noise}" is not known', hint='Use "geometric" or "gaussian".')
         if epsilon is not None and within is not None:
             raise InputError("give epsilon or within, not both")
         try:
-            version = self._version()
-            policy = self._bounds.settled(version)
+            known = self._bounds.known(self._version())
+            policy = self._bounds.settled(known)
             question = bind(
                 parse(sql), policy, self._clock().date(), self._look, views=self._views, stored=self._stored
             )
-            missing = self._bounds.missing(version, question, gaussian=law(policy, noise) == GAUSSIAN)
+            missing = self._bounds.missing(known, question, gaussian=law(policy, noise) == GAUSSIAN)
             if missing and rows_per_unit is not None:  # whether it lowers anything is seen when the bounds are known
                 whole(rows_per_unit, "rows_per_unit", 1)
                 rows_per_unit = None
@@ -264,7 +252,7 @@ class Gateway:
             self._rehearse(asked)
         except RecursionError:
             raise QueryError("the question is nested too deeply", sqlstate="54001") from None
-        return asked, missing
+        return replace(asked, missing=missing) if missing else asked
 
     def _planned(self, question: Question, epsilon: Fraction, rows_per_unit: int | None, noise: str | None) -> Plan:
         return plan(question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look, unique=self._unique)

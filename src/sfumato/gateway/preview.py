@@ -137,8 +137,9 @@ def columns_of(plan: Plan) -> tuple[PreviewColumn, ...]:
     return tuple(result)
 
 
-def columns_unknown(plan: Plan, missing: tuple[Unknown, ...]) -> tuple[PreviewColumn, ...]:
+def columns_unknown(plan: Plan) -> tuple[PreviewColumn, ...]:
     """The columns of a plan that was made with stand-ins: their names, types and laws, and no number."""
+    missing = plan.missing
     note = f"known when {' and '.join(one.words for one in missing)} {'is' if len(missing) == 1 else 'are'} found"
     return tuple(
         column if column.law == "exact" else replace(column, scale=None, note=note, _width=lambda _: None)

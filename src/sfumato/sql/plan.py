@@ -15,7 +15,7 @@ from fractions import Fraction
 from sfumato.accounting import Event
 from sfumato.accounting.events import Together
 from sfumato.errors import QueryError
-from sfumato.policy import Policy
+from sfumato.policy import Policy, Unknown
 from sfumato.sql.bind import Question
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Released, Terms, cut, sources_of
 from sfumato.sql.keys import Run, is_open
@@ -37,6 +37,8 @@ class Plan:
     cells: tuple[str, ...] | None
     digest: str
     notes: tuple[tuple[str | None, str], ...]
+    missing: tuple[Unknown, ...] = ()
+    """Bounds that are to be found first: this plan was made with stand-ins for them, and is not to be run."""
 
     def cut_of(self, release: Release) -> Cut:
         """The cut of a release."""
