@@ -40,7 +40,7 @@ from sfumato.sql.bind import Question, bind
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Extra, Part
 from sfumato.sql.cut import Released as ReleasedBundle
 from sfumato.sql.parse import parse
-from sfumato.sql.plan import Plan, law, plan
+from sfumato.sql.plan import Plan, noise_of, plan
 from sfumato.sql.select import stored
 from sfumato.sql.sources import scan_of
 from sfumato.sql.tree import DATE, TIMESTAMP
@@ -241,7 +241,7 @@ class Gateway:
             question = bind(
                 parse(sql), policy, self._clock().date(), self._look, views=self._views, stored=self._stored
             )
-            missing = self._bounds.missing(known, question, gaussian=law(policy, noise) == GAUSSIAN)
+            missing = self._bounds.missing(known, question, gaussian=noise_of(policy, noise) == GAUSSIAN)
             if missing and rows_per_unit is not None:  # whether it lowers anything is seen when the bounds are known
                 whole(rows_per_unit, "rows_per_unit", 1)
                 rows_per_unit = None

@@ -59,16 +59,16 @@ def plan(
 
     `unique` are tables in which it is known that each person has one row: the work may be less, nothing else changes.
     """
-    kind = law(policy, noise)
-    if kind == GAUSSIAN and policy.privacy.composition == "pure":
+    law = noise_of(policy, noise)
+    if law == GAUSSIAN and policy.privacy.composition == "pure":
         raise QueryError(
             "Gaussian noise has no epsilon of its own, and this policy counts in epsilon",
             hint='Ask with noise = "geometric".',
         )
     releases = question.releases
     count = max(1, sum(pays(release) for release in releases))
-    each = epsilon / count if kind == GEOMETRIC else _equal_rho(epsilon, count)
-    terms = Terms(each, kind, policy.privacy.query_delta / count, rows_per_unit)
+    each = epsilon / count if law == GEOMETRIC else _equal_rho(epsilon, count)
+    terms = Terms(each, law, policy.privacy.query_delta / count, rows_per_unit)
     cuts = tuple(cut(release, policy, terms, run, unique) for release in releases)
     events = [event for part in cuts for event in part.events]
     event: Event | None = None
@@ -76,10 +76,10 @@ def plan(
         event = events[0] if len(events) == 1 else Together(tuple(events))
     notes = tuple(dict.fromkeys(note for part in cuts for note in part.notes))
     cells = cells_of(releases, policy, run)
-    return Plan(question, epsilon, kind, cuts, top(question), event, cells, _digest(policy, kind, cuts), notes)
+    return Plan(question, epsilon, law, cuts, top(question), event, cells, _digest(policy, law, cuts), notes)
 
 
-def law(policy: Policy, noise: str | None) -> str:
+def noise_of(policy: Policy, noise: str | None) -> str:
     """The noise that was asked for, or the policy's own."""
     return noise or (GAUSSIAN if policy.privacy.composition == "zcdp" else GEOMETRIC)
 
