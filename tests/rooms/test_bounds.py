@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -154,7 +154,7 @@ def test_a_new_version_is_paid_for_anew(tmp_path: Path) -> None:
 
 
 def test_the_calendar_may_turn_while_it_is_open(tmp_path: Path) -> None:
-    days = [datetime(2024, 5, 1, 12, tzinfo=UTC), datetime(2024, 5, 2, 12, tzinfo=UTC)]
+    days = [datetime.now(UTC) + timedelta(days=1), datetime.now(UTC) + timedelta(days=2)]
     with open_policy(write(tmp_path, ('"one"', '"daily"'))) as gate:
         for day in days:
             gate._clock = lambda day=day: day
