@@ -123,6 +123,11 @@ OTHERWISE = {
     "each row once": "SELECT DISTINCT n, r FROM (SELECT day, COUNT(*) AS n, SUM(COUNT(*)) OVER (ORDER BY day) AS r FROM visit GROUP BY day) AS t",
     "two sums of one": "SELECT day, SUM(AVG(cost)) OVER (ORDER BY day) FROM visit GROUP BY day",
     "a second stage": "WITH t AS (SELECT day, COUNT(*) AS n FROM visit GROUP BY day), r AS (SELECT day, SUM(n) OVER (ORDER BY day) AS s FROM t) SELECT t.n, r.s FROM t JOIN r ON t.day = r.day",
+    "the first of them": "WITH t AS (SELECT day, COUNT(*) AS n FROM visit GROUP BY day), r AS (SELECT day, n, SUM(n) OVER (ORDER BY day) AS s FROM t), f AS (SELECT s FROM r ORDER BY n DESC, day LIMIT 5) SELECT s FROM f",
+    "among them": "WITH t AS (SELECT day, COUNT(*) AS n FROM visit GROUP BY day), r AS (SELECT day, n, SUM(n) OVER (ORDER BY day) AS s FROM t) SELECT s FROM r WHERE s IN (SELECT n FROM t)",
+    "one under the other": "WITH t AS (SELECT day, COUNT(*) AS n FROM visit GROUP BY day), r AS (SELECT day, n, SUM(n) OVER (ORDER BY day) AS s FROM t) SELECT s FROM r UNION ALL SELECT n FROM t",
+    "the highest": "WITH t AS (SELECT day, COUNT(*) AS n FROM visit GROUP BY day), r AS (SELECT day, n, SUM(n) OVER (ORDER BY day) AS s FROM t) SELECT s, (SELECT MAX(n) FROM t) FROM r",
+    "a later stage": "WITH t AS (SELECT day, COUNT(*) AS n FROM visit GROUP BY day), r AS (SELECT day, n, SUM(n) OVER (ORDER BY day) AS s FROM t) SELECT s, (SELECT COUNT(*) FROM visit WHERE cost > (SELECT MAX(n) FROM t)) AS c FROM r",
     "grouping sets": "SELECT day, SUM(COUNT(*)) OVER (ORDER BY day) FROM visit GROUP BY ROLLUP(day)",
 }  # fmt: skip
 
@@ -368,6 +373,19 @@ def test_what_is_stored_adds_up_to_the_totals() -> None:
     assert len(drawn) == 5
     shown = {city: [int(total) for c, _, total in rows if c == city] for city in [*CITIES, None]}
     assert sorted(shown.values()) == sorted(drawn)
+
+
+@pytest.mark.parametrize("noise", ["geometric", "gaussian"])
+def test_totals_are_rounded_and_not_what_they_grow_by(noise: str, fresh: Gateway) -> None:
+    """Rows are weighed in 2^-20: every total that is shown is the nearest whole number of what was drawn."""
+    answer = fresh.sql("SELECT day, SUM(SUM(cost)) OVER (ORDER BY day) FROM visit GROUP BY day", 1, noise=noise)
+    assert answer._plan is not None
+    unit, whole, off = answer._plan.cuts[0].parts[0].bundles[0].unit, F(0), []
+    assert unit < 1
+    for (_, total), (cell,) in zip(answer.rows, answer._draws[0][0].cells[0], strict=True):
+        whole += cell * unit
+        off.append(abs(F(total) - whole))
+    assert max(off) <= F(1, 2)
 
 
 def test_neighbours_hold_where_totals_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from sfumato.doors.journal import Journal
 from sfumato.doors.pgwire import messages as m
 from sfumato.doors.pgwire.desk import Desk
-from sfumato.doors.pgwire.entrance import Entrance, Failures, Limits, fatal
+from sfumato.doors.pgwire.entrance import Entrance, Limits, fatal
 from sfumato.doors.pgwire.results import Work
 from sfumato.doors.pgwire.shelf import Steps
 from sfumato.doors.pgwire.state import Session
@@ -169,8 +169,7 @@ class Server:
         self.journal, self.stopping = journal, False
         self._desk = Desk(gateway, journal)
         self.columns = self._desk.columns()
-        database, failures = gateway.policy.data.id, Failures(self.limits.failures)
-        self.entrance = Entrance(database, users, journal, failures, self.limits, tls, allow_plain)
+        self.entrance = Entrance(gateway.policy.data.id, users, journal, self.limits, tls, allow_plain)
         self._pool = ThreadPoolExecutor(self.limits.workers, thread_name_prefix="sfumato-pg")
         self._open: dict[Connection, asyncio.Task[None]] = {}
         self._seats: Counter[str] = Counter()
