@@ -27,7 +27,7 @@ from sfumato.errors import (
     QueryError,
     SfumatoError,
 )
-from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, sheets
+from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, longest_total, sheets
 from sfumato.gateway.memory import Asking, Memory, Told
 from sfumato.gateway.preview import Preview, columns_of, notes_of
 from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
@@ -200,7 +200,9 @@ class Gateway:
             return None
         parts = asked.cuts[0].parts
         cells = sum(len(part.groups) * sum(len(r.bundle.parts) for r in part.bundles) for part in parts)
-        if cells > _MOST_REFINED or any(part.chosen or any(r.extra for r in part.bundles) for part in parts):
+        if cells > _MOST_REFINED or any(part.chosen for part in parts):
+            return None
+        if any(r.extra or r.running for part in parts for r in part.bundles):
             return None
         best = self._ledger.stored(asked.digest, self._version(), self.policy.privacy.min_epsilon)
         return best if best is not None and best.epsilon < asked.epsilon else None
@@ -300,15 +302,21 @@ class Gateway:
                     )
         if not bundles:
             return max(self.policy.privacy.query_epsilon, least)
+
+        def narrow(at: Fraction) -> bool:
+            if not any(part.totals for part in one.cuts):
+                return _narrow(bundles, at, width, confidence)
+            return _narrow_totals(self._planned(question, at, rows_per_unit, noise), width, confidence)
+
         step = Fraction(1, 1000)
-        while not _narrow(bundles, step, width, confidence):
+        while not narrow(step):
             step *= 10
-        while step > least and _narrow(bundles, step / 10, width, confidence):
+        while step > least and narrow(step / 10):
             step /= 10
         low, high = 100, 1000  # in thousandths of `step`
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if _narrow(bundles, step * middle / 1000, width, confidence) else (middle, high)
+            low, high = (low, middle) if narrow(step * middle / 1000) else (middle, high)
         return max(step * high / 1000, least)
 
     def _draw(self, asked: Plan, receipt: Receipt, before: Stored | None, rows_per_unit: int | None) -> Draws:
@@ -374,7 +382,7 @@ class Gateway:
                 continue
             width = len(released.bundle.parts)
             exact = [cell for group in groups for cell in _sums(rows.get(group), at, width)]
-            flat = [int(value) for value in _law(released, part).release(Exact(exact))] if exact else []
+            flat = _noisy(released, part, exact)
             cells.append(tuple(tuple(flat[i : i + width]) for i in range(0, len(flat), width)))
             at += width
         return Drawn(shown, tuple(cells))
@@ -494,6 +502,15 @@ def _zeros(released: ReleasedBundle) -> tuple[int, ...]:
     return (0,) * len(released.bundle.parts)
 
 
+def _noisy(released: ReleasedBundle, part: Part, exact: list[Any]) -> list[int]:
+    """Sums with noise, in the order of the groups."""
+    if not exact:
+        return []
+    if released.running is not None:
+        return released.running.release(exact, part.groups)
+    return [int(value) for value in _law(released, part).release(Exact(exact))]
+
+
 def _law(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:
     """The mechanism of a bundle, on whole numbers."""
     if released.noise == GAUSSIAN:
@@ -509,6 +526,23 @@ def _narrow(bundles: list[ReleasedBundle], epsilon: Fraction, width: Fraction, c
         if width_of(((Fraction(1), Term(scale, released.unit, gaussian)),), confidence) > width:
             return False
     return True
+
+
+def _narrow_totals(planned: Plan, width: Fraction, confidence: Fraction) -> bool:
+    """Whether every sum, and every running total of a question, is within the width under this very plan."""
+    terms = []
+    for part in planned.cuts:
+        bundles = [released for kept in part.parts for released in kept.bundles]
+        terms += [Term(r.scale, r.unit, r.noise == GAUSSIAN) for r in bundles if r.running is None]
+        of = {name: source.bundle for name, _, source in part.sources}
+        known = [(of[column], reading) for _, column, reading in part.totals if of[column] >= 0]
+        if known and (part.parts[0].chosen or not part.parts[0].groups):
+            raise QueryError(
+                "within cannot be promised for running totals over keys that are not declared",
+                hint="Ask with epsilon.",
+            )
+        terms += [longest_total(part, bundle, reading) for bundle, reading in known]
+    return all(width_of(((Fraction(1), term),), confidence) <= width for term in terms)
 
 
 def _in_order(row: tuple[tuple[Any, ...], Exact]) -> list[tuple[bool, Any]]:
