@@ -1,15 +1,18 @@
-"""The operator's log: what an engine said of itself, in a file that the owner alone reads.
+"""The operator's log: what the house says of itself, in a file that the owner alone reads; one line of JSON each.
 
-Comes in: the policy, which names the directory. Goes out: nothing that an analyst sees; the file is made by its first
-line. Every door that opens a policy sets this up first.
+Comes in: the policy, which names the directory. Goes out: operator.log there, with starts, ends, reloads, and what an
+engine said when it failed; nothing that an analyst sees. Every door that opens a policy sets this up first.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
+from typing import Any
 
 from sfumato.policy import Policy
 
@@ -22,9 +25,36 @@ def keep_log(policy: Policy) -> None:
         _LOG.removeHandler(handler)
         handler.close()
     handler = _Private(Path(policy.data.state) / "operator.log", encoding="utf-8", delay=True)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(_Lines())
     _LOG.addHandler(handler)
+    _LOG.setLevel(logging.INFO)
     _LOG.propagate = False
+
+
+def tell(message: str, **fields: Any) -> None:
+    """One line, with what belongs to it."""
+    _LOG.info(message, extra={"fields": fields})
+
+
+def warn(message: str, **fields: Any) -> None:
+    """One line that the operator should not miss."""
+    _LOG.warning(message, extra={"fields": fields})
+
+
+class _Lines(logging.Formatter):
+    """A record as one line of JSON; a traceback names places in the code, never the values that were there."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        document = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "process": record.process,
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            document["trace"] = self.formatException(record.exc_info)
+        return json.dumps(document)
 
 
 class _Private(logging.FileHandler):

@@ -6,7 +6,7 @@ import json
 import secrets
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import lru_cache
@@ -20,6 +20,8 @@ from sfumato.engines.base import failure
 from sfumato.errors import BudgetError, EngineError, InputError, PolicyError, QueryError, SfumatoError
 from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, sheets
 from sfumato.gateway.preview import Preview, columns_of, notes_of
+from sfumato.gateway.succession import Line, handed_on
+from sfumato.gateway.timing import Grid, grid_of
 from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.policy import Column, Policy, from_dict, load, with_types
@@ -46,9 +48,15 @@ class Gateway:
     """The owner's data behind a policy and a ledger. A context manager."""
 
     def __init__(
-        self, policy: Policy, ledger: Ledger, engine: Engine, clock: Callable[[], datetime] | None = None
+        self,
+        policy: Policy,
+        ledger: Ledger,
+        engine: Engine,
+        clock: Callable[[], datetime] | None = None,
+        grid: Grid | None = None,
     ) -> None:
         self.policy, self._ledger, self._engine = policy, ledger, engine
+        self.line, self._grid = Line(), grid or grid_of(policy.privacy.timing)
         self._clock = clock or (lambda: datetime.now(UTC))
         self._views, self._stored, self._unique = engine.views(), engine.stored(), engine.unique()
         self._look = lru_cache(maxsize=1024)(engine.run_public)  # public tables do not change while they are open
@@ -64,6 +72,12 @@ class Gateway:
         self._engine.close()
         self._ledger.close()
 
+    def give_way(self, successor: Gateway) -> None:
+        """Let another gateway answer from now on; who is inside finishes, and the last one closes this one."""
+        if self.line.give_way(successor):
+            self.close()
+
+    @handed_on
     def sql(
         self,
         sql: str,
@@ -77,6 +91,7 @@ class Gateway:
         key: str | None = None,
     ) -> Answer:
         """Answer a question: this spends."""
+        arrived = self._grid.now()
         sure = probability(confidence, "confidence")
         asked = self._plan(sql, epsilon, rows_per_unit=rows_per_unit, noise=noise, within=within, confidence=sure)
         if asked.event is None:
@@ -89,7 +104,7 @@ class Gateway:
         if isinstance(paid, Stored):
             stored = paid
         else:
-            stored = self._ledger.store(paid, _write(self._draw(asked, paid, before, rows_per_unit)))
+            stored = self._ledger.store(paid, _write(self._draw(asked, paid, before, rows_per_unit, arrived)))
         drawn = asked if stored.epsilon == asked.epsilon else self._replan(asked, stored.epsilon, rows_per_unit)
         cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
         draws = _read(stored.answer, drawn)
@@ -125,6 +140,7 @@ class Gateway:
         best = self._ledger.stored(asked.digest, self._version(), self.policy.privacy.min_epsilon)
         return best if best is not None and best.epsilon < asked.epsilon else None
 
+    @handed_on
     def explain(
         self,
         sql: str,
@@ -159,6 +175,7 @@ class Gateway:
         notes = notes_of(asked, self.policy.privacy.composition, self._ledger.budget(None).spent.epsilon is not None)
         return Preview(refused, Spent.of(cost), before, after, columns_of(asked), notes, sure)
 
+    @handed_on
     def budget(self, analyst: str | None = None) -> Standing:
         """What an analyst may spend, has spent, and has left; of everybody together without a name."""
         return self._ledger.budget(analyst)
@@ -226,16 +243,19 @@ class Gateway:
             low, high = (low, middle) if _narrow(bundles, step * middle / 1000, width, confidence) else (middle, high)
         return max(step * high / 1000, least)
 
-    def _draw(self, asked: Plan, receipt: Receipt, before: Stored | None, rows_per_unit: int | None) -> Draws:
+    def _draw(
+        self, asked: Plan, receipt: Receipt, before: Stored | None, rows_per_unit: int | None, arrived: float
+    ) -> Draws:
         """Run, then noise, stage by stage; a failure after the debit is recorded, and the debit stands."""
         try:
-            if before is not None:
-                return self._refined(asked, self._replan(asked, before.epsilon, rows_per_unit), before)
-            drawn: list[tuple[Drawn, ...]] = []
-            for number, part in enumerate(asked.cuts):
-                released = sheets(asked.cuts[:number], tuple(drawn))
-                drawn.append(tuple(self._release(kept, released) for kept in part.parts))
-            return tuple(drawn)
+            with self._grid.hidden(arrived):
+                if before is not None:
+                    return self._refined(asked, self._replan(asked, before.epsilon, rows_per_unit), before)
+                drawn: list[tuple[Drawn, ...]] = []
+                for number, part in enumerate(asked.cuts):
+                    released = sheets(asked.cuts[:number], tuple(drawn))
+                    drawn.append(tuple(self._release(kept, released) for kept in part.parts))
+                return tuple(drawn)
         except Exception as error:  # noqa: BLE001  one sentence for every cause (semantics 6.2)
             self._ledger.fail(receipt)
             raise error if isinstance(error, EngineError) else failure(error) from None
@@ -484,20 +504,52 @@ def _typed(value: Any, kind: str) -> Any:
 
 def open_policy(path: str | Path) -> Gateway:
     """The gateway of a policy file."""
-    policy = load(path)
-    return _open(policy, None, policy.data.ledger, policy.data.anchor)
+    return enter(read_rows(load(path)))
 
 
-def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: str | None) -> Gateway:
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A policy with its rows, read and checked; nothing is recorded yet, and nothing can be asked."""
+
+    policy: Policy
+    engine: Engine
+
+
+def read_rows(policy: Policy, frames: dict[str, Any] | None = None) -> Loaded:
+    """The slow half of opening: a reload does it beside the gateway that serves."""
+    _check_file(policy.data.ledger)
+    engine = connect(policy, frames)
+    try:
+        policy = _with_schema(policy, engine)
+        _check_views(policy, engine)
+        tables = [table for name, table in policy.tables.items() if name not in engine.views()]
+        engine.keep({table.name: stored(scan_of(table, policy, 0)) for table in tables})
+    except BaseException:
+        engine.close()
+        raise
+    return Loaded(policy, engine)
+
+
+def enter(loaded: Loaded, ledger: str | None = None) -> Gateway:
+    """The quick half: the ledger, in which a changed policy becomes an entry."""
+    policy, engine = loaded.policy, loaded.engine
+    try:
+        book = _open_ledger(policy, ledger or policy.data.ledger, None if ledger else policy.data.anchor)
+    except BaseException:
+        engine.close()
+        raise
+    return Gateway(policy, book, engine)
+
+
+def _check_file(ledger: str) -> None:
     if "://" in ledger:
         raise PolicyError("a ledger in PostgreSQL is not supported yet", hint="Name a file.")
-    engine = connect(policy, frames)
-    policy = _with_schema(policy, engine)
+
+
+def _open_ledger(policy: Policy, ledger: str, anchor: str | None) -> Ledger:
+    _check_file(ledger)
     privacy = policy.privacy
-    _check_views(policy, engine)
-    tables = [table for name, table in policy.tables.items() if name not in engine.views()]
-    engine.keep({table.name: stored(scan_of(table, policy, 0)) for table in tables})
-    book = Ledger.open(
+    return Ledger.open(
         ledger,
         data_id=policy.data.id,
         composition=privacy.composition,
@@ -511,7 +563,6 @@ def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: st
         partition=None if privacy.partition is None else ".".join(privacy.partition),
         anchor=anchor,
     )
-    return Gateway(policy, book, engine)
 
 
 def _check_views(policy: Policy, engine: Engine) -> None:
@@ -521,7 +572,6 @@ def _check_views(policy: Policy, engine: Engine) -> None:
             text = f"SELECT COUNT(*) FROM {identifier(name)}"  # noqa: S608  a name of the policy, quoted
             bind(parse(text), policy, date(2000, 1, 1), engine.run_public, views=engine.views())
         except QueryError as refused:
-            engine.close()
             raise PolicyError(
                 f'"{name}" is a view that cannot be protected: {refused.message}',
                 detail=refused.detail,
@@ -576,7 +626,7 @@ def protect(
     if ledger is None:
         notice = "sfumato: no ledger is named, so this budget lives as long as this process"
         print(notice, file=sys.stderr)  # noqa: T201  a budget that is forgotten must be said aloud
-    return _open(policy, {name: frame}, ":memory:" if ledger is None else str(ledger), None)
+    return enter(read_rows(policy, {name: frame}), ":memory:" if ledger is None else str(ledger))
 
 
 def _bounds(low: Any, high: Any, grid: Any = None) -> dict[str, Any]:

@@ -1,0 +1,133 @@
+"""One process: a gateway of its own, and the doors in front of it.
+
+Comes in: an order and listening sockets. Goes out: open doors. A reload has two halves: `prepare` reads policy and rows
+beside the gateway that serves, `commit` lets the new one answer; questions that are under way finish on the old one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from sfumato.doors.journal import Journal
+from sfumato.doors.operator import keep_log
+from sfumato.doors.pgwire.messages import Cancel
+from sfumato.doors.pgwire.server import Server
+from sfumato.doors.running.order import Order, Sockets, certificate, check_same
+from sfumato.doors.users import Users
+from sfumato.errors import SfumatoError
+from sfumato.gateway import Gateway, Loaded, enter, read_rows
+
+
+class Door(Protocol):
+    """What every door can do."""
+
+    def swap(self, gate: Gateway) -> None:
+        """Ask another gateway from now on."""
+
+    async def stop(self) -> None:
+        """Let nobody in, let those who ask finish, and close."""
+
+
+class Station:
+    """Gateway, users, journal and doors. Making one reads the rows."""
+
+    def __init__(self, order: Order, sockets: Sockets, forward: Callable[[Cancel], None] | None = None) -> None:
+        policy = order.read()
+        self._order, self._sockets, self._forward = order, sockets, forward
+        keep_log(policy)
+        self._users = Users(policy.data.state)
+        self._users.prepare()
+        self._tls = certificate(order, policy)
+        self._gate = enter(read_rows(policy))
+        self._journal = Journal(policy.data.state)
+        self._next: Loaded | None = None
+        self._doors: list[Door] = []
+        self._pg: Server | None = None
+
+    @property
+    def gate(self) -> Gateway:
+        """The one that serves."""
+        return self._gate
+
+    async def start(self) -> None:
+        """Open the doors."""
+        order = self._order
+        if self._sockets.pg:
+            self._pg = Server(
+                self._gate,
+                self._users,
+                self._journal,
+                tls=self._tls,
+                allow_plain=order.plain,
+                number=order.number,
+                forward=self._forward,
+            )
+            self._doors.append(self._pg)
+            for taken in self._sockets.pg:
+                await self._pg.start("", 0, taken=taken)
+
+    def cancel(self, asked: Cancel) -> None:
+        """A cancel request that came in at another process."""
+        if self._pg is not None:
+            self._pg.cancel(asked)
+
+    async def prepare(self, text: str) -> None:
+        """Read a new policy and its rows; whatever is wrong is said now, and nothing has changed."""
+        policy = self._order.read(text)
+        check_same(self._gate.policy, policy)
+        self._next = await asyncio.to_thread(read_rows, policy)
+        self._gate.line.announce(True)
+
+    async def commit(self) -> None:
+        """Let the new gateway answer. A changed policy is an entry of the ledger from here on."""
+        loaded, self._next = self._next, None
+        assert loaded is not None
+        before = self._gate
+        try:
+            fresh = await asyncio.to_thread(enter, loaded)
+        except SfumatoError:
+            before.line.announce(False)
+            raise
+        self._gate = fresh
+        await asyncio.to_thread(before.give_way, fresh)
+        for door in self._doors:
+            door.swap(fresh)
+        self._journal.write("reload", policy=fresh.policy.digest, version=fresh.policy.data.version)
+
+    async def abort(self) -> None:
+        """The new one does not come after all."""
+        loaded, self._next = self._next, None
+        self._gate.line.announce(False)
+        if loaded is not None:
+            await asyncio.to_thread(loaded.engine.close)
+
+    async def stop(self) -> None:
+        """Doors first, then the ledger."""
+        await asyncio.gather(*(door.stop() for door in self._doors))
+        await asyncio.to_thread(self._gate.close)
+        self._journal.close()
+
+
+class Alone:
+    """The only station: it reloads by itself."""
+
+    def __init__(self, order: Order, sockets: Sockets) -> None:
+        self._station = Station(order, sockets)
+
+    async def start(self) -> None:
+        """Open the doors."""
+        await self._station.start()
+
+    async def replace(self, text: str) -> None:
+        """A new policy, or the old one goes on."""
+        await self._station.prepare(text)
+        await self._station.commit()
+
+    async def stop(self) -> None:
+        """End in order."""
+        await self._station.stop()
+
+    def kill(self) -> None:
+        """Nothing but this process itself, which ends now."""
