@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator
@@ -18,6 +19,7 @@ from typing import Any
 from sfumato import errors
 from sfumato.errors import EngineError, SfumatoError
 
+_OPERATOR = logging.getLogger("sfumato.operator")
 Handle = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 _LONGEST = 100
 """Bytes of a socket's name that every system takes."""
@@ -64,6 +66,9 @@ class Control:
                 said = await self._handle(document)
             except SfumatoError as error:
                 said = {"error": packed(error)}
+            except Exception:  # noqa: BLE001  who asks must hear that it failed; the operator reads why
+                _OPERATOR.exception("a request of the owner failed")
+                said = {"error": packed(EngineError("the server failed", hint="See the operator's log."))}
             writer.write(json.dumps(said).encode() + b"\n")
             await writer.drain()
         except (ConnectionError, ValueError):

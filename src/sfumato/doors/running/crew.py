@@ -28,6 +28,10 @@ _GRACE = 20.0
 """Seconds for a worker to end in order: longer than its doors take to drain."""
 
 
+class Lost(EngineError):
+    """A worker died; another one may live."""
+
+
 @dataclass(eq=False)
 class Hand:
     """One worker, as the crew sees it."""
@@ -59,9 +63,7 @@ class Hand:
         """Nobody will answer any more."""
         for future in (self.ready, *self.waiting.values()):
             if not future.done():
-                future.set_exception(
-                    EngineError("a worker ended before it answered", hint="The operator's log may have the cause.")
-                )
+                future.set_exception(Lost("a worker ended before it answered", hint="See the operator's log."))
 
 
 class Crew:
@@ -137,22 +139,24 @@ class Crew:
 
     async def _replace(self, number: int) -> None:
         """Another worker in its place, with the policy that is served; not in the middle of a reload."""
-        now = time.monotonic()
-        self._deaths.append(now)
-        if len(self._deaths) == MOST_DEATHS and now - self._deaths[0] < 60:
-            self._fail(EngineError(f"{MOST_DEATHS} workers died within a minute", hint="See the operator's log."))
-            return
-        async with self._changing:
-            if self._stopping:
+        while not self._stopping:
+            now = time.monotonic()
+            self._deaths.append(now)
+            if len(self._deaths) == MOST_DEATHS and now - self._deaths[0] < 60:
+                self._fail(EngineError(f"{MOST_DEATHS} workers died within a minute", hint="See the operator's log."))
                 return
-            hand = await self._hire(number)
-        try:
-            await hand.ready
-            tell("a worker was replaced", worker=number)
-        except SfumatoError as error:
-            if not self._stopping:
-                warn("a worker cannot be replaced", worker=number, **error.to_dict())
-                self._fail(error)
+            async with self._changing:
+                if self._stopping:
+                    return
+                hand = await self._hire(number)
+                try:
+                    await hand.ready
+                    return tell("a worker was replaced", worker=number)
+                except Lost:
+                    continue
+                except SfumatoError as error:
+                    warn("a worker cannot be replaced", worker=number, error=error.to_dict())
+                    return self._fail(error)
 
     async def replace(self, text: str) -> None:
         """A new policy at every worker, or at none: all read it first, then the first records it, then all answer."""

@@ -115,10 +115,10 @@ class Stay:
                 now = await asyncio.to_thread(_stamp, policy)
                 await self.serving.replace(text)
             except SfumatoError as error:
-                warn("the reload failed; the old policy serves on", **error.to_dict())
+                warn("the reload failed; the old policy serves on", error=error.to_dict())
                 raise
             except OSError as error:
-                warn("the reload failed; the old policy serves on", message_of_system=str(error))
+                warn("the reload failed; the old policy serves on", error=str(error))
                 raise InputError(f"cannot read the policy: {error.strerror}", sqlstate="58P01") from None
             said = _told(self._policy, policy, same_files=now == self._stamp)
             self._policy, self._stamp = policy, now
