@@ -10,11 +10,11 @@ import time
 import duckdb
 import psycopg
 import pytest
+from tests.doors.served import PASSWORD, command, running, write_small
 
 from sfumato.doors.cli.clinic import write_clinic
 from sfumato.doors.running.order import Order, address
 from sfumato.ledger import Ledger
-from tests.doors.served import PASSWORD, command, running, write_small
 
 COUNT = "SELECT COUNT(*) FROM visit"
 

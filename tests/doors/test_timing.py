@@ -1,8 +1,8 @@
 """Reply times with a person whose rows make questions slow, and without her: can they be told apart?
 
-Two gateways of the same data, but for one person with very many rows, are asked the same questions, in turns that chance
-orders, by a clock that is as good as it gets: in the same process. The test is a two-sample Kolmogorov–Smirnov test, and
-a threshold trained on one half of the times and tried on the other.
+Two gateways of the same data, but for one person with very many rows, are asked the same questions, in turns that
+chance orders, by a clock that is as good as it gets: in the same process. The test is a two-sample Kolmogorov–Smirnov
+test, and a threshold trained on one half of the times and tried on the other.
 """
 
 import random
@@ -52,7 +52,8 @@ def chance_of(absent, present):
     right = [(absent[:half] < cut).mean() + (present[:half] >= cut).mean() for cut in cuts]
     cut = cuts[int(np.argmax(right))]
     hits = int((absent[half:] < cut).sum() + (present[half:] >= cut).sum())
-    return min(same, stats.binomtest(hits, 2 * (len(absent) - half), 0.5, alternative="greater").pvalue)
+    guessed = stats.binomtest(hits, 2 * (len(absent) - half), 0.5, alternative="greater").pvalue
+    return float(min(same, guessed))
 
 
 def test_the_trial_itself_tells_apart_what_differs_and_nothing_else():

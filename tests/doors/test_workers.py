@@ -127,7 +127,7 @@ def test_freezing_and_reload_reach_every_worker(tmp_path):
         write_small(tmp_path, people=80, changes=changes)  # the budget changes, too: questions meet it halfway
         said = command("reload", "-p", policy)
         assert said.returncode == 0, said.stderr
-        for client in clients.values():
+        for _ in clients:
             with server.connect() as fresh:
                 fresh.execute("SET sfumato.epsilon = 100")
                 assert fresh.execute(COUNT).fetchone() == (80,)

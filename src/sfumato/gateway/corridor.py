@@ -72,10 +72,10 @@ class Gateway:
         self._engine.close()
         self._ledger.close()
 
-    def give_way(self, successor: Gateway) -> None:
-        """Let another gateway answer from now on; who is inside finishes, and the last one closes this one."""
-        if self.line.give_way(successor):
-            self.close()
+    def retire(self) -> None:
+        """Close, after another gateway has taken over and the last question has left this one."""
+        self.line.wait_until_empty()
+        self.close()
 
     @handed_on
     def sql(

@@ -1,7 +1,7 @@
 """One gateway after another: a new policy or new rows come in while questions go on.
 
 Comes in: calls of a gateway, and its successor. Goes out: each call is answered by the gateway that it met, or by the
-one that came after it; a gateway that was succeeded is closed by the last call that leaves it.
+one that came after it; a gateway that was succeeded is closed when the last call has left it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,16 @@ class Line:
             self._inside += 1
             return True
 
-    def leave(self) -> bool:
-        """Go; True for the last one out of a gateway that has a successor."""
+    def leave(self) -> None:
+        """Go."""
         with self._changed:
             self._inside -= 1
-            return self._inside == 0 and self._next is not None
+            self._changed.notify_all()
+
+    def wait_until_empty(self) -> None:
+        """Until all have left; with a successor, nobody comes in any more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._inside == 0)
 
     def announce(self, coming: bool) -> None:
         """A successor is about to come, or does not come after all."""
@@ -49,12 +54,11 @@ class Line:
             self._announced = coming
             self._changed.notify_all()
 
-    def give_way(self, successor: Any) -> bool:
-        """From now on the successor answers, and those who are inside finish; True if nobody is."""
+    def give_way(self, successor: Any) -> None:
+        """From now on the successor answers; those who are inside finish."""
         with self._changed:
             self._next, self._announced = successor, False
             self._changed.notify_all()
-            return self._inside == 0
 
     def successor(self, *, wait: bool = False) -> Any:
         """Who serves now; None if nobody has come, or only one is announced who does not come in time."""
@@ -67,8 +71,6 @@ class Line:
 class _Succeeded(Protocol):
     @property
     def line(self) -> Line: ...
-
-    def close(self) -> None: ...
 
 
 G = TypeVar("G", bound=_Succeeded)
@@ -93,8 +95,7 @@ def handed_on(method: Callable[Concatenate[G, P], R]) -> Callable[Concatenate[G,
                     if found is None:
                         raise
                 finally:
-                    if serving.line.leave():
-                        serving.close()
+                    serving.line.leave()
             serving = serving.line.successor()
 
     return call

@@ -139,24 +139,25 @@ class Crew:
 
     async def _replace(self, number: int) -> None:
         """Another worker in its place, with the policy that is served; not in the middle of a reload."""
-        while not self._stopping:
+        while True:
             now = time.monotonic()
             self._deaths.append(now)
             if len(self._deaths) == MOST_DEATHS and now - self._deaths[0] < 60:
                 self._fail(EngineError(f"{MOST_DEATHS} workers died within a minute", hint="See the operator's log."))
                 return
-            async with self._changing:
-                if self._stopping:
-                    return
-                hand = await self._hire(number)
-                try:
-                    await hand.ready
-                    return tell("a worker was replaced", worker=number)
-                except Lost:
-                    continue
-                except SfumatoError as error:
-                    warn("a worker cannot be replaced", worker=number, error=error.to_dict())
-                    return self._fail(error)
+            try:
+                async with self._changing:
+                    if self._stopping:
+                        return
+                    await (await self._hire(number)).ready
+            except Lost:
+                continue
+            except SfumatoError as error:
+                warn("a worker cannot be replaced", worker=number, error=error.to_dict())
+                self._fail(error)
+            else:
+                tell("a worker was replaced", worker=number)
+            return
 
     async def replace(self, text: str) -> None:
         """A new policy at every worker, or at none: all read it first, then the first records it, then all answer."""

@@ -23,8 +23,8 @@ from sfumato.gateway import Gateway, Loaded, enter, read_rows
 class Door(Protocol):
     """What every door can do."""
 
-    def swap(self, gate: Gateway) -> None:
-        """Ask another gateway from now on."""
+    def swap(self, gate: Gateway) -> asyncio.Future[None] | None:
+        """Ask another gateway from now on; done, if it is a future, when nothing here uses the old one."""
 
     async def stop(self) -> None:
         """Let nobody in, let those who ask finish, and close."""
@@ -45,6 +45,7 @@ class Station:
         self._next: Loaded | None = None
         self._doors: list[Door] = []
         self._pg: Server | None = None
+        self._retiring: set[asyncio.Task[None]] = set()
 
     @property
     def gate(self) -> Gateway:
@@ -91,9 +92,11 @@ class Station:
             before.line.announce(False)
             raise
         self._gate = fresh
-        await asyncio.to_thread(before.give_way, fresh)
-        for door in self._doors:
-            door.swap(fresh)
+        before.line.give_way(fresh)
+        left = [done for door in self._doors if (done := door.swap(fresh)) is not None]
+        task = asyncio.ensure_future(_retire(before, left))
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
         self._journal.write("reload", policy=fresh.policy.digest, version=fresh.policy.data.version)
 
     async def abort(self) -> None:
@@ -106,8 +109,15 @@ class Station:
     async def stop(self) -> None:
         """Doors first, then the ledger."""
         await asyncio.gather(*(door.stop() for door in self._doors))
+        await asyncio.gather(*self._retiring)
         await asyncio.to_thread(self._gate.close)
         self._journal.close()
+
+
+async def _retire(gate: Gateway, left: list[asyncio.Future[None]]) -> None:
+    """Close a gateway once no door and no question uses it."""
+    await asyncio.gather(*left)
+    await asyncio.to_thread(gate.retire)
 
 
 class Alone:
