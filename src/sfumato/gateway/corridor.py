@@ -101,14 +101,15 @@ class Gateway:
             paid = self._pay(asked, before, analyst=analyst, text=sql, key=key)
         except Overtaken:  # somebody was faster: the better answer costs in full
             before, paid = None, self._pay(asked, None, analyst=analyst, text=sql, key=key)
-        if isinstance(paid, Stored):
-            stored = paid
-        else:
-            stored = self._ledger.store(paid, _write(self._draw(asked, paid, before, rows_per_unit, arrived)))
-        drawn = asked if stored.epsilon == asked.epsilon else self._replan(asked, stored.epsilon, rows_per_unit)
-        cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
-        draws = _read(stored.answer, drawn)
-        return self._answer(drawn, draws, cost=cost, analyst=analyst, confidence=sure, receipt=stored.receipt.id)
+        with self._grid.even(arrived, wait=isinstance(paid, Receipt)):
+            if isinstance(paid, Stored):
+                stored = paid
+            else:
+                stored = self._ledger.store(paid, _write(self._draw(asked, paid, before, rows_per_unit, arrived)))
+            drawn = asked if stored.epsilon == asked.epsilon else self._replan(asked, stored.epsilon, rows_per_unit)
+            cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
+            draws = _read(stored.answer, drawn)
+            return self._answer(drawn, draws, cost=cost, analyst=analyst, confidence=sure, receipt=stored.receipt.id)
 
     def _pay(self, asked: Plan, before: Stored | None, *, analyst: str, text: str, key: str | None) -> Receipt | Stored:
         """The debit, durable; of a better answer, the difference."""

@@ -106,10 +106,11 @@ def _options(
 @app.command(
     "demo",
     help=_help(
-        "Ask a made-up clinic four questions, in SQL.\n\n"
+        "Ask a made-up clinic four questions, in SQL; then open its doors, until Ctrl-C.\n\n"
         "Shows noisy answers, how far off they may be, what each of them costs and what is left of the "
-        "budget; then one question again, which is free, and one that is refused. DIR is kept between runs.",
-        "sfumato demo --fresh",
+        "budget; then one question again, which is free, and one that is refused. The doors stay open on ports of this "
+        "machine, with lines to copy. DIR is kept between runs; passwords are new at each start.",
+        "sfumato demo --fresh --check",
     ),
 )
 def _demo(
@@ -119,7 +120,8 @@ def _demo(
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over: files, ledger and budget.")] = False,
     json: Json = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Check the answers as well; without DIR in a temporary directory.")
+        bool,
+        typer.Option("--check", help="Ask through every door, and stop; without DIR in a temporary one."),
     ] = False,
 ) -> None:
     from sfumato.doors.cli.demo import run
@@ -256,10 +258,17 @@ def _split(
         "sfumato ledger show -p sfumato-demo/sfumato.toml",
     ),
 )
-def _ledger_show(policy: PolicyFile = HERE, json: Json = False) -> None:
-    from sfumato.doors.cli.book import show_entries
+def _ledger_show(
+    policy: PolicyFile = HERE,
+    json: Json = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Then go on with what is written, until Ctrl-C.")] = False,
+) -> None:
+    from sfumato.doors.cli.book import follow_entries, show_entries
 
-    show_entries(policy, as_json=json)
+    if follow:
+        follow_entries(policy, as_json=json)
+    else:
+        show_entries(policy, as_json=json)
 
 
 @ledger.command(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from sfumato.doors.cli.say import console, print_json
 from sfumato.doors.running.control import tell_all, unpacked
@@ -48,21 +48,29 @@ def serve(order: Order, *, workers: int, check: bool) -> None:
     sockets = listen(order)
     lines = [*links(order, sockets, policy.data.id).values(), "ready"]
     try:
-        asyncio.run(run(order, sockets, workers=workers, brief=check, ready=lambda: say(lines)))
+        visit = (lambda: None) if check else None
+        asyncio.run(run(order, sockets, workers=workers, ready=lambda: say(lines), visit=visit))
     finally:
         sockets.close()
 
 
-async def run(order: Order, sockets: Sockets, *, workers: int, brief: bool, ready: Any) -> None:
+async def run(
+    order: Order,
+    sockets: Sockets,
+    *,
+    workers: int,
+    ready: Callable[[], None],
+    visit: Callable[[], None] | None,
+) -> None:
     """One station, or a crew."""
     if workers > 1:
         from sfumato.doors.running.crew import Crew
 
-        await Stay(order, lambda fail: Crew(order, sockets, workers, fail), ready, brief).run()
+        await Stay(order, lambda fail: Crew(order, sockets, workers, fail), ready, visit).run()
     else:
         from sfumato.doors.running.station import Alone
 
-        await Stay(order, lambda _: Alone(order, sockets), ready, brief).run()
+        await Stay(order, lambda _: Alone(order, sockets), ready, visit).run()
 
 
 def links(order: Order, sockets: Sockets, data: str) -> dict[str, str]:

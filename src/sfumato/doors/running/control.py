@@ -12,7 +12,7 @@ import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,15 @@ def tell_all(state: str | Path, document: dict[str, Any]) -> list[dict[str, Any]
             "nothing serves this policy", sqlstate="57P03", hint="`sfumato serve` starts it, with the policy as it is."
         )
     return heard
+
+
+def is_served(state: str | Path) -> bool:
+    """Whether some server runs on a state directory."""
+    for path in Path(state).glob("control-*.sock"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line, suppress(OSError), _reached(path) as name:
+            line.connect(name)
+            return True
+    return False
 
 
 def packed(error: SfumatoError) -> dict[str, Any]:

@@ -21,7 +21,7 @@ PG, HTTP = "127.0.0.1:5439", "127.0.0.1:8439"
 NONE = "none"
 """The address of a door that stays shut."""
 MOST_WORKERS = 64
-_BACKLOG = 1024
+_BACKLOG, _TRIES = 1024, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,23 @@ def listen(order: Order) -> Sockets:
     except BaseException:
         Sockets(pg, ()).close()
         raise
+
+
+def listen_near(order: Order) -> Sockets:
+    """Take the addresses of the order, or the next ports that are free."""
+    taken = []
+    for where in (order.pg, order.http):
+        for further in range(_TRIES if where else 0):
+            assert where is not None
+            try:
+                taken.append(_listen((where[0], where[1] + further)))
+                break
+            except InputError:
+                if further == _TRIES - 1:
+                    raise
+        else:
+            taken.append(())
+    return Sockets(*taken)
 
 
 def _listen(where: tuple[str, int]) -> tuple[socket.socket, ...]:

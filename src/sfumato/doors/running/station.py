@@ -23,9 +23,6 @@ from sfumato.gateway import Gateway, Loaded, enter, read_rows
 class Door(Protocol):
     """What every door can do."""
 
-    def swap(self, gate: Gateway) -> asyncio.Future[None] | None:
-        """Ask another gateway from now on; done, if it is a future, when nothing here uses the old one."""
-
     async def stop(self) -> None:
         """Let nobody in, let those who ask finish, and close."""
 
@@ -93,7 +90,9 @@ class Station:
             raise
         self._gate = fresh
         before.line.give_way(fresh)
-        left = [done for door in self._doors if (done := door.swap(fresh)) is not None]
+        if self._pg is not None:
+            await asyncio.to_thread(self._pg.swap, fresh)  # its catalog takes a moment to build
+        left: list[asyncio.Future[None]] = []
         task = asyncio.ensure_future(_retire(before, left))
         self._retiring.add(task)
         task.add_done_callback(self._retiring.discard)

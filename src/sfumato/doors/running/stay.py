@@ -48,8 +48,8 @@ class Stay:
     """What serves, given whom to tell if it cannot be kept up."""
     ready: Callable[[], None]
     """Called when all doors are open."""
-    brief: bool = False
-    """Open the doors, and stop."""
+    visit: Callable[[], None] | None = None
+    """What to do while the doors are open, instead of waiting for a signal; then it stops."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     failure: SfumatoError | None = None
     _reloading: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -69,7 +69,9 @@ class Stay:
             await control.start()
             tell("ready", policy=self._policy.digest, version=self._policy.data.version)
             self.ready()
-            if not self.brief:
+            if self.visit is not None:
+                await asyncio.to_thread(self.visit)
+            else:
                 await self.ended.wait()
         finally:
             await control.stop()
