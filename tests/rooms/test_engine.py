@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -241,3 +242,50 @@ def test_no_two_databases_spill_into_one_folder(tmp_path: Path) -> None:
             assert not left.exists()
     with open_policy(tmp_path / "sfumato.toml") as again:
         assert again._engine._private.execute(ask).fetchone()[0] in folders
+
+
+MALFORMED = ["odd;1;2;x", "odd,1,2,x,more"]
+ODD = ["#odd,1,2,x", "o|d|d,1,2,x", '"o,""d"" d",1,2,x', "odd,,,", "'odd',1,2,x", "o\td\td,1,2,x", "odd,1e9,nan,x"]
+
+
+def with_row(folder: Path, odd: str | None, at: int) -> Path:
+    """A policy over five persons' rows, and an odd one at this place."""
+    rows = [f"p{i},{20 + i},{i},{'xy'[i % 2]}" for i in range(5)]
+    folder.mkdir()
+    (folder / "t.csv").write_text("\n".join(["u,age,cost,k", *rows[:at], *([odd] if odd else []), *rows[at:], ""]))
+    (folder / "sfumato.toml").write_text(policy("files = { t = 't.csv' }"), encoding="utf-8")
+    return folder / "sfumato.toml"
+
+
+@pytest.mark.parametrize("odd", [None, *ODD])
+def test_no_row_decides_how_others_are_read(odd, tmp_path):
+    """Neighbouring files: whatever the row of one person looks like, all other rows are read as without it."""
+    for at in (0, 2, 5):
+        with open_policy(with_row(tmp_path / str(at), odd, at)) as gate:
+            assert gate.sql("SELECT COUNT(*), SUM(age) FROM t WHERE u LIKE 'p_'").rows == [(5, 110)]
+
+
+@pytest.mark.parametrize("odd", MALFORMED)
+def test_a_file_with_a_malformed_row_is_not_read_at_all(odd, tmp_path):
+    for at in (0, 2, 5):
+        with pytest.raises(PolicyError, match="the source cannot be read"):
+            open_policy(with_row(tmp_path / str(at), odd, at))
+
+
+@pytest.mark.parametrize(("ending", "sign"), [("csv", ","), ("csv", ";"), ("csv", "|"), ("txt", "\t"), ("tsv", "\t")])
+def test_the_sign_between_fields_is_that_of_the_first_line(ending, sign, tmp_path):
+    rows = [["u", "age", "co st", "k"], ["a", "30", "1.25", "x"], ["b", "40", "2.5", "y"]]
+    text = "\ufeff" + "".join(sign.join(f'"{cell}"' for cell in row) + "\r\n" for row in rows)
+    (tmp_path / f"t.{ending}").write_text(text, encoding="utf-8")
+    words = policy(f"files = {{ t = 't.{ending}' }}").replace("cost =", '"co st" =')
+    (tmp_path / "sfumato.toml").write_text(words, encoding="utf-8")
+    with open_policy(tmp_path / "sfumato.toml") as gate:
+        assert gate.sql('SELECT COUNT(*), SUM("co st") FROM t').rows == [(2, Decimal("3.75"))]
+
+
+def test_files_of_one_table_may_have_their_columns_in_another_order(tmp_path):
+    (tmp_path / "a1.csv").write_text("u,age,cost,k\na,30,1,x\n", encoding="utf-8")
+    (tmp_path / "a2.csv").write_text("k;cost;age;u\ny;2;50;b\n", encoding="utf-8")
+    (tmp_path / "sfumato.toml").write_text(policy("files = { t = 'a*.csv' }"), encoding="utf-8")
+    with open_policy(tmp_path / "sfumato.toml") as gate:
+        assert gate.sql("SELECT SUM(age), SUM(cost) FROM t WHERE k IS NOT NULL").rows == [(80, Decimal("3.00"))]

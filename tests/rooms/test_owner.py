@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from sfumato.engines import texts
 from sfumato.errors import InputError, PolicyError
 from sfumato.gateway import open_policy
 from sfumato.owner import admit, schema
@@ -54,7 +55,7 @@ def test_of_a_text_file_not_one_byte_after_the_first_line_is_read(ending: str, t
     end = os.open(path, os.O_RDWR)
     try:
         os.write(end, first + b"secret")
-        assert schema._first_line(str(path), quoted=True) == first.decode()
+        assert texts.first_line(str(path), quoted=True) == first.decode()
         assert os.read(end, 100) == b"secret"
     finally:
         os.close(end)

@@ -17,18 +17,23 @@ from typing import Any
 from sfumato.policy import Policy
 
 _LOG = logging.getLogger("sfumato.operator")
+_LOGS = ("sfumato.operator", "uvicorn")
+"""Ours, and what the HTTP server says of itself."""
 
 
 def keep_log(policy: Policy) -> None:
     """Send the operator's lines to operator.log below the policy's `state`, and nowhere else."""
-    for handler in list(_LOG.handlers):
-        _LOG.removeHandler(handler)
-        handler.close()
+    logs = [logging.getLogger(name) for name in _LOGS]
+    for log in logs:
+        for old in list(log.handlers):
+            log.removeHandler(old)
+            old.close()
     handler = _Private(Path(policy.data.state) / "operator.log", encoding="utf-8", delay=True)
     handler.setFormatter(_Lines())
-    _LOG.addHandler(handler)
+    for log in logs:
+        log.addHandler(handler)
+        log.propagate = False
     _LOG.setLevel(logging.INFO)
-    _LOG.propagate = False
 
 
 def tell(message: str, **fields: Any) -> None:

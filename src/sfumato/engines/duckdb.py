@@ -14,13 +14,13 @@ from typing import Any
 
 import duckdb
 
+from sfumato.engines import texts
 from sfumato.engines.base import OPERATOR, failure
 from sfumato.engines.spill import take_spill
 from sfumato.errors import PolicyError
 from sfumato.policy import Policy, Table, UnitJoin
 from sfumato.words import Exact, Sheet, identifier, string
 
-_TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 _LINES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
 
 
@@ -261,11 +261,10 @@ def _reader(paths: str | tuple[str, ...], table: Table) -> str:
     if ending.endswith((".parquet", ".pq")):
         return f"read_parquet({names}, union_by_name = true)"
     if table.public:  # nobody's data: its values may say its types
-        return f"read_csv_auto({names}, union_by_name = true)" if ending.endswith(_TEXT) else f"read_json_auto({names})"
-    if ending.endswith(_TEXT):
-        return (
-            f"read_csv({names}, all_varchar = true, header = true, union_by_name = true, quote = '\"', escape = '\"')"
-        )
+        by_text = ending.endswith(texts.ENDINGS)
+        return f"read_csv_auto({names}, union_by_name = true)" if by_text else f"read_json_auto({names})"
+    if ending.endswith(texts.ENDINGS):
+        return texts.reader(listed)
     if ending.endswith(_LINES):
         columns = ", ".join(f"{string(name)}: 'VARCHAR'" for name in table.columns)
         return f"read_json({names}, format = 'newline_delimited', columns = {{{columns}}})"

@@ -181,6 +181,11 @@ class Gateway:
         """What an analyst may spend, has spent, and has left; of everybody together without a name."""
         return self._ledger.budget(analyst)
 
+    @property
+    def ledger(self) -> Ledger:
+        """The record itself, for owners and auditors: a door decides who may look."""
+        return self._ledger
+
     # the steps
     def _plan(
         self, sql: str, epsilon: Any, *, rows_per_unit: int | None, noise: str | None, within: Any, confidence: Fraction

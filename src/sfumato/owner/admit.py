@@ -18,9 +18,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from sfumato.engines import Engine, connect
+from sfumato.engines import Engine, connect, texts
 from sfumato.errors import PolicyError, QueryError
-from sfumato.owner import schema as _schema
 from sfumato.owner.against import against
 from sfumato.owner.measure import Measured, Say, measure
 from sfumato.owner.mistakes import read_all
@@ -200,7 +199,7 @@ def stamp(policy: Policy) -> str | None:
     if any("://" in path for path in listed):
         return None
     seen = []
-    for file in sorted({file for path in listed for file in _schema.found(path)}):
+    for file in sorted({file for path in listed for file in texts.found(path)}):
         state = Path(file).stat()
         seen.append([file, state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino])
     return hashlib.sha256(json.dumps(seen).encode()).hexdigest()

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from sfumato.engines import texts
 from sfumato.errors import InputError
 from sfumato.owner import schema as _schema
 from sfumato.owner.people import Way, ways
@@ -71,7 +72,7 @@ def _check_file(path: str) -> None:
     if not _schema.is_kind(path, _schema.ENDINGS):
         hint = "Use .parquet, .csv, .tsv, .jsonl, or one .duckdb database."
         raise InputError(f"cannot tell what {quote(path, 200)} is", hint=hint)
-    if not _schema.found(path):
+    if not texts.found(path):
         raise InputError(f"there is no file {quote(path, 200)}", sqlstate="58P01")
 
 

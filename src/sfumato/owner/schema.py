@@ -7,30 +7,24 @@ first line; no value, count, smallest or largest value is looked at (semantics 1
 
 from __future__ import annotations
 
-import glob
-import gzip
 import json
 import re
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 import duckdb
 
+from sfumato.engines.texts import ENDINGS as TEXT
+from sfumato.engines.texts import first_line, found, header_of, missing
 from sfumato.errors import PolicyError
 from sfumato.policy.sections import quote
 from sfumato.words import identifier, string
 
 PARQUET = (".parquet", ".pq")
-TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".json")
 DATABASE = ".duckdb"
 ENDINGS = (*PARQUET, *TEXT, *LINES)
-
-_LONGEST = 1 << 20
-"""Bytes of a first line. A longer one is not a line of names."""
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT"}
 _KINDS = {"DECIMAL": "decimal", "FLOAT": "double", "DOUBLE": "double", "DATE": "date", "BOOLEAN": "boolean"}
@@ -80,16 +74,11 @@ def is_kind(path: str, endings: Iterable[str]) -> bool:
     return path.lower().endswith(tuple(endings))
 
 
-def found(pattern: str) -> list[str]:
-    """The files of a path: itself where it is there, else all that it matches, sorted."""
-    return [pattern] if Path(pattern).is_file() else sorted(p for p in glob.glob(pattern) if Path(p).is_file())  # noqa: PTH207  a pattern may start at the root
-
-
 def of_files(paths: Iterable[str]) -> Schema:
     """The schema of a table in one file or several: all names of all files, in the order of their first mention."""
     listed = [file for path in paths for file in found(path)]
     if not listed:
-        raise _missing(", ".join(paths))
+        raise missing(", ".join(paths))
     kinds = {is_kind(file, PARQUET) for file in listed}
     if kinds == {True}:
         return Schema(_described(f"read_parquet([{', '.join(string(file) for file in listed)}], union_by_name = true)"))
@@ -104,7 +93,7 @@ def of_files(paths: Iterable[str]) -> Schema:
 def of_database(path: str) -> tuple[dict[str, Schema], list[str]]:
     """The tables of a database with what its catalogue declares, and the names of its views."""
     if not Path(path).is_file():
-        raise _missing(path)
+        raise missing(path)
     with duckdb.connect() as connection:
         try:
             connection.execute(f"ATTACH {string(path)} AS source (READ_ONLY)")
@@ -149,10 +138,6 @@ def _described(reader: str) -> dict[str, str]:
     return {str(row[0]): str(row[1]) for row in rows}
 
 
-def _missing(path: str) -> PolicyError:
-    return PolicyError(f"there is no file {quote(path, 200)}", hint="Paths start at the policy's folder.")
-
-
 def _unreadable(path: str, error: Exception) -> PolicyError:
     reason = str(error).split("\n", maxsplit=1)[0]
     return PolicyError(f"cannot read {quote(path, 200)}", detail=reason, hint="Is the file whole, and of this kind?")
@@ -167,12 +152,8 @@ def _names(file: str) -> list[str]:
 
 
 def _names_of_header(file: str) -> list[str]:
-    """The header as the engine reads it: a file that holds the header alone is what it gets to see."""
-    line = _first_line(file, quoted=True)
-    with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
-        alone = Path(folder) / ("header.tsv" if is_kind(file, (".tsv", ".tsv.gz")) else "header.csv")
-        alone.write_text(line, encoding="utf-8")
-        columns = list(_described(f"read_csv([{string(str(alone))}], all_varchar = true, header = true, {_QUOTES})"))
+    """The header as the engine reads it."""
+    columns = list(header_of(file).names)
     if 2 * sum(_NOT_A_NAME.fullmatch(name.strip()) is not None for name in columns) > len(columns):
         raise PolicyError(
             f"the first line of {quote(file, 200)} does not look like names",
@@ -181,44 +162,13 @@ def _names_of_header(file: str) -> list[str]:
     return columns
 
 
-_QUOTES = "quote = '\"', escape = '\"'"
-
-
 def _names_of_object(file: str) -> list[str]:
     """The names in the first line of JSON lines; its values are dropped as they are parsed."""
     try:
-        names = json.loads(_first_line(file, quoted=False), object_pairs_hook=lambda pairs: tuple(k for k, _ in pairs))
+        names = json.loads(first_line(file, quoted=False), object_pairs_hook=lambda pairs: tuple(k for k, _ in pairs))
     except (ValueError, RecursionError):
         names = None
     if not isinstance(names, tuple):  # a list would be values
         hint = "Each line must be one JSON object by itself."
         raise PolicyError(f"the first line of {quote(file, 200)} is not a JSON object", hint=hint)
     return list(names)
-
-
-def _first_line(file: str, *, quoted: bool) -> str:
-    """The first line; a header may go on where a quote is open. Read byte by byte: what follows stays unread."""
-    line = b""
-    with _opened(file) as stream:
-        for part in _lines(stream):
-            line += part
-            if len(line) >= _LONGEST:
-                raise PolicyError(f"the first line of {quote(file, 200)} does not end", hint="Is it a text file?")
-            if not quoted or line.count(b'"') % 2 == 0:
-                break
-    try:
-        text = line.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise PolicyError(f"the first line of {quote(file, 200)} is not UTF-8", hint="Save it as UTF-8.") from None
-    if not text.strip() or "\0" in text:
-        raise PolicyError(f"the first line of {quote(file, 200)} holds no names", hint="Add the names of its columns.")
-    return text
-
-
-def _opened(file: str) -> IO[bytes]:
-    return gzip.open(file, "rb") if file.lower().endswith(".gz") else open(file, "rb", buffering=0)  # type: ignore[return-value]  # noqa: PTH123  closed by the caller
-
-
-def _lines(stream: IO[bytes]) -> Iterator[bytes]:
-    while part := stream.readline(_LONGEST):
-        yield part

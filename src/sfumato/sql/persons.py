@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from sfumato.errors import QueryError
 from sfumato.sql.emit import expression, is_small, literal, sort_key
+from sfumato.sql.relations import size_of
 from sfumato.sql.tree import (
     BOOLEAN,
     DECIMAL,
@@ -73,6 +74,13 @@ def _fraction(node: Node, position: int) -> str:
 
 def _count(_: str, _args: tuple[Node, ...], rows: int, _position: int) -> Facts:
     return Facts(INTEGER, Fraction(0), Fraction(rows), Fraction(1), nullable=False)
+
+
+def _different(_: str, args: tuple[Node, ...], rows: int, _position: int) -> Facts:
+    """Of a list there are not more values than the list has."""
+    size = size_of(args[0].facts)
+    most = rows if size is None else min(rows, size - args[0].facts.nullable)
+    return Facts(INTEGER, Fraction(0), Fraction(most), Fraction(1), nullable=False)
 
 
 def _number(name: str, args: tuple[Node, ...], position: int, most: int) -> Facts:
@@ -143,7 +151,7 @@ def _parts(name: str) -> int:
 
 _FACTS: dict[str, Callable[[str, tuple[Node, ...], int, int], Facts]] = {
     "count": _count,
-    "count_distinct": _count,
+    "count_distinct": _different,
     "sum": _sum,
     "avg": _mean,
     "min": _extreme,

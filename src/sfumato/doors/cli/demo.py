@@ -15,6 +15,7 @@ import shlex
 import sys
 import tempfile
 from dataclasses import dataclass
+from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,8 @@ from sfumato.doors.cli.tables import MOST_ROWS, answer_lines, answer_table
 from sfumato.doors.cli.trial import check_document, check_doors
 from sfumato.doors.operator import keep_log
 from sfumato.doors.running.control import is_served
-from sfumato.doors.running.order import NONE, PG, listen_near
+from sfumato.doors.running.order import HTTP, PG, listen_near
+from sfumato.doors.tokens import issue
 from sfumato.doors.users import OWNER, Users
 from sfumato.errors import BudgetError, InputError, SfumatoError
 from sfumato.gateway import Answer, Gateway, Spent, open_policy
@@ -43,6 +45,7 @@ from sfumato.words import show
 
 ANALYST = "ana"
 HOME = Path("sfumato-demo")
+_DAY = timedelta(days=1)
 PRICE = Fraction(1, 10)
 """Of the first question, and of the picture."""
 
@@ -90,6 +93,9 @@ TO_TRY = Question(
     PRICE,
 )
 
+OVER_HTTP = Question("How old are patients in each area?", "SELECT area, AVG(age) FROM patient GROUP BY area", PRICE)
+"""Without a quotation mark, as it stands in a line for a shell."""
+
 Outcome = Answer | SfumatoError
 
 
@@ -117,7 +123,7 @@ def _run(directory: Path, *, fresh: bool, as_json: bool, check: bool) -> None:
         out = console()
         _print(policy, asked, out)
         _print_end(picture, bar(left, total), amount(left.epsilon or Fraction(0)), out)
-    order = make_order(policy, PG, NONE, None, None, plain=False)
+    order = make_order(policy, PG, HTTP, None, None, plain=False)
     sockets = listen_near(order)
     try:
         document: dict[str, Any] = {
@@ -134,15 +140,14 @@ def _run(directory: Path, *, fresh: bool, as_json: bool, check: bool) -> None:
 
 
 def _welcome(policy: Path, found: dict[str, str]) -> dict[str, Any]:
-    """Users with new passwords, and where the doors are."""
+    """Users with new passwords, a token, and where the doors are."""
     users = Users(load(policy).data.state)
     passwords = {name: secrets.token_urlsafe(12) for name in (ANALYST, OWNER)}
     for name, password in passwords.items():
         users.add(name, OWNER if name == OWNER else "analyst", password)
     return {
-        "pg": found.get("pg"),
-        "http": found.get("http"),
-        "token": None,
+        **found,
+        "token": issue(users, ANALYST, _DAY)[1],
         "user": ANALYST,
         "password": passwords[ANALYST],
         "owner_password": passwords[OWNER],
@@ -239,12 +244,17 @@ def _print_doors(document: dict[str, Any], out: Console) -> None:
     """Lines to copy, for another terminal."""
     file = shlex.quote(document["policy"])
     link = document["pg"].replace("://", f"://{ANALYST}:{document['password']}@")
+    asked = json.dumps({"sql": OVER_HTTP.sql})
+    token = f"-H 'Authorization: Bearer {document['token']}'"
     show_all = {
         "Your turn, in another terminal:": (
             f"psql {link}",
             f'sfumato explain "{TO_TRY.sql}" -p {file}',
             f'sfumato query "{TO_TRY.sql}" -p {file} --analyst {ANALYST}',
             f"sfumato ledger show --follow -p {file}",
+        ),
+        "Over HTTP, with a token for a day:": (
+            f"curl {document['http']}/api/query {token} -H 'Content-Type: application/json' -d '{asked}'",
         ),
         "With pandas (pip install pandas 'psycopg[binary]'):": (
             "import pandas, psycopg",

@@ -11,6 +11,7 @@ from contextlib import redirect_stdout
 from fractions import Fraction
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 from xml.etree import ElementTree as ET
 
 from sfumato.doors.pgwire.caller import Caller
@@ -55,7 +56,8 @@ def _root(picture: str) -> str:
 def check_doors(document: dict[str, Any]) -> None:
     """Every door gives the answer that Python gave, for nothing: one question, one stored answer."""
     first = document["answers"][0]
-    for name, is_same in (("the command line", _by_command), ("the PostgreSQL door", _by_wire)):
+    doors = {"the command line": _by_command, "the PostgreSQL door": _by_wire, "the HTTP door": _by_http}
+    for name, is_same in doors.items():
         if not is_same(document, first):
             raise ClaimError(f"the demo is broken: {name} gives another answer than Python")
 
@@ -84,3 +86,11 @@ def _by_wire(document: dict[str, Any], first: dict[str, Any]) -> bool:
         spent = caller.ask("SHOW sfumato.budget") != before
     expected = [tuple(None if value is None else str(value) for value in row) for row in first["answer"]["rows"]]
     return rows == expected and not spent
+
+
+def _by_http(document: dict[str, Any], first: dict[str, Any]) -> bool:
+    asked = json.dumps({"sql": first["sql"], "epsilon": first["epsilon"]}).encode()
+    headers = {"Authorization": f"Bearer {document['token']}", "Content-Type": "application/json"}
+    request = Request(f"{document['http']}/api/query", asked, headers)  # noqa: S310  an address that this demo made
+    with urlopen(request, timeout=60) as reply:  # noqa: S310  the same
+        return _is_same(json.load(reply), first["answer"])

@@ -16,9 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sfumato.doors.journal import Journal
+from sfumato.doors.listening import BACKLOG
 from sfumato.doors.pgwire import messages as m
 from sfumato.doors.pgwire.desk import Desk
-from sfumato.doors.pgwire.entrance import Entrance, Failures, Limits, fatal
+from sfumato.doors.pgwire.entrance import Entrance, Limits, fatal
 from sfumato.doors.pgwire.results import Work
 from sfumato.doors.pgwire.shelf import Steps
 from sfumato.doors.pgwire.state import Session
@@ -174,8 +175,7 @@ class Server:
         self.journal, self.stopping = journal, False
         self._desk = Desk(gateway, journal)
         self.columns = self._desk.columns()
-        database, failures = gateway.policy.data.id, Failures(self.limits.failures)
-        self.entrance = Entrance(database, users, journal, failures, self.limits, tls, allow_plain)
+        self.entrance = Entrance(gateway.policy.data.id, users, journal, self.limits, tls, allow_plain)
         self._pool = ThreadPoolExecutor(self.limits.workers, thread_name_prefix="sfumato-pg")
         self._open: dict[Connection, asyncio.Task[None]] = {}
         self._seats: Counter[str] = Counter()
@@ -188,9 +188,9 @@ class Server:
         loop = asyncio.get_running_loop()
         if taken is not None:
             listening = await loop.create_server(self._accept, sock=taken, backlog=1)  # others take the next one
-            taken.listen(1024)
+            taken.listen(BACKLOG)
         else:
-            listening = await loop.create_server(self._accept, host, port, backlog=1024)
+            listening = await loop.create_server(self._accept, host, port, backlog=BACKLOG)
         self._listening.append(listening)
         name = listening.sockets[0].getsockname()
         return str(name[0]), int(name[1])

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sfumato.doors.listening import listen_on
 from sfumato.doors.pgwire.entrance import is_near
 from sfumato.doors.pgwire.tls import Tls, tls
 from sfumato.errors import InputError, PolicyError
@@ -21,7 +22,7 @@ PG, HTTP = "127.0.0.1:5439", "127.0.0.1:8439"
 NONE = "none"
 """The address of a door that stays shut."""
 MOST_WORKERS = 64
-_BACKLOG, _TRIES = 1024, 100
+_TRIES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,22 +130,13 @@ def listen_near(order: Order) -> Sockets:
 
 
 def _listen(where: tuple[str, int]) -> tuple[socket.socket, ...]:
-    """Every address that the name has, on one port."""
-    host, port = where
-    taken: list[socket.socket] = []
     try:
-        for family, _, _, _, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE):
-            if port == 0 and taken:
-                break
-            taken.append(socket.create_server((str(place[0]), port), family=family, backlog=_BACKLOG))
+        return tuple(listen_on(*where))
     except OSError as error:
-        for one in taken:
-            one.close()
         reason = (error.strerror or str(error)).lower()
         raise InputError(
             f"cannot listen on {shown(where)}: {reason}", hint="Name another address with --pg or --http."
         ) from None
-    return tuple(taken)
 
 
 def certificate(order: Order, policy: Policy) -> Tls:

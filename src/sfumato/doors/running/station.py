@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from sfumato.doors.http import HttpDoor
 from sfumato.doors.journal import Journal
 from sfumato.doors.operator import keep_log
 from sfumato.doors.pgwire.messages import Cancel
@@ -42,6 +43,7 @@ class Station:
         self._next: Loaded | None = None
         self._doors: list[Door] = []
         self._pg: Server | None = None
+        self._http: HttpDoor | None = None
         self._retiring: set[asyncio.Task[None]] = set()
 
     @property
@@ -65,6 +67,11 @@ class Station:
             self._doors.append(self._pg)
             for taken in self._sockets.pg:
                 await self._pg.start("", 0, taken=taken)
+        if self._sockets.http and order.http is not None:
+            secure = self._tls.context if order.encrypts_http else None
+            self._http = HttpDoor(self._gate, self._users, self._journal, tls=secure, allow_plain=order.plain)
+            self._doors.append(self._http)
+            await self._http.start(*order.http, taken=self._sockets.http)
 
     def cancel(self, asked: Cancel) -> None:
         """A cancel request that came in at another process."""
@@ -92,7 +99,7 @@ class Station:
         before.line.give_way(fresh)
         if self._pg is not None:
             await asyncio.to_thread(self._pg.swap, fresh)  # its catalog takes a moment to build
-        left: list[asyncio.Future[None]] = []
+        left = None if self._http is None else self._http.swap(fresh)
         task = asyncio.ensure_future(_retire(before, left))
         self._retiring.add(task)
         task.add_done_callback(self._retiring.discard)
@@ -113,9 +120,10 @@ class Station:
         self._journal.close()
 
 
-async def _retire(gate: Gateway, left: list[asyncio.Future[None]]) -> None:
+async def _retire(gate: Gateway, left: asyncio.Future[None] | None) -> None:
     """Close a gateway once no door and no question uses it."""
-    await asyncio.gather(*left)
+    if left is not None:
+        await left
     await asyncio.to_thread(gate.retire)
 
 
