@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
+from datetime import timedelta
 from pathlib import Path
 
+import httpx
 import psycopg
 
+from sfumato.doors.tokens import issue
 from sfumato.doors.users import Users
 from sfumato.policy import load
 
@@ -86,6 +89,13 @@ class Running:
         words = {"host": host, "port": port, "user": user, "password": f"'{PASSWORD}'", "dbname": "clinic"}
         return " ".join(f"{name}={value}" for name, value in (words | more).items())
 
+    def client(self, user="ana", **options):
+        """Over HTTP, with a token."""
+        _, token = issue(Users(self.state), user, timedelta(days=1))
+        (url,) = [line for line in self.lines if line.startswith("http")]
+        headers = {"Authorization": f"Bearer {token}"}
+        return httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False, **options)
+
     def connect(self, user="ana", **more):
         return psycopg.connect(self.dsn(user, **more), autocommit=True)
 
@@ -118,7 +128,7 @@ def running(policy, *words, users=("ana",)):
     for name in users:
         Users(state).add(name, name if name in ("owner", "auditor") else "analyst", PASSWORD)
     ports = [] if "--pg" in words else ["--pg", "127.0.0.1:0"]
-    ports += [] if "--http" in words else ["--http", "none"]
+    ports += [] if "--http" in words else ["--http", "127.0.0.1:0"]
     server = Running(policy, "-p", policy, *ports, *words)
     try:
         yield server

@@ -62,6 +62,9 @@ def test_the_demo_answers_opens_its_doors_and_every_line_to_copy_works(tmp_path)
         exec("\n".join(code).replace("pandas.DataFrame(", "frame = pandas.DataFrame("), names)
         assert str(names["frame"].iloc[0, 0]) == said.stdout.strip()
         names["rows"].connection.close()
+        (curl,) = re.findall(r"^  (curl .*)$", shown.text, re.MULTILINE)
+        reply = subprocess.run(shlex.split(f"{curl} -s"), capture_output=True, text=True, check=False)
+        assert json.loads(reply.stdout)["cost"]["epsilon"] == "1/10"
         followed = shlex.split(lines[2])[1:]
         assert "AVG(age)" in follow(*followed)
         assert command("demo", shown.home, "--fresh").returncode == 2  # its ledger is in use

@@ -214,24 +214,33 @@ def is_alive(process):
 
 
 def test_a_thousand_questions_at_once_get_exactly_what_the_budget_allows(tmp_path):
-    """Epsilon 1 each, 100 in all, pure: of 1,000 different questions at three workers, 100 are answered."""
+    """Epsilon 1 each, 100 in all, pure: of 1,000 different questions at three workers and both doors, 100 are answered."""
     policy = write_small(tmp_path)
     with running(policy, *THREE) as server:
         outcomes = Counter()
         lock = threading.Lock()
+
+        def note(outcome):
+            with lock:
+                outcomes[outcome] += 1
 
         def ask(first):
             with server.connect() as client:
                 for i in range(first, first + 25):
                     try:
                         client.execute(f"SELECT COUNT(*) FROM visit WHERE age <> {1000 + i}")
-                        outcome = "answered"
+                        note("answered")
                     except psycopg.errors.ConfigurationLimitExceeded:
-                        outcome = "refused"
-                    with lock:
-                        outcomes[outcome] += 1
+                        note("refused")
 
-        threads = [threading.Thread(target=ask, args=(25 * k,)) for k in range(40)]
+        def ask_web(first):
+            with server.client() as client:
+                for i in range(first, first + 25):
+                    sql = f"SELECT COUNT(*) FROM visit WHERE age <> {1000 + i}"
+                    status = client.post("/api/query", json={"sql": sql}).status_code
+                    note({200: "answered", 402: "refused"}.get(status, status))
+
+        threads = [threading.Thread(target=(ask, ask_web)[k % 2], args=(25 * k,)) for k in range(40)]
         for thread in threads:
             thread.start()
         for thread in threads:
