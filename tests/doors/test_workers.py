@@ -79,14 +79,22 @@ def test_no_two_workers_draw_the_same_noise(three):
 
 
 def test_a_cancel_request_reaches_the_worker_that_it_is_for(three):
-    """The request is a connection of its own, which any worker may take; six that all meet their own: one in 700."""
+    """The request is a connection of its own, which any worker may take.
+
+    It may come before the question runs, so a second one is allowed. Were requests not handed on, each question would
+    have 5 chances in 9 to meet its own worker: eight of them 1 in 110. What nobody cancels ends after 20 seconds, in
+    other words.
+    """
     long = "SELECT COUNT(*) FROM pg_catalog.pg_proc a, pg_catalog.pg_proc b, pg_catalog.pg_proc c, pg_catalog.pg_proc d"
-    for _ in range(6):
+    for _ in range(8):
         with three.connect() as client:
             asking = Asking(client, long)
-            while asking.alive:
-                client.cancel_safe(timeout=5)
-                asking.join(0.2)
+            asking.join(0.5)
+            for _ in range(2):
+                if asking.is_alive():
+                    client.cancel_safe(timeout=5)
+                    asking.join(2)
+            asking.join(30)
             assert isinstance(asking.error, psycopg.errors.QueryCanceled)
             assert "user request" in str(asking.error)
 
@@ -96,12 +104,8 @@ class Asking(threading.Thread):
 
     def __init__(self, client, sql):
         super().__init__()
-        self.client, self.sql, self.error, self.began = client, sql, None, time.monotonic()
+        self.client, self.sql, self.error = client, sql, None
         self.start()
-
-    @property
-    def alive(self):
-        return self.is_alive()
 
     def run(self):
         try:
@@ -186,10 +190,8 @@ def test_workers_that_die_again_and_again_end_the_whole(tmp_path):
         while server.process.poll() is None and len(killed) <= MOST_DEATHS and time.monotonic() < end:
             with contextlib.suppress(FileNotFoundError):
                 for worker in set(server.workers()) - killed:
-                    replaced = sum(line["message"] == "a worker was replaced" for line in server.log())
-                    if replaced >= len(killed) - 1:  # both are up
-                        os.kill(worker, signal.SIGKILL)
-                        killed.add(worker)
+                    os.kill(worker, signal.SIGKILL)
+                    killed.add(worker)
             time.sleep(0.05)
         assert server.process.wait(40) == 5
         assert "workers died within a minute" in server.process.stderr.read()
@@ -214,7 +216,7 @@ def is_alive(process):
 
 
 def test_a_thousand_questions_at_once_get_exactly_what_the_budget_allows(tmp_path):
-    """Epsilon 1 each, 100 in all, pure: of 1,000 different questions at three workers and both doors, 100 are answered."""
+    """Epsilon 1 each, 100 in all, pure: of 1,000 questions at three workers, by both doors, 100 are answered."""
     policy = write_small(tmp_path)
     with running(policy, *THREE) as server:
         outcomes = Counter()
