@@ -51,9 +51,11 @@ clean:
 	$(PIP) '.[test,check]'
 	touch $@ .venv/stamp-base
 
-.venv/stamp-tools: | .venv/bin/python  ## psql, for the tests of the PostgreSQL door: by apt as root, else they are skipped
+.venv/stamp-tools: | .venv/bin/python  ## psql, and a C compiler for the failing disk: by apt as root, else their tests are skipped
 	@command -v psql >/dev/null 2>&1 || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 \
 	  && apt-get update -qq >/dev/null 2>&1 && apt-get install --yes -qq postgresql-client >/dev/null 2>&1; } || echo 'psql is not installed: its tests are skipped'
+	@command -v cc >/dev/null 2>&1 || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 \
+	  && apt-get update -qq >/dev/null 2>&1 && apt-get install --yes -qq gcc libc6-dev >/dev/null 2>&1; } || echo 'there is no C compiler: the tests on a failing disk are skipped'
 	touch $@
 
 .venv/stamp-bench: pyproject.toml | .venv/bin/python

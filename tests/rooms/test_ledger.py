@@ -854,6 +854,28 @@ def test_the_file_is_durable_local_and_private(path):
             assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_a_ledger_behind_a_link_is_the_same_ledger(path, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    with book(link) as one, book(path) as other:
+        ask(one, "one")
+        assert other.budget().spent == one.budget().spent
+        link.unlink()
+        with pytest.raises(LedgerError, match="replaced or removed"):
+            ask(one, "two")
+        ask(other, "three")
+
+
+def test_a_relative_path_stays_where_it_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with book("clinic.ledger", anchor="anchor") as ledger:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        ask(ledger, "one")
+        ledger.verify()
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
 def test_a_network_file_system_is_refused(path, tmp_path, monkeypatch):
     mounts = tmp_path / "mounts"
     monkeypatch.setattr(store, "MOUNTS", mounts)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -17,11 +17,19 @@ from typing import Any
 from sfumato.accounting import Pure, Refinement, price
 from sfumato.engines import Engine, connect
 from sfumato.engines.base import failure
-from sfumato.errors import BudgetError, EngineError, InputError, PolicyError, QueryError, SfumatoError
+from sfumato.errors import (
+    BudgetError,
+    EngineError,
+    InputError,
+    LedgerError,
+    PolicyError,
+    QueryError,
+    SfumatoError,
+)
 from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, sheets
 from sfumato.gateway.preview import Preview, columns_of, notes_of
 from sfumato.gateway.succession import Line, handed_on
-from sfumato.gateway.timing import Grid, grid_of
+from sfumato.gateway.timing import grid_of
 from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.policy import Column, Policy, from_dict, load, with_types
@@ -47,17 +55,10 @@ _FREE = Spent(Fraction(0), Fraction(0), Fraction(0))
 class Gateway:
     """The owner's data behind a policy and a ledger. A context manager."""
 
-    def __init__(
-        self,
-        policy: Policy,
-        ledger: Ledger,
-        engine: Engine,
-        clock: Callable[[], datetime] | None = None,
-        grid: Grid | None = None,
-    ) -> None:
+    def __init__(self, policy: Policy, ledger: Ledger, engine: Engine) -> None:
         self.policy, self._ledger, self._engine = policy, ledger, engine
-        self.line, self._grid = Line(), grid or grid_of(policy.privacy.timing)
-        self._clock = clock or (lambda: datetime.now(UTC))
+        self.line, self._grid = Line(), grid_of(policy.privacy.timing)
+        self._clock = ledger.clock  # one clock for versions, questions and the chain
         self._views, self._stored, self._unique = engine.views(), engine.stored(), engine.unique()
         self._look = lru_cache(maxsize=1024)(engine.run_public)  # public tables do not change while they are open
 
@@ -387,7 +388,17 @@ class Gateway:
             raise QueryError("what is asked of the released numbers cannot be computed", sqlstate="22000") from None
 
     def _version(self) -> str:
-        return self.policy.version_at(self._clock())
+        """The data version now. One of the calendar never comes again: its rows are gone, and who was in which cell."""
+        version = self.policy.version_at(self._clock())
+        if self.policy.dated:
+            latest = self.policy.version_at(self._ledger.latest())
+            if version < latest:
+                raise LedgerError(
+                    "the clock went back",
+                    detail=f"It says version {version}, but the ledger has come to {latest}.",
+                    hint="The owner sets the clock right, or names the version in the policy.",
+                )
+        return version
 
     def _left(self, analyst: str, asked: Plan | None) -> Spent:
         """What is left, for a question to the same people."""

@@ -2,11 +2,13 @@
 
 Comes in: work to do inside a transaction. Goes out: its result, once the transaction is on the disk. Each piece of work
 stands behind its own savepoint, so a refusal takes back its own writes only. What could not be committed is never tried
-again: after a failed fsync nobody knows what the disk holds, so the writer is dead and says so from then on.
+again: after a failed fsync nobody knows what the disk holds, so the writer is dead, says so from then on, and the owner
+is told why.
 """
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 from collections import deque
@@ -16,6 +18,7 @@ from typing import Any, TypeVar
 
 from sfumato.errors import LedgerError
 from sfumato.ledger.store import is_busy, unreachable
+from sfumato.ledger.tell import AGAIN, Owner
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -28,22 +31,33 @@ CHECKPOINT = 2000
 
 
 class Writer:
-    """The one thread of this process that writes. `committed` is called after each commit, before anybody is told."""
+    """The one thread of this process that writes.
 
-    def __init__(self, connection: sqlite3.Connection, committed: Work[None]) -> None:
+    Before anybody is told the outcome of a commit, `check` is called, and `committed` if there was something to commit.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, check: Callable[[], None], committed: Work[None], owner: Owner
+    ) -> None:
         self._connection = connection
-        self._committed = committed
+        self._check, self._committed, self._owner = check, committed, owner
         self._changes = self._copied = connection.total_changes
         self._jobs: deque[tuple[Work[Any], Future[Any]]] = deque()
         self._wake = threading.Condition()
         self._end: str | None = None
+        self._why: str | None = None
         self._thread = threading.Thread(target=self._run, name="sfumato-ledger", daemon=True)
         self._thread.start()
 
     def check_alive(self) -> None:
         """Raise what every call raises once the writer has ended."""
         if self._end is not None:
-            raise LedgerError(self._end, hint="Open the ledger again once the cause is gone.")
+            raise LedgerError(self._end, detail=self._why, hint=AGAIN if self._why else "Open the ledger again.")
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing can be written any more."""
+        return self._end is not None
 
     def submit(self, work: Work[T]) -> T:
         """Do this inside a transaction; return when that transaction is durable."""
@@ -88,6 +102,7 @@ class Writer:
         try:
             outcomes = [self._attempt(work) for work, _ in batch]
             self._connection.execute("COMMIT")
+            self._check()
             if self._connection.total_changes != self._changes:
                 self._changes = self._connection.total_changes
                 self._committed(self._connection)
@@ -123,11 +138,18 @@ class Writer:
 
     def _die(self, error: BaseException) -> None:
         """End for good. Closing gives the lock back to other processes and writes no more commits."""
+        self.give_up(error)
+        self._connection.close()
+
+    def give_up(self, error: BaseException) -> None:
+        """From now on every call raises, and the thread ends; whoever waits is told why, and so is the owner."""
+        cause = unreachable(error)
         with self._wake:
-            self._end = "the ledger failed and serves no more"
+            self._end, self._why = "the ledger failed and serves no more", f"First {cause.message}: {cause.detail}"
             left = list(self._jobs)
             self._jobs.clear()
-        self._connection.close()
+            self._wake.notify()
+        self._owner.tell(LedgerError(self._end, detail=self._why, hint=AGAIN), logging.CRITICAL)
         _tell_all(left, error)
 
 

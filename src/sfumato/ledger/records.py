@@ -38,6 +38,10 @@ class Superseded(LedgerError):
     """A debit under a policy that is not the last one which the ledger has recorded; nothing was written."""
 
 
+class Busy(LedgerError):
+    """Another process held the lock for too long; nothing was written, and trying again is safe."""
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """One debit: `id` names it to people, `seq` is its place in the chain."""
