@@ -167,6 +167,15 @@ def ask_in_loops(clients):
     return seen, failed, stop
 
 
+def test_nothing_of_the_policy_is_on_a_command_line(three):
+    """Everybody on a machine can read those, and a policy may hold the password of a database."""
+    for worker in three.workers():
+        with open(f"/proc/{worker}/cmdline", "rb") as file:  # noqa: PTH123 - a file of the kernel's
+            words = file.read()
+        assert b"sfumato.doors.running.worker" in words
+        assert not [line for line in three.policy.read_bytes().splitlines() if len(line) > 5 and line in words]
+
+
 def test_a_worker_that_dies_is_replaced_under_the_policy_that_is_served(tmp_path):
     policy = write_small(tmp_path)
     with running(policy, "--workers", "2") as server:

@@ -90,8 +90,7 @@ class Crew:
     async def _hire(self, number: int) -> Hand:
         ours, theirs = socket.socketpair()
         files = [[one.fileno() for one in part] for part in (self._sockets.pg, self._sockets.http)]
-        order = self._order.numbered(number, self._text)
-        words = [order.to_text(), str(theirs.fileno()), *(",".join(map(str, part)) for part in files)]
+        words = [str(theirs.fileno()), *(",".join(map(str, part)) for part in files)]
         command = (sys.executable, "-m", "sfumato.doors.running.worker", *words)
         inherited = (theirs.fileno(), *files[0], *files[1])
         process = await asyncio.create_subprocess_exec(
@@ -99,6 +98,8 @@ class Crew:
         )
         theirs.close()
         reader, writer = await asyncio.open_unix_connection(sock=ours, limit=2**24)
+        order = self._order.numbered(number, self._text)
+        writer.write(order.to_text().encode() + b"\n")  # not on its command line, which everybody can read
         hand = Hand(number, process, reader, writer, asyncio.get_running_loop().create_future())
         hand.ready.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may be asked for late
         self._hands[number] = hand

@@ -1,8 +1,8 @@
 """One of several processes: a station that is told by its crew what to do.
 
-Comes in: an order, listening sockets and a channel, all inherited from the crew. Goes out: answers on the channel. It
-was started anew, not forked, so that it shares no key, no block of noise and no lock with anybody. When the channel
-closes, the crew is gone, and this process ends in order.
+Comes in: listening sockets and a channel, inherited from the crew; by the channel the order and what follows. Goes out:
+answers on the channel. It was started anew, not forked, so that it shares no key, no block of noise and no lock with
+anybody. When the channel closes, the crew is gone, and this process ends in order.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from sfumato.errors import EngineError, SfumatoError
 class Worker:
     """A station on a channel."""
 
-    def __init__(self, order: Order, sockets: Sockets) -> None:
-        self._order, self._sockets = order, sockets
+    def __init__(self, sockets: Sockets) -> None:
+        self._sockets = sockets
         self._ended = asyncio.Event()
         self._writer: asyncio.StreamWriter | None = None
 
@@ -38,8 +38,9 @@ class Worker:
         for number in (signal.SIGINT, signal.SIGHUP):  # a terminal sends them to everybody: the crew decides
             signal.signal(number, signal.SIG_IGN)
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
+        order = Order.from_text((await reader.readline()).decode())
         try:
-            self._station = await asyncio.to_thread(Station, self._order, self._sockets, self._forward)
+            self._station = await asyncio.to_thread(Station, order, self._sockets, self._forward)
             await self._station.start()
         except SfumatoError as error:
             self._say({"say": "failed", "error": packed(error)})
@@ -89,13 +90,12 @@ class Worker:
 
 
 def main() -> None:
-    """`python -m sfumato.doors.running.worker ORDER CHANNEL PG HTTP`: the last three are numbers of open files."""
-    order, channel, pg, http = sys.argv[1:5]
+    """`python -m sfumato.doors.running.worker CHANNEL PG HTTP`: numbers of open files; the order comes by the first."""
+    channel, pg, http = sys.argv[1:4]
     taken = [tuple(socket.socket(fileno=int(number)) for number in part.split(",") if number) for part in (pg, http)]
 
     async def serve() -> int:
-        worker = Worker(Order.from_text(order), Sockets(*taken))
-        return await worker.run(socket.socket(fileno=int(channel)))
+        return await Worker(Sockets(*taken)).run(socket.socket(fileno=int(channel)))
 
     sys.exit(asyncio.run(serve()))
 
