@@ -16,6 +16,7 @@ import duckdb
 
 from sfumato.engines import texts
 from sfumato.engines.base import OPERATOR, failure
+from sfumato.engines.spill import take_spill
 from sfumato.errors import PolicyError
 from sfumato.policy import Policy, Table, UnitJoin
 from sfumato.words import Exact, Sheet, identifier, string
@@ -27,11 +28,13 @@ class DuckDB:
     """The owner's tables in one DuckDB process, read only; public ones in an engine of their own, beside it."""
 
     def __init__(self, policy: Policy, frames: dict[str, Any] | None = None, threads: int | None = None) -> None:
-        config: dict[str, Any] = {"memory_limit": _memory(), "temp_directory": _spill(policy)}
+        config: dict[str, Any] = {"memory_limit": _memory()}
         if threads:
             config["threads"] = threads
-        self._private = duckdb.connect(":memory:", config=config)
-        self._public = duckdb.connect(":memory:", config=config)
+        self._spills = [take_spill(policy), take_spill(policy)]
+        self._private, self._public = (
+            duckdb.connect(":memory:", config=config | {"temp_directory": spill.folder}) for spill in self._spills
+        )
         self._views: dict[str, str] = {}
         self._kept: frozenset[str] = frozenset()
         self._unique: frozenset[str] = frozenset()
@@ -222,6 +225,8 @@ class DuckDB:
         """Let go of the data."""
         self._private.close()
         self._public.close()
+        for spill in self._spills:
+            spill.release()
 
 
 def _asked(
@@ -237,18 +242,6 @@ def _asked(
 def _memory() -> str:
     """What the engine may take: half of the machine's memory. A question cannot change it."""
     return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 2 // 2**20}MiB"
-
-
-def _spill(policy: Policy) -> str:
-    """Where rows may lie that do not fit into memory: the owner's own folder, never the one that she happens to be in.
-
-    A frame has no such folder: what does not fit fails.
-    """
-    if policy.path is None:
-        return ""
-    folder = Path(policy.data.state)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return str(folder / "spill")
 
 
 def _kind(declared: str) -> str:

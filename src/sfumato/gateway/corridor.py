@@ -7,7 +7,7 @@ import secrets
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -42,6 +42,8 @@ from sfumato.gateway.preview import (
     notes_of,
     said,
 )
+from sfumato.gateway.succession import Line, handed_on
+from sfumato.gateway.timing import grid_of
 from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.policy import Column, Policy, Unknown, from_dict, load, with_bounds, with_types
@@ -71,6 +73,7 @@ class Gateway:
 
     def __init__(self, policy: Policy, ledger: Ledger, engine: Engine) -> None:
         self.policy, self._ledger, self._engine = policy, ledger, engine
+        self.line, self._grid = Line(), grid_of(policy.privacy.timing)
         self._clock = ledger.clock  # one clock for versions, questions and the chain
         self._views, self._stored, self._unique = engine.views(), engine.stored(), engine.unique()
         self._bounds = Bounds(policy, ledger, engine)
@@ -88,6 +91,12 @@ class Gateway:
         self._engine.close()
         self._ledger.close()
 
+    def retire(self) -> None:
+        """Close, after another gateway has taken over and the last question has left this one."""
+        self.line.wait_until_empty()
+        self.close()
+
+    @handed_on
     def sql(
         self,
         sql: str,
@@ -101,17 +110,18 @@ class Gateway:
         key: str | None = None,
     ) -> Answer:
         """Answer a question: this spends, unless its answer is stored; also for a bound that is left to be found."""
+        arrived = self._grid.now()
         sure = probability(confidence, "confidence")
         asking = Asking(sql, epsilon, rows_per_unit, noise, within, sure, self._clock().date())
         with self._ledger.asking():
-            return self._asked(asking, analyst, key)
+            return self._asked(asking, analyst, key, arrived)
 
-    def _asked(self, asking: Asking, analyst: str, key: str | None) -> Answer:
+    def _asked(self, asking: Asking, analyst: str, key: str | None, arrived: float) -> Answer:
         """Plan, look for the answer, pay, draw, store, answer."""
         asked = self._thought(asking)
         if asked.missing:
             found = self._bounds.buy(asked.missing, self._version())
-            answer = self._asked(asking, analyst, key)
+            answer = self._asked(asking, analyst, key, arrived)
             return replace(answer, notes=[*answer.notes, *((None, one.words) for one in found if one.bought)])
         if asked.event is None:
             return self._answer(asked, _nothing(asked), cost=_FREE, analyst=analyst, confidence=asking.confidence)
@@ -122,13 +132,16 @@ class Gateway:
             paid = self._pay(asked, before, analyst=analyst, text=asking.sql, key=key)
         except Overtaken:  # somebody was faster: the better answer costs in full
             before, paid = None, self._pay(asked, None, analyst=analyst, text=asking.sql, key=key)
-        if isinstance(paid, Stored):
-            stored = paid
-        else:
-            stored = self._ledger.store(paid, _write(self._draw(asked, paid, before, asking.rows_per_unit)))
-        cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
-        return self._answer_of(asking, asked, stored, cost=cost, analyst=analyst)
+        with self._grid.even(arrived, wait=isinstance(paid, Receipt)):
+            if isinstance(paid, Stored):
+                stored = paid
+            else:
+                draws = self._draw(asked, paid, before, asking.rows_per_unit, arrived)
+                stored = self._ledger.store(paid, _write(draws))
+            cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
+            return self._answer_of(asking, asked, stored, cost=cost, analyst=analyst)
 
+    @handed_on
     def recall(
         self,
         sql: str,
@@ -224,6 +237,7 @@ class Gateway:
         best = self._ledger.stored(asked.digest, self._version(), self.policy.privacy.min_epsilon)
         return best if best is not None and best.epsilon < asked.epsilon else None
 
+    @handed_on
     def explain(
         self,
         sql: str,
@@ -305,6 +319,7 @@ class Gateway:
         """All bounds that the policy leaves to be found: this spends, once for each of them in each data version."""
         return self._bounds.buy(self._bounds.all, self._version())
 
+    @handed_on
     def budget(self, analyst: str | None = None) -> Standing:
         """What an analyst may spend, has spent, and has left; of everybody together without a name."""
         return self._ledger.budget(analyst)
@@ -389,16 +404,19 @@ class Gateway:
             low, high = (low, middle) if narrow(step * middle / 1000) else (middle, high)
         return max(step * high / 1000, least)
 
-    def _draw(self, asked: Plan, receipt: Receipt, before: Stored | None, rows_per_unit: int | None) -> Draws:
+    def _draw(
+        self, asked: Plan, receipt: Receipt, before: Stored | None, rows_per_unit: int | None, arrived: float
+    ) -> Draws:
         """Run, then noise, stage by stage; a failure after the debit is recorded, and the debit stands."""
         try:
-            if before is not None:
-                return self._refined(asked, self._replan(asked, before.epsilon, rows_per_unit), before)
-            drawn: list[tuple[Drawn, ...]] = []
-            for number, part in enumerate(asked.cuts):
-                released = sheets(asked.cuts[:number], tuple(drawn))
-                drawn.append(tuple(self._release(kept, released) for kept in part.parts))
-            return tuple(drawn)
+            with self._grid.hidden(arrived):
+                if before is not None:
+                    return self._refined(asked, self._replan(asked, before.epsilon, rows_per_unit), before)
+                drawn: list[tuple[Drawn, ...]] = []
+                for number, part in enumerate(asked.cuts):
+                    released = sheets(asked.cuts[:number], tuple(drawn))
+                    drawn.append(tuple(self._release(kept, released) for kept in part.parts))
+                return tuple(drawn)
         except Exception as error:  # noqa: BLE001  one sentence for every cause (semantics 6.2)
             self._ledger.fail(receipt)
             raise error if isinstance(error, EngineError) else failure(error) from None
@@ -667,20 +685,52 @@ def _typed(value: Any, kind: str) -> Any:
 
 def open_policy(path: str | Path) -> Gateway:
     """The gateway of a policy file."""
-    policy = load(path)
-    return _open(policy, None, policy.data.ledger, policy.data.anchor)
+    return enter(read_rows(load(path)))
 
 
-def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: str | None) -> Gateway:
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A policy with its rows, read and checked; nothing is recorded yet, and nothing can be asked."""
+
+    policy: Policy
+    engine: Engine
+
+
+def read_rows(policy: Policy, frames: dict[str, Any] | None = None) -> Loaded:
+    """The slow half of opening: a reload does it beside the gateway that serves."""
+    _check_file(policy.data.ledger)
+    engine = connect(policy, frames)
+    try:
+        policy = _with_schema(policy, engine)
+        _check_views(policy, engine)
+        tables = [table for name, table in policy.tables.items() if name not in engine.views()]
+        engine.keep({table.name: stored(scan_of(table, policy, 0)) for table in tables})
+    except BaseException:
+        engine.close()
+        raise
+    return Loaded(policy, engine)
+
+
+def enter(loaded: Loaded, ledger: str | None = None) -> Gateway:
+    """The quick half: the ledger, in which a changed policy becomes an entry."""
+    policy, engine = loaded.policy, loaded.engine
+    try:
+        book = _open_ledger(policy, ledger or policy.data.ledger, None if ledger else policy.data.anchor)
+    except BaseException:
+        engine.close()
+        raise
+    return Gateway(policy, book, engine)
+
+
+def _check_file(ledger: str) -> None:
     if "://" in ledger:
         raise PolicyError("a ledger in PostgreSQL is not supported yet", hint="Name a file.")
-    engine = connect(policy, frames)
-    policy = _with_schema(policy, engine)
+
+
+def _open_ledger(policy: Policy, ledger: str, anchor: str | None) -> Ledger:
+    _check_file(ledger)
     privacy = policy.privacy
-    _check_views(policy, engine)
-    tables = [table for name, table in policy.tables.items() if name not in engine.views()]
-    engine.keep({table.name: stored(scan_of(table, policy, 0)) for table in tables})
-    book = Ledger.open(
+    return Ledger.open(
         ledger,
         data_id=policy.data.id,
         composition=privacy.composition,
@@ -694,7 +744,6 @@ def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: st
         partition=None if privacy.partition is None else ".".join(privacy.partition),
         anchor=anchor,
     )
-    return Gateway(policy, book, engine)
 
 
 def _check_views(policy: Policy, engine: Engine) -> None:
@@ -704,7 +753,6 @@ def _check_views(policy: Policy, engine: Engine) -> None:
             text = f"SELECT COUNT(*) FROM {identifier(name)}"  # noqa: S608  a name of the policy, quoted
             bind(parse(text), with_bounds(policy, {}), date(2000, 1, 1), engine.run_public, views=engine.views())
         except QueryError as refused:
-            engine.close()
             raise PolicyError(
                 f'"{name}" is a view that cannot be protected: {refused.message}',
                 detail=refused.detail,
@@ -760,7 +808,7 @@ def protect(
     if ledger is None:
         notice = "sfumato: no ledger is named, so this budget lives as long as this process"
         print(notice, file=sys.stderr)  # noqa: T201  a budget that is forgotten must be said aloud
-    return _open(policy, {name: frame}, ":memory:" if ledger is None else str(ledger), None)
+    return enter(read_rows(policy, {name: frame}), ":memory:" if ledger is None else str(ledger))
 
 
 def _bounds(low: Any, high: Any, grid: Any = None) -> dict[str, Any]:

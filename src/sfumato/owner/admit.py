@@ -71,7 +71,7 @@ def check(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] |
     if mistakes:
         return _refused(policy, text, mistakes)
     say("loading the rows")
-    before = _stamp(policy)
+    before = stamp(policy)
     try:
         engine = connect(policy)
     except PolicyError as error:
@@ -85,7 +85,7 @@ def check(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] |
         views = tuple(engine.views())
     finally:
         engine.close()
-    if before != _stamp(policy):
+    if before != stamp(policy):
         message = "the files were changed while they were read"
         return _refused(policy, text, [marks.error(("source", "files"), message, "Check again when they are at rest.")])
     now = (clock or (lambda: datetime.now(UTC)))()
@@ -151,7 +151,7 @@ def facts(policy: Policy, version: str) -> dict[str, Fact] | None:
     try:
         kept = json.loads((Path(policy.data.state) / FILE).read_bytes())
         found = kept["versions"][version][policy.digest]
-        if kept["format"] != _FORMAT or found["source"] != _stamp(policy) or found["source"] is None:
+        if kept["format"] != _FORMAT or found["source"] != stamp(policy) or found["source"] is None:
             return None
         return {str(name): Fact(table["unique_unit"] is True) for name, table in found["tables"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -190,7 +190,7 @@ def _write(place: Path, text: str) -> None:
     new.replace(place)
 
 
-def _stamp(policy: Policy) -> str | None:
+def stamp(policy: Policy) -> str | None:
     """A digest of which files these are: names, sizes, times of change. None where that cannot be told."""
     files = policy.source.files
     if isinstance(files, str):
