@@ -43,7 +43,7 @@ class Station:
         self._users.prepare()
         self._tls = certificate(order, policy)
         self._gate = enter(read_rows(policy))
-        find_bounds(self._gate)
+        find_bounds(self._gate, order.number)
         self._journal = Journal(policy.data.state)
         self._next: Loaded | None = None
         self._doors: list[Door] = []
@@ -97,7 +97,7 @@ class Station:
         before = self._gate
         try:
             fresh = await asyncio.to_thread(enter, loaded)
-            await asyncio.to_thread(find_bounds, fresh)
+            await asyncio.to_thread(find_bounds, fresh, self._order.number)
         except SfumatoError:
             before.line.announce(False)
             raise
@@ -126,18 +126,19 @@ class Station:
         self._journal.close()
 
 
-def find_bounds(gate: Gateway) -> None:
+def find_bounds(gate: Gateway, number: int) -> None:
     """Buy what the policy leaves to be found, and say so; without it, questions that need no bound are answered.
 
     One process after another: the first one pays, and the others find what it bought.
     """
-    if not gate.missing_bounds():
+    if not gate.bounds() and not gate.missing_bounds():
         return
     with (Path(gate.policy.data.state) / "bounds.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             for found in gate.find_bounds():
-                sys.stderr.write(f"{'paid for now: ' if found.bought else ''}{found.words}\n")
+                if found.bought or number == 0:
+                    sys.stderr.write(f"{'paid for now: ' if found.bought else ''}{found.words}\n")
         except BudgetError as error:
             sys.stderr.write(error_text(error))
 
