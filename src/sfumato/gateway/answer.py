@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -16,8 +16,9 @@ from sfumato.sql.aggregates.base import CHOICE, DISTINCT, Term
 from sfumato.sql.cut import GAUSSIAN, Cut, Part, Source, value_of
 from sfumato.sql.cut import Released as ReleasedBundle
 from sfumato.sql.forms import Form, Laws, form_of, interval, laws
+from sfumato.sql.bind import Question
 from sfumato.sql.plan import Plan
-from sfumato.sql.public import table_of
+from sfumato.sql.public import is_bare, table_of
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Aggregate, Column, Facts, Node
 from sfumato.sql.tree import columns_of as columns_in
 from sfumato.words import Loss, Sheet, as_written, show
@@ -282,20 +283,29 @@ def sheets(cuts: tuple[Cut, ...], draws: Draws) -> tuple[Sheet, ...]:
 
 def _sheet(cut: Cut, drawn: tuple[Drawn, ...]) -> Sheet:
     release, numbers = cut.release, _Numbers(cut, drawn)
-    columns: dict[str, list[Any]] = {name: [] for name, _ in release.keys}
-    for part, found in zip(cut.parts, drawn, strict=True):
-        chosen = found.keys if part.chosen else ((),)
-        for picked in chosen:
-            for group in part.groups:
-                row = dict(zip(part.chosen, picked, strict=True)) | dict(zip(part.listed, group, strict=True))
-                for i, (name, _) in enumerate(release.keys):
-                    columns[name].append(row.get(i))
+    columns: dict[str, list[Any]] = {}
+    for i, (name, _) in enumerate(release.keys):
+        columns[name] = [
+            value for part, found in zip(cut.parts, drawn, strict=True) for value in _key(i, part, found)
+        ]
     if len(cut.parts) > 1:
         columns[f"{release.number}.set"] = [which for which, _ in numbers.rows]
     for name, aggregate, source in cut.sources:
         columns[name] = _column(aggregate, source, numbers)
     columns[release.place] = list(range(len(numbers.rows)))
     return table_of(release, columns)
+
+
+def _key(number: int, part: Part, found: Drawn) -> list[Any]:
+    """A key of all rows of a grouping set: open keys one after the other, the listed groups inside each."""
+    listed = part.listed
+    if number in listed:
+        at = listed.index(number)
+        return [group[at] for group in part.groups] * (len(found.keys) if part.chosen else 1)
+    if number in part.chosen:
+        at = part.chosen.index(number)
+        return [picked[at] for picked in found.keys for _ in part.groups]
+    return [None] * _count(part, found)
 
 
 def _column(aggregate: Aggregate, source: Source, numbers: _Numbers) -> list[Any]:
@@ -326,11 +336,11 @@ def build(
 ) -> Answer:
     """The answer from released whole numbers: everything from here on is post-processing."""
     question = plan.question
-    rows = run(plan.sql, sheets(plan.cuts, draws))
+    released = sheets(plan.cuts, draws)
+    rows = _bare(question, released[-1]) if is_bare(question) else run(plan.sql, released)
     known = laws(plan.cuts)
-    shown = [
-        tuple(_shown(value, node, known) for value, (_, node) in zip(row, question.items, strict=False)) for row in rows
-    ]
+    across = zip(*rows, strict=True) if rows else ()
+    shown = list(zip(*(_shown(v, node, known) for v, (_, node) in zip(across, question.items, strict=False)), strict=True))
     columns = tuple(name for name, _ in question.items)
     types = tuple(TYPES.get(node.facts.kind, "text") for _, node in question.items)
     notes: list[tuple[str | None, str]] = list(plan.notes)
@@ -339,6 +349,13 @@ def build(
     names = question.relation.shape.places
     places = tuple(dict(zip(names, row[len(question.items) :], strict=True)) for row in rows)
     return Answer(columns, types, shown, cost, remaining, notes, receipt, confidence, plan, draws, places)
+
+
+def _bare(question: Question, sheet: Sheet) -> list[tuple[Any, ...]]:
+    """The rows that the last SELECT would give of a released table where it computes nothing (see `public.top`)."""
+    columns = {name: values for (name, _), values in zip(sheet.columns, sheet.values, strict=True)}
+    shown = [node.name for _, node in question.items if isinstance(node, Column)]
+    return list(zip(*(columns[name] for name in (*shown, *question.relation.shape.places)), strict=True))
 
 
 def _released(aggregate: Aggregate, value: Any) -> Any:
@@ -352,17 +369,18 @@ def _released(aggregate: Aggregate, value: Any) -> Any:
     return float(value)
 
 
-def _shown(value: Any, node: Node, known: Laws) -> Any:
-    """A value for people: exact numbers from steps, doubles to twelve digits, clamped to what is possible."""
+def _shown(values: tuple[Any, ...], node: Node, known: Laws) -> Iterable[Any]:
+    """A column for people: exact numbers from steps, doubles to twelve digits, clamped to what is possible."""
     facts = node.facts
-    if value is None or facts.kind not in (INTEGER, DECIMAL, DOUBLE):
-        return value
-    if facts.exact and facts.grid is not None:
-        whole = int(value)
-        if whole < 0 and isinstance(node, Column) and node.name in known and _nonnegative(known[node.name][1]):
-            whole = 0
-        return whole if facts.kind == INTEGER and facts.grid == 1 else _number(whole * facts.grid, facts)
-    return +Decimal(f"{float(value):.12g}")
+    if facts.kind not in (INTEGER, DECIMAL, DOUBLE):
+        return values
+    if not facts.exact or facts.grid is None:
+        return [None if value is None else +Decimal(f"{float(value):.12g}") for value in values]
+    clamped = isinstance(node, Column) and node.name in known and _nonnegative(known[node.name][1])
+    steps = [None if value is None else max(0, int(value)) if clamped else int(value) for value in values]
+    if facts.kind == INTEGER and facts.grid == 1:
+        return steps
+    return [None if step is None else _number(step * facts.grid, facts) for step in steps]
 
 
 def noisy_column(node: Node, known: Laws) -> bool:

@@ -39,6 +39,8 @@ _LONGEST = 10_000
 """Texts of public tables are read to this length."""
 _MOST_REFINED = 5000
 """Better answers are drawn number by number; beyond so many a new answer is drawn in full."""
+_REMEMBERED = 1024
+"""Texts that are bound once, and rehearsals that are held once."""
 _FREE = Spent(Fraction(0), Fraction(0), Fraction(0))
 
 
@@ -51,7 +53,10 @@ class Gateway:
         self.policy, self._ledger, self._engine = policy, ledger, engine
         self._clock = clock or (lambda: datetime.now(UTC))
         self._views, self._stored, self._unique = engine.views(), engine.stored(), engine.unique()
-        self._look = lru_cache(maxsize=1024)(engine.run_public)  # public tables do not change while they are open
+        # public tables, the policy and the engine do not change while they are open
+        self._look = lru_cache(maxsize=_REMEMBERED)(engine.run_public)
+        self._bound = lru_cache(maxsize=_REMEMBERED)(self._bind)
+        self._tried = lru_cache(maxsize=_REMEMBERED)(self._try_above)
 
     def __enter__(self) -> Gateway:
         return self
@@ -172,9 +177,7 @@ class Gateway:
         if epsilon is not None and within is not None:
             raise InputError("give epsilon or within, not both")
         try:
-            question = bind(
-                parse(sql), self.policy, self._clock().date(), self._look, views=self._views, stored=self._stored
-            )
+            question = self._bound(sql, self._clock().date())
             wanted = self.policy.privacy.query_epsilon if epsilon is None else positive(epsilon, "epsilon")
             if within is not None:
                 wanted = self._within(question, rows_per_unit, noise, positive(within, "within"), confidence)
@@ -183,6 +186,9 @@ class Gateway:
         except RecursionError:
             raise QueryError("the question is nested too deeply", sqlstate="54001") from None
         return asked
+
+    def _bind(self, sql: str, today: date) -> Question:
+        return bind(parse(sql), self.policy, today, self._look, views=self._views, stored=self._stored)
 
     def _planned(self, question: Question, epsilon: Fraction, rows_per_unit: int | None, noise: str | None) -> Plan:
         return plan(question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look, unique=self._unique)
@@ -275,8 +281,9 @@ class Gateway:
             if part.fast is None:
                 counted = self._engine.run(part.people, len(part.chosen), before, salt)
             counted = sorted(counted, key=_in_order)
-            people = [row.part(-1) for _, row in counted]
-            chosen = part.selection.release(Exact(people)).tolist() if people else []
+            last = sum(len(released.bundle.parts) for released in part.bundles) if part.fast is not None else 0
+            people = Exact.gather((row for _, row in counted), last, 1)
+            chosen = part.selection.release(people).tolist() if counted else []
             shown = tuple(key for (key, _), kept in zip(counted, chosen, strict=True) if kept)
         rows = {tuple(group[i] for i in places): sums for group, sums in found}
         groups = [(*key, *group) for key in (shown if part.chosen else ((),)) for group in part.groups]
@@ -288,9 +295,9 @@ class Gateway:
                 )
                 continue
             width = len(released.bundle.parts)
-            exact = [cell for group in groups for cell in _sums(rows.get(group), at, width)]
-            flat = [int(value) for value in _law(released, part).release(Exact(exact))] if exact else []
-            cells.append(tuple(tuple(flat[i : i + width]) for i in range(0, len(flat), width)))
+            exact = Exact.gather(map(rows.get, groups), at, width)
+            flat = _law(released, part).release(exact).tolist() if groups else []
+            cells.append(tuple(zip(*([iter(flat)] * width), strict=True)))
             at += width
         return Drawn(shown, tuple(cells))
 
@@ -315,8 +322,8 @@ class Gateway:
         found = self._engine.run(extra.sql, len(part.kept) + (extra.law is not None), sheets, salted)
         if extra.law is None:
             counts = {tuple(group[i] for i in places): row for group, row in found}
-            exact = [_sums(counts.get(group), 0, 1)[0] for group in groups]
-            return tuple((int(value),) for value in _law(released, part).release(Exact(exact))) if exact else ()
+            exact = Exact.gather(map(counts.get, groups), 0, 1)
+            return tuple((value,) for value in _law(released, part).release(exact).tolist()) if groups else ()
         rows: dict[tuple[Any, ...], list[tuple[int, Exact]]] = {}
         for group, weight in found:
             rows.setdefault(tuple(group[i] for i in places), []).append((int(group[-1]), weight.part(0)))
@@ -355,8 +362,13 @@ class Gateway:
         )
 
     def _run_above(self, sql: str, released: tuple[Sheet, ...]) -> list[tuple[Any, ...]]:
+        """The same statement over the same zeros is the same rehearsal: it is held once."""
+        frozen = tuple((sheet.name, sheet.columns, tuple(map(tuple, sheet.values))) for sheet in released)
+        return self._tried(sql, frozen)
+
+    def _try_above(self, sql: str, released: tuple[tuple[Any, ...], ...]) -> list[tuple[Any, ...]]:
         try:
-            return self._engine.run_public(sql, released)
+            return self._engine.run_public(sql, tuple(Sheet(*sheet) for sheet in released))
         except EngineError:
             raise QueryError("what is asked of the released numbers cannot be computed", sqlstate="22000") from None
 
