@@ -80,7 +80,13 @@ class KeySelection:
 
     @cached_property
     def certain(self) -> int:
-        """The least n that is surely shown."""
+        """The least n that is surely shown.
+
+        Nothing is hidden at b beyond the turn t if e^e - 1 <= d (e^(te) + e^(be) - 2). As e^e is transcendental the two
+        are equal only as polynomials: for t = b = 1 and d = 1/2. From d = 1/2 on two people are surely shown.
+        """
+        if self.per_key[1] >= Fraction(1, 2):
+            return 2
         return self.turn + least(lambda beyond: not self._hidden(beyond) > 0, self.turn)
 
     def _rising(self, n: int) -> Real:
