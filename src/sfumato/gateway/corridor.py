@@ -17,26 +17,25 @@ from typing import Any
 from sfumato.accounting import Pure, Refinement, price
 from sfumato.engines import Engine, connect
 from sfumato.engines.base import failure
+from sfumato.engines.prepared import Prepared, look
 from sfumato.errors import BudgetError, EngineError, InputError, PolicyError, QueryError, SfumatoError
 from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, sheets
 from sfumato.gateway.preview import Preview, columns_of, notes_of
 from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
 from sfumato.mechanisms import Gaussian, Geometric
-from sfumato.policy import Column, Policy, from_dict, load, with_types
+from sfumato.policy import Policy, from_dict, load, with_schema, with_types
 from sfumato.sql.aggregates.base import DISTINCT, Term, width_of
-from sfumato.sql.bind import Question, bind
+from sfumato.sql.bind import Question, bind, refused_views
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Extra, Part
 from sfumato.sql.cut import Released as ReleasedBundle
+from sfumato.sql.fast import Known
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, plan
-from sfumato.sql.select import stored
-from sfumato.sql.sources import scan_of
+from sfumato.sql.sources import stored_scans
 from sfumato.sql.tree import DATE, TIMESTAMP
-from sfumato.words import Exact, Sheet, identifier, positive, probability, show
+from sfumato.words import Exact, Sheet, positive, probability, show
 
 OWNER = "owner"
-_LONGEST = 10_000
-"""Texts of public tables are read to this length."""
 _MOST_REFINED = 5000
 """Better answers are drawn number by number; beyond so many a new answer is drawn in full."""
 _REMEMBERED = 1024
@@ -52,7 +51,8 @@ class Gateway:
     ) -> None:
         self.policy, self._ledger, self._engine = policy, ledger, engine
         self._clock = clock or (lambda: datetime.now(UTC))
-        self._views, self._stored, self._unique = engine.views(), engine.stored(), engine.unique()
+        self._views, self._stored = engine.views(), engine.stored()
+        self._known = Known(engine.unique(), engine.counted())
         # public tables, the policy and the engine do not change while they are open
         self._look = lru_cache(maxsize=_REMEMBERED)(engine.run_public)
         self._bound = lru_cache(maxsize=_REMEMBERED)(self._bind)
@@ -191,7 +191,7 @@ class Gateway:
         return bind(parse(sql), self.policy, today, self._look, views=self._views, stored=self._stored)
 
     def _planned(self, question: Question, epsilon: Fraction, rows_per_unit: int | None, noise: str | None) -> Plan:
-        return plan(question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look, unique=self._unique)
+        return plan(question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look, known=self._known)
 
     def _allowed(self, epsilon: Fraction) -> Fraction:
         least = self.policy.privacy.min_epsilon
@@ -503,12 +503,11 @@ def open_policy(path: str | Path) -> Gateway:
 def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: str | None) -> Gateway:
     if "://" in ledger:
         raise PolicyError("a ledger in PostgreSQL is not supported yet", hint="Name a file.")
-    engine = connect(policy, frames)
-    policy = _with_schema(policy, engine)
+    engine = connect(policy, frames, _prepared(policy))
+    policy = with_schema(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
     privacy = policy.privacy
     _check_views(policy, engine)
-    tables = [table for name, table in policy.tables.items() if name not in engine.views()]
-    engine.keep({table.name: stored(scan_of(table, policy, 0)) for table in tables})
+    engine.keep(stored_scans(policy, (name for name in policy.tables if name not in engine.views())))
     book = Ledger.open(
         ledger,
         data_id=policy.data.id,
@@ -526,30 +525,20 @@ def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: st
     return Gateway(policy, book, engine)
 
 
+def _prepared(policy: Policy) -> Prepared | None:
+    """The rows that the owner prepared, if they are what this policy would read now (semantics 1.4)."""
+    found = look(policy, policy.version_at(datetime.now(UTC)))
+    if found is None or stored_scans(with_types(policy, found.schemas), found.scans) != found.scans:
+        return None
+    return found
+
+
 def _check_views(policy: Policy, engine: Engine) -> None:
     """A view that would be refused in a question is refused when the policy is opened."""
-    for name in engine.views():
-        try:
-            text = f"SELECT COUNT(*) FROM {identifier(name)}"  # noqa: S608  a name of the policy, quoted
-            bind(parse(text), policy, date(2000, 1, 1), engine.run_public, views=engine.views())
-        except QueryError as refused:
-            engine.close()
-            raise PolicyError(
-                f'"{name}" is a view that cannot be protected: {refused.message}',
-                detail=refused.detail,
-                hint=refused.hint,
-            ) from None
-
-
-def _with_schema(policy: Policy, engine: Engine) -> Policy:
-    """Types that the owner left to a schema, and the columns of public tables that she did not list."""
-    typed = with_types(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
-    tables = dict(typed.tables)
-    for name, table in typed.tables.items():
-        if table.public:
-            columns = {c: Column(c, kind, max_length=_LONGEST) for c, kind in engine.schema(table).items()}
-            tables[name] = replace(table, columns={**columns, **table.columns})
-    return replace(typed, tables=tables)
+    for name, refused in refused_views(policy, engine.views(), engine.run_public):
+        engine.close()
+        message = f'"{name}" is a view that cannot be protected: {refused.message}'
+        raise PolicyError(message, detail=refused.detail, hint=refused.hint)
 
 
 def protect(

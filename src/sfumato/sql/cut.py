@@ -22,7 +22,7 @@ from sfumato.policy import Policy
 from sfumato.sql import keys
 from sfumato.sql.aggregates import AGGREGATES, mean, order, spread, truth
 from sfumato.sql.aggregates.base import CHOICE, SUMS, Bundle, Term, width_of
-from sfumato.sql.fast import fast
+from sfumato.sql.fast import Known, fast
 from sfumato.sql.functions import call
 from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, conditions, scans_in, size_of
 from sfumato.sql.rows import longest_row
@@ -127,8 +127,8 @@ class Cut:
     notes: tuple[tuple[str | None, str], ...]
 
 
-def cut(release: Release, policy: Policy, terms: Terms, run: keys.Run, unique: frozenset[str] = frozenset()) -> Cut:
-    """How this release is made for these terms; `unique` are tables that surely have one row of each person."""
+def cut(release: Release, policy: Policy, terms: Terms, run: keys.Run, known: Known | None = None) -> Cut:
+    """How this release is made for these terms; what is known of the tables makes the work less, and changes nothing."""
     most = contribution(release, terms)
     aggregates = [aggregate for _, aggregate in release.aggregates]
     bundles, extras, sources = _bundles(aggregates)
@@ -149,7 +149,7 @@ def cut(release: Release, policy: Policy, terms: Terms, run: keys.Run, unique: f
         spent_on_keys,
         opened,
         open_sets,
-        unique,
+        known or Known(),
     )
     parts = tuple(work.part(kept, run) for kept in release.sets)
     events: list[Event] = [part.selection.event for part in parts if part.selection is not None]
@@ -245,7 +245,7 @@ class _Work:
     for_keys: tuple[Fraction, Fraction]
     opened: list[int]
     open_sets: int
-    unique: frozenset[str]
+    known: Known
 
     @property
     def alone(self) -> bool:
@@ -301,7 +301,7 @@ class _Work:
         groups_of_one = 1 if every == 1 else None
         more = tuple(self._extra(aggregate, share, writer, entries=groups_of_one) for aggregate in self.extras)
         people = writer.people() if chosen else None
-        quick = fast(writer, self.unique)
+        quick = fast(writer, self.known)
         return Part(kept, chosen, tuple(groups), (*released, *more), share, sql, people, quick, selection)
 
     @property

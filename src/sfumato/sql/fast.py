@@ -1,55 +1,44 @@
 """Physical plans: the same whole numbers as `Writer.sql`, with less work where the shape of a release allows it.
 
-Comes in: a Writer, and the tables in which no person has two rows. Goes out: SQL that gives the same rows, or None.
+Comes in: a Writer, and what is known of the tables. Goes out: SQL that gives the same rows, or None.
 What is known of the data chooses the work and nothing that anybody can see (semantics 1.4): prices, notes, scales and
 the key of a stored answer come from the plain form.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.sql.relations import Distinct, Filter, Grouped, Join, Marked, Named, Relation, Scan, Windowed
-from sfumato.sql.tree import PERSON, Column
-from sfumato.sql.write import FINE, Writer
+from sfumato.sql.counted import ROWS, WEIGHT, carrying, counted_scan, is_single, stored_column, weight_of
+from sfumato.sql.relations import Scan
+from sfumato.sql.write import Writer
+from sfumato.words import identifier
 
 
-def is_single(relation: Relation, unique: frozenset[str]) -> bool:
-    """Whether each person surely has at most one row here, given the tables in which she has one."""
-    if isinstance(relation, Scan):
-        return relation.single or relation.table.name in unique
-    if isinstance(relation, Grouped | Distinct):
-        persons_only = all(column.unit == PERSON for column in _keys(relation))
-        once = isinstance(relation, Distinct) or len(relation.sets) <= 1
-        return (persons_only and once) or (isinstance(relation, Distinct) and is_single(relation.below, unique))
-    if isinstance(relation, Join):
-        sides = [side for side in (relation.left, relation.right) if side.private]
-        return relation.kind != "full" and relation.person_rows == 1 and all(is_single(side, unique) for side in sides)
-    if isinstance(relation, Filter | Marked | Named | Windowed):
-        return is_single(relation.below, unique)
-    return False
+@dataclass(frozen=True)
+class Known:
+    """What the engine knows of its tables: in which nobody has two rows, and beside whose rows their number stands."""
+
+    unique: frozenset[str] = frozenset()
+    counted: frozenset[str] = frozenset()
 
 
-def _keys(relation: Grouped | Distinct) -> list[Column]:
-    """The columns by which a person's rows are told apart."""
-    if isinstance(relation, Distinct):
-        return list(relation.columns.values())
-    return [relation.columns[name] for name, _ in relation.keys]
-
-
-def fast(writer: Writer, unique: frozenset[str]) -> str | None:
+def fast(writer: Writer, known: Known) -> str | None:
     """A faster form of the writer's SQL, or None where there is none."""
     if not writer.bundles:
         return None
     if writer.chosen:
         return _open(writer) if writer.kept == writer.chosen else None
-    if writer.limits.alone and is_single(writer.release.below, unique):
+    if writer.limits.alone and is_single(writer.release.below, known.unique):
         return _plain(writer)
+    by_rows = not writer.limits.gaussian and writer.clip is None and not any(b.person for b in writer.bundles)
+    scan = counted_scan(writer.release.below, known.counted, known.unique)
+    if by_rows and scan is not None:
+        return _counted(writer, scan)
     if not writer.kept:
         return _ungrouped(writer)
-    if writer.limits.gaussian or writer.clip is not None or any(bundle.person for bundle in writer.bundles):
-        return None
-    return _by_rows(writer)
+    return _by_rows(writer) if by_rows else None
 
 
 def _total(value: str, name: str) -> str:
@@ -80,14 +69,14 @@ def _ungrouped(writer: Writer) -> str:
 def _by_rows(writer: Writer) -> str:
     """Rows, each with its person's weight, summed by group at once."""
     most, names = int(writer.limits.bound), [f"_k{i}" for i in writer.kept]
-    weight = f"SELECT _u, CASE WHEN COUNT(*) <= {most} THEN {FINE} ELSE {FINE * most} // COUNT(*) END AS _w"
+    weight = f"SELECT _u, {weight_of('COUNT(*)', most)} AS _w"
     tail = " FROM kept GROUP BY _u"
     if writer.limits.alone:
         weight, tail = "SELECT _u, 1 AS _w", " FROM kept GROUP BY _u HAVING COUNT(*) = 1"
     head = ", ".join(
         [
             *(f"p.{name} AS {name}" for name in names),
-            *(_total(_product(f"p.{name}", bundle.length / grid), name) for name, bundle, grid in writer.sized()),
+            *(_total(_product(f"p.{name}", bundle.length / grid, "w._w"), name) for name, bundle, grid in writer.sized()),
         ]
     )
     return (
@@ -96,9 +85,23 @@ def _by_rows(writer: Writer) -> str:
     )
 
 
-def _product(value: str, largest: Fraction) -> str:
+def _counted(writer: Writer, scan: Scan) -> str:
+    """Each row with the number of its person's rows, or the weight at the table's own bound, beside it: no counting."""
+    most, names = int(writer.limits.bound), [f"_k{i}" for i in writer.kept]
+    at_hand = most == scan.table.rows_per_unit and not writer.limits.alone
+    column = stored_column(scan, WEIGHT if at_hand else ROWS)
+    release = replace(writer.release, below=carrying(writer.release.below, scan, column))
+    carried = replace(writer, release=release, more=f"{identifier(column.name)} AS _w", reads=column)
+    weight = "1" if writer.limits.alone else "_w" if at_hand else f"({weight_of('_w', most)})"
+    sums = [_total(_product(name, bundle.length / grid, weight), name) for name, bundle, grid in writer.sized()]
+    only = " WHERE _w = 1" if writer.limits.alone else ""
+    tail = f" GROUP BY {', '.join(names)}" if names else ""
+    return f"{carried.rows()} SELECT {', '.join([*names, *sums])} FROM kept{only}{tail}"
+
+
+def _product(value: str, largest: Fraction, weight: str) -> str:
     """A part times a weight of at most 2^20; in 64 bits where it surely fits."""
-    return f"CAST({value} AS BIGINT) * w._w" if largest < 1 << 40 else f"CAST({value} AS HUGEINT) * w._w"
+    return f"CAST({value} AS {'BIGINT' if largest < 1 << 40 else 'HUGEINT'}) * {weight}"
 
 
 def _open(writer: Writer) -> str:

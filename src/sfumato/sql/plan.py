@@ -18,6 +18,7 @@ from sfumato.errors import QueryError
 from sfumato.policy import Policy
 from sfumato.sql.bind import Question
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Released, Terms, cut, sources_of
+from sfumato.sql.fast import Known
 from sfumato.sql.keys import Run, is_open
 from sfumato.sql.partition import cells_of
 from sfumato.sql.public import top
@@ -51,11 +52,11 @@ def plan(
     *,
     noise: str | None = None,
     run: Run,
-    unique: frozenset[str] = frozenset(),
+    known: Known | None = None,
 ) -> Plan:
     """How this question is answered for this epsilon; the analyst may lower the rows that count per person.
 
-    `unique` are tables in which it is known that each person has one row: the work may be less, nothing else changes.
+    What is `known` of the tables may make the work less; nothing else changes.
     """
     law = noise or (GAUSSIAN if policy.privacy.composition == "zcdp" else GEOMETRIC)
     if law == GAUSSIAN and policy.privacy.composition == "pure":
@@ -67,7 +68,7 @@ def plan(
     count = max(1, sum(_pays(release) for release in releases))
     each = epsilon / count if law == GEOMETRIC else _equal_rho(epsilon, count)
     terms = Terms(each, law, policy.privacy.query_delta / count, rows_per_unit)
-    cuts = tuple(cut(release, policy, terms, run, unique) for release in releases)
+    cuts = tuple(cut(release, policy, terms, run, known) for release in releases)
     events = [event for part in cuts for event in part.events]
     event: Event | None = None
     if events:

@@ -48,7 +48,7 @@ class Writer:
     bundles: tuple[Bundle, ...]
     clip: Fraction | None
     more: str = ""
-    reads: Aggregate | None = None
+    reads: Node | None = None
 
     @property
     def parts(self) -> list[tuple[str, Node, Bundle]]:
