@@ -20,13 +20,14 @@ from sfumato.gateway.answer import Drawn, _bare, sheets
 from sfumato.owner.prepare import prepare
 from sfumato.policy import Policy, load, with_schema
 from sfumato.sql.bind import bind
-from sfumato.sql.counted import WEIGHT
+from sfumato.sql.counted import WEIGHT, people_of
 from sfumato.sql.cut import Part
 from sfumato.sql.fast import Known
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, plan
 from sfumato.sql.public import is_bare
 from sfumato.sql.sources import stored_scans
+from sfumato.words import identifier
 from tests.laws.test_relations import POLICY, QUESTIONS, rows
 
 BOUNDED = POLICY.replace("rows_per_unit = 200", "rows_per_unit = 3\ngroups_per_unit = 2\nl2_per_unit = 2")
@@ -67,6 +68,19 @@ SOME = [
     "SELECT a.city, COUNT(*) FROM visit AS a JOIN visit AS b ON a.who = b.who GROUP BY a.city",
 ]
 """Some rows of a person, or some more than once: her rows are counted."""
+
+TOTALS = [
+    "SELECT COUNT(*) FROM visit",
+    "SELECT COUNT(cost), AVG(cost) FROM visit",
+    "SELECT SUM(cost) FROM visit",
+    "SELECT VAR_POP(cost), COUNT(*) FROM visit",
+    "SELECT COUNT(DISTINCT who) FROM visit",
+]
+PARTLY = [
+    "SELECT COUNT(*) FROM visit WHERE ok",
+    "SELECT SUM(cost) FROM visit WHERE cost > 1",
+    "SELECT SUM(cost) FROM (SELECT DISTINCT * FROM visit) AS q",
+]
 
 
 class Home:
@@ -135,7 +149,7 @@ def same_numbers(home: Home, quicker: DuckDB, sql: str, noise: str | None = None
                 assert sorted(people, key=str) == sorted(found(home.raw, one.people or "", True), key=str)
 
 
-ALL = [*QUESTIONS, *MORE, *WHOLE, *SOME]
+ALL = [*QUESTIONS, *MORE, *WHOLE, *SOME, *TOTALS, *PARTLY]
 
 
 @pytest.mark.parametrize("noise", [None, "gaussian"])
@@ -159,8 +173,17 @@ def test_fewer_rows_than_declared_are_weighed_by_the_stored_number(sql: str, hom
 
 
 def test_a_stored_number_is_used_only_where_it_is_the_number(home: Home) -> None:
-    uses = [[WEIGHT in (home.planned(sql, home.prepared).cuts[0].parts[0].fast or "") for sql in of] for of in (WHOLE, SOME)]
-    assert uses == [[True] * len(WHOLE), [False] * len(SOME)]
+    def uses(sql: str) -> bool:
+        quick = home.planned(sql, home.prepared).cuts[0].parts[0].fast or ""
+        return identifier(WEIGHT)[1:] in quick or people_of("visit") in quick
+
+    assert [sql for sql in WHOLE if not uses(sql)] == [sql for sql in (*SOME, *PARTLY) if uses(sql)] == []
+
+
+def test_sums_of_whole_tables_are_at_hand(home: Home) -> None:
+    """One row for each person is read; a condition, a filter or another argument counts for itself."""
+    quick = [home.planned(sql, home.prepared).cuts[0].parts[0].fast or "" for sql in (*TOTALS, *PARTLY)]
+    assert [people_of("visit") in sql for sql in quick] == [True] * len(TOTALS) + [False] * len(PARTLY)
 
 
 def test_fast_plans_are_used(home: Home) -> None:
@@ -218,5 +241,10 @@ def _numbers(part: Part) -> Drawn:
     for released in part.bundles:
         width = max(1, len(released.bundle.parts))
         low = released.extra.low if released.extra is not None and released.extra.law is not None else None
-        cells.append(tuple(tuple(low if low is not None else (i * 7 + j) * 5_000_003 - 40_000_000 for j in range(width)) for i in range(count)))
+        cells.append(
+            tuple(
+                tuple(low if low is not None else (i * 7 + j) * 5_000_003 - 40_000_000 for j in range(width))
+                for i in range(count)
+            )
+        )
     return Drawn(keys, tuple(cells))

@@ -162,16 +162,17 @@ class DuckDB:
                 connection.execute(f"DROP TABLE {identifier(name)}")
                 connection.execute(f"ALTER TABLE {identifier('#' + name)} RENAME TO {identifier(name)}")
         for name in self.counted():
-            self._private.execute(f"CREATE VIEW {identifier(name)} AS SELECT * FROM {HOME}.{identifier(name)}")
+            for there in (name, f"#people {name}"):
+                self._private.execute(f"CREATE VIEW {identifier(there)} AS SELECT * FROM {HOME}.{identifier(there)}")
         self._kept = frozenset(scans)
         self._unique = frozenset(name for name in loaded if name not in self._open and self._is_unique(name))
         if self._prepared is not None:
             self._unique |= self._prepared.unique
 
     def prepare(self, tables: dict[str, str], record: str) -> None:
-        """Write the rows that these SELECTs give of kept tables into the new file, then its record, and let go of it."""
+        """Write what these SELECTs give of kept tables into the new file, then its record, and let go of it."""
         for name, sql in tables.items():
-            self._private.execute(f"CREATE TABLE {HOME}.{identifier(name)} AS {sql}")
+            self._private.execute(f"CREATE TABLE {HOME}.{identifier(name)} AS {sql}")  # "#people x" among them
         self._private.execute(f"CREATE TABLE {HOME}.{HOME} AS SELECT ? AS record", [record])
         self._private.execute(f"CHECKPOINT {HOME}")
         self._private.execute(f"DETACH {HOME}")
@@ -186,9 +187,9 @@ class DuckDB:
         """Tables in which each person surely has one row."""
         return self._unique
 
-    def counted(self) -> frozenset[str]:
-        """Tables beside whose rows the number of their person's rows stands."""
-        return frozenset() if self._prepared is None else frozenset(self._prepared.scans)
+    def counted(self) -> dict[str, tuple[str, ...]]:
+        """Tables beside whose rows the number of their person's rows stands, with stored sums of a person's rows."""
+        return {} if self._prepared is None else self._prepared.sums
 
     def _holding(self, name: str) -> list[duckdb.DuckDBPyConnection]:
         """The connections that hold a table: public ones are in both."""

@@ -28,16 +28,19 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Prepared:
-    """A file of prepared rows: the source's types, the scan that each table was stored by, where nobody has two rows."""
+    """A file of prepared rows: the source's types, the scan that each table was stored by, where nobody has two rows,
+    and which sums of each person's rows are stored as well.
+    """
 
     place: Path
     schemas: dict[str, dict[str, str]]
     scans: dict[str, str]
     unique: frozenset[str]
+    sums: dict[str, tuple[str, ...]]
 
     def record(self, policy: Policy, version: str, source: str) -> str:
         """What the file says of itself."""
-        tables = {"schemas": self.schemas, "scans": self.scans, "unique": sorted(self.unique)}
+        tables = {"schemas": self.schemas, "scans": self.scans, "unique": sorted(self.unique), "sums": self.sums}
         return json.dumps({**_identity(policy, version, source), **tables})
 
 
@@ -63,7 +66,8 @@ def look(policy: Policy, version: str) -> Prepared | None:
         found = _read(place)
         wanted = _identity(policy, version, stamp(policy))
         if wanted["source"] is not None and {key: found.get(key) for key in wanted} == wanted:
-            return Prepared(place, found["schemas"], found["scans"], frozenset(found["unique"]))
+            sums = {name: tuple(listed) for name, listed in found["sums"].items()}
+            return Prepared(place, found["schemas"], found["scans"], frozenset(found["unique"]), sums)
     except (duckdb.Error, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         OPERATOR.warning("prepared rows cannot be read: %s", error)
         return None

@@ -13,10 +13,10 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.sql.aggregates.base import CHOICE, DISTINCT, Term
+from sfumato.sql.bind import Question
 from sfumato.sql.cut import GAUSSIAN, Cut, Part, Source, value_of
 from sfumato.sql.cut import Released as ReleasedBundle
 from sfumato.sql.forms import Form, Laws, form_of, interval, laws
-from sfumato.sql.bind import Question
 from sfumato.sql.plan import Plan
 from sfumato.sql.public import is_bare, table_of
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Aggregate, Column, Facts, Node
@@ -285,9 +285,7 @@ def _sheet(cut: Cut, drawn: tuple[Drawn, ...]) -> Sheet:
     release, numbers = cut.release, _Numbers(cut, drawn)
     columns: dict[str, list[Any]] = {}
     for i, (name, _) in enumerate(release.keys):
-        columns[name] = [
-            value for part, found in zip(cut.parts, drawn, strict=True) for value in _key(i, part, found)
-        ]
+        columns[name] = [value for part, found in zip(cut.parts, drawn, strict=True) for value in _key(i, part, found)]
     if len(cut.parts) > 1:
         columns[f"{release.number}.set"] = [which for which, _ in numbers.rows]
     for name, aggregate, source in cut.sources:
@@ -340,7 +338,9 @@ def build(
     rows = _bare(question, released[-1]) if is_bare(question) else run(plan.sql, released)
     known = laws(plan.cuts)
     across = zip(*rows, strict=True) if rows else ()
-    shown = list(zip(*(_shown(v, node, known) for v, (_, node) in zip(across, question.items, strict=False)), strict=True))
+    shown = list(
+        zip(*(_shown(v, node, known) for v, (_, node) in zip(across, question.items, strict=False)), strict=True)
+    )
     columns = tuple(name for name, _ in question.items)
     types = tuple(TYPES.get(node.facts.kind, "text") for _, node in question.items)
     notes: list[tuple[str | None, str]] = list(plan.notes)

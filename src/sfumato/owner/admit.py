@@ -121,7 +121,9 @@ def _views(policy: Policy, engine: Engine, marks: Marks) -> list[PolicyError]:
     """Views that would be refused in a question (semantics 1.1)."""
     schemas = {name: engine.schema(table) for name, table in policy.tables.items()}
     return [
-        marks.error(("tables", name), f"{quote(name)} is a view that cannot be protected: {refused.message}", refused.hint)
+        marks.error(
+            ("tables", name), f"{quote(name)} is a view that cannot be protected: {refused.message}", refused.hint
+        )
         for name, refused in refused_views(with_schema(policy, schemas), engine.views(), engine.run_public)
     ]
 

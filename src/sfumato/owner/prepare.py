@@ -27,6 +27,7 @@ from sfumato.policy import Policy, load, with_schema
 from sfumato.sql.bind import refused_views
 from sfumato.sql.counted import clustered
 from sfumato.sql.sources import stored_scans
+from sfumato.sql.standing import people, standing_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ class Written:
 def prepare(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] | None = None) -> Written:
     """Read the source once, and write its protected rows as every question will read them.
 
-    Guarantee: the file holds, for the digest, the version and the stamp in its record, the rows that a scan of the source
-        gives; whoever sees its name sees it whole.
+    Guarantee: the file holds, for the digest, the version and the stamp in its record, the rows that a scan of the
+        source gives; whoever sees its name sees it whole.
     Proof: the rows are those that the engine keeps for a gateway. The stamp is taken before the first row is read and
         compared after the last; the record is written last, the file is forced to the disk, and a rename is atomic.
     Reference: semantics 1.4; POSIX rename.
@@ -64,7 +65,9 @@ def prepare(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime]
         say("loading the rows")
         tables = _fill(policy, version, before, new, say)
         if before != stamp(policy):
-            raise PolicyError("the files were changed while they were read", hint="Prepare again when they are at rest.")
+            raise PolicyError(
+                "the files were changed while they were read", hint="Prepare again when they are at rest."
+            )
         size = new.stat().st_size
         _switch(new, place)
     return Written(place, policy.data.id, version, tables, size)
@@ -97,9 +100,17 @@ def _fill(policy: Policy, version: str, source: str, new: Path, say: Say) -> tup
         engine.keep(scans)
         private = tuple(name for name in scans if not typed.tables[name].public)
         say("clustering by person")
-        kept = {name: schemas[name] for name in private}, {name: scans[name] for name in private}
-        record = Prepared(new, *kept, engine.unique()).record(policy, version, source)
-        engine.prepare({name: clustered(typed.tables[name]) for name in private}, record)
+        sums = {name: standing_sums(typed, name) for name in private}
+        found = Prepared(
+            new,
+            {name: schemas[name] for name in private},
+            {name: scans[name] for name in private},
+            engine.unique(),
+            {name: tuple(listed) for name, listed in sums.items()},
+        )
+        rows = {name: clustered(typed.tables[name]) for name in private}
+        persons = {f"#people {name}": people(typed, name, sums[name]) for name in private}
+        engine.prepare(rows | persons, found.record(policy, version, source))
         return private
     except duckdb.Error as error:
         OPERATOR.error("preparing failed: %s", error)

@@ -2,12 +2,13 @@
 
 Comes in: a table as the engine keeps it, or the relation below a release. Goes out: the SELECT that stores the rows of
 a table clustered by person; and the relation with a hidden column that says, of each row, how many rows of its person
-are there. A number of rows that was stored is that of the whole table: it is n(u) of a release (semantics 3.1a) only where
-every row of a person is there or none, which is judged here.
+are there. A number of rows that was stored is that of the whole table: it is n(u) of a release (semantics 3.1a) only
+where every row of a person is there or none, which is judged here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
 from sfumato.policy import Table
@@ -46,7 +47,7 @@ def _keys(relation: Grouped | Distinct) -> list[Column]:
 
 def weight_of(rows: str, most: int) -> str:
     """min(1, most/rows) in whole numbers of 2^-20, toward zero (semantics 3.1b)."""
-    return f"CASE WHEN {rows} <= {most} THEN {FINE} ELSE {FINE * most} // {rows} END"
+    return f"CASE WHEN {rows} <= {most} THEN {FINE} ELSE {FINE * most} // CAST({rows} AS BIGINT) END"
 
 
 def clustered(table: Table) -> str:
@@ -60,13 +61,13 @@ def clustered(table: Table) -> str:
     )
 
 
-def counted_scan(relation: Relation, counted: frozenset[str], unique: frozenset[str]) -> Scan | None:
+def counted_scan(relation: Relation, counted: Container[str], unique: frozenset[str]) -> Scan | None:
     """The prepared table whose stored number of rows is, for each row here, that of its person's rows here.
 
     Guarantee: n(u) of the rows here is the stored number of u, for every u who has a row here.
-    Proof: by induction. A scan has all rows of the table. Columns added change no row. A join on the person alone with a
-        relation in which nobody has two rows (inner, or left with it on the right) keeps every row of a person once, or
-        none. So does a condition that reads only columns of such a relation, for it is the same in all her rows.
+    Proof: by induction. A scan has all rows of the table. Columns added change no row. A join on the person alone with
+        a relation in which nobody has two rows (inner, or left with it on the right) keeps every row of a person once,
+        or none. So does a condition that reads only columns of such a relation, for it is the same in all her rows.
     Reference: semantics 3.1a, 1.4.
     Checked by: laws::a_prepared_plan_gives_the_same_numbers, laws::a_stored_number_is_used_only_where_it_is_the_number
     """
@@ -86,7 +87,7 @@ def counted_scan(relation: Relation, counted: frozenset[str], unique: frozenset[
 
 
 def _personal(relation: Relation, unique: frozenset[str]) -> set[str]:
-    """Columns that are the same in all rows of a person: her unit, and what came by joins from where she has one row."""
+    """Columns that are the same in all rows of a person: her unit, and what comes from where she has one row."""
     if is_single(relation, unique):
         return set(relation.columns)
     if isinstance(relation, Scan):
@@ -117,9 +118,21 @@ def carrying(relation: Relation, scan: Scan, column: Column) -> Relation:
 def _holds(relation: Relation, scan: Scan) -> bool:
     if isinstance(relation, Join):
         return _holds(relation.left, scan) or _holds(relation.right, scan)
-    return relation is scan or (isinstance(relation, Filter | Named | Windowed | Marked) and _holds(relation.below, scan))
+    return relation is scan or (
+        isinstance(relation, Filter | Named | Windowed | Marked) and _holds(relation.below, scan)
+    )
 
 
 def stored_column(scan: Scan, name: str) -> Column:
     """One of the two stored numbers as a column of a scan."""
     return Column(f"{scan.number}.{name}", Facts(INTEGER, nullable=False))
+
+
+def people_of(table: str) -> str:
+    """The prepared table that has one row for each person of another: her number of rows, and stored sums."""
+    return identifier(f"#people {table}")
+
+
+def stored_sum(number: int) -> str:
+    """The column of a stored sum."""
+    return identifier(f"#{number}")

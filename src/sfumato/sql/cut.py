@@ -128,7 +128,7 @@ class Cut:
 
 
 def cut(release: Release, policy: Policy, terms: Terms, run: keys.Run, known: Known | None = None) -> Cut:
-    """How this release is made for these terms; what is known of the tables makes the work less, and changes nothing."""
+    """How this release is made for these terms; what is known of the tables makes the work less, nothing else."""
     most = contribution(release, terms)
     aggregates = [aggregate for _, aggregate in release.aggregates]
     bundles, extras, sources = _bundles(aggregates)

@@ -7,38 +7,53 @@ the key of a stored answer come from the plain form.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from sfumato.sql.counted import ROWS, WEIGHT, carrying, counted_scan, is_single, stored_column, weight_of
+from sfumato.sql.aggregates.base import Bundle
+from sfumato.sql.counted import (
+    ROWS,
+    WEIGHT,
+    carrying,
+    counted_scan,
+    is_single,
+    people_of,
+    stored_column,
+    stored_sum,
+    weight_of,
+)
 from sfumato.sql.relations import Scan
-from sfumato.sql.write import Writer
+from sfumato.sql.write import Writer, spelled
 from sfumato.words import identifier
 
 
 @dataclass(frozen=True)
 class Known:
-    """What the engine knows of its tables: in which nobody has two rows, and beside whose rows their number stands."""
+    """What the engine knows of its tables: in which nobody has two rows; beside whose rows the number of their person's
+    rows stands, with those sums of a person's rows that are stored, as they are spelt.
+    """
 
     unique: frozenset[str] = frozenset()
-    counted: frozenset[str] = frozenset()
+    counted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def fast(writer: Writer, known: Known) -> str | None:
     """A faster form of the writer's SQL, or None where there is none."""
-    if not writer.bundles:
+    if not writer.bundles or (writer.chosen and writer.kept != writer.chosen):
         return None
     if writer.chosen:
-        return _open(writer) if writer.kept == writer.chosen else None
+        return _open(writer)
     if writer.limits.alone and is_single(writer.release.below, known.unique):
         return _plain(writer)
     by_rows = not writer.limits.gaussian and writer.clip is None and not any(b.person for b in writer.bundles)
     scan = counted_scan(writer.release.below, known.counted, known.unique)
-    if by_rows and scan is not None:
+    stored = _stored(writer, known)
+    if by_rows and scan is not None and stored is None:
         return _counted(writer, scan)
-    if not writer.kept:
-        return _ungrouped(writer)
-    return _by_rows(writer) if by_rows else None
+    if writer.kept:
+        return _by_rows(writer) if by_rows else None
+    return _ungrouped(writer, stored)
 
 
 def _total(value: str, name: str) -> str:
@@ -53,17 +68,38 @@ def _plain(writer: Writer) -> str:
     return f"{writer.rows()} SELECT {head} FROM kept{tail}"
 
 
-def _ungrouped(writer: Writer) -> str:
+def _stored(writer: Writer, known: Known) -> str | None:
+    """All rows of a prepared table in one group: what is summed for a person was summed when they were prepared."""
+    scan = writer.release.below
+    if writer.kept or not isinstance(scan, Scan) or not scan.stored:
+        return None
+    kept = known.counted.get(scan.table.name, ())
+    asked = [sum_ for bundle in writer.bundles for sum_ in spelled(bundle)]
+    if not set(asked) <= set(kept):
+        return None
+    sums = [f"{stored_sum(kept.index(sum_))} AS {name}" for sum_, (name, _, _) in zip(asked, writer.parts, strict=True)]
+    return f"SELECT {identifier(ROWS)} AS _n, {', '.join(sums)} FROM {people_of(scan.table.name)}"
+
+
+def _ungrouped(writer: Writer, stored: str | None) -> str:
     """One group: what is summed for a person is already all of hers."""
     sums = [f"{'MAX' if b.person else 'SUM'}({name}) AS {name}" for name, _, b in writer.parts]
     first = writer.parts[0][0]
-    person = f"SELECT _u, COUNT(*) AS _n, {', '.join(sums)} FROM kept GROUP BY _u"
+    counted = f"SELECT _u, COUNT(*) AS _n, {', '.join(sums)} FROM kept GROUP BY _u"
+    rows = f"{writer.rows()}, person AS ({counted})" if stored is None else f"WITH person AS ({stored})"
     more = f"SELECT *, 1 AS _g, CAST(_n AS HUGEINT) * _n AS _q, ABS({first}) AS _s FROM person"
     head = ", ".join(
-        _total(f"CAST(w.{name} AS HUGEINT) * {writer.weight(bundle)}", name) for name, _, bundle in writer.parts
+        _total(f"CAST(w.{name} AS HUGEINT) * {_weight(writer, bundle)}", name) for name, _, bundle in writer.parts
     )
     only = " WHERE w._n = 1" if writer.limits.alone else ""
-    return f"{writer.rows()}, person AS ({person}) SELECT {head} FROM ({more}) AS w{only}"
+    return f"{rows} SELECT {head} FROM ({more}) AS w{only}"
+
+
+def _weight(writer: Writer, bundle: Bundle) -> str:
+    """The writer's weight; by a quotient of 64 bits where the rows are counted."""
+    if writer.clip is not None or writer.limits.alone or writer.limits.gaussian:
+        return writer.weight(bundle)
+    return weight_of("w._g" if bundle.person else "w._n", int(writer.limits.bound))
 
 
 def _by_rows(writer: Writer) -> str:
@@ -76,7 +112,10 @@ def _by_rows(writer: Writer) -> str:
     head = ", ".join(
         [
             *(f"p.{name} AS {name}" for name in names),
-            *(_total(_product(f"p.{name}", bundle.length / grid, "w._w"), name) for name, bundle, grid in writer.sized()),
+            *(
+                _total(_product(f"p.{name}", bundle.length / grid, "w._w"), name)
+                for name, bundle, grid in writer.sized()
+            ),
         ]
     )
     return (
@@ -126,7 +165,10 @@ def _open(writer: Writer) -> str:
     head = ", ".join(
         [
             *(f"p.{name} AS {name}" for name in names),
-            *(_total(f"CAST(p.{name} AS HUGEINT) * {writer.weight(bundle)}", name) for name, _, bundle in writer.parts),
+            *(
+                _total(f"CAST(p.{name} AS HUGEINT) * {_weight(writer, bundle)}", name)
+                for name, _, bundle in writer.parts
+            ),
         ]
     )
     return (

@@ -37,6 +37,11 @@ def grid_of(bundle: Bundle) -> Fraction:
     return common_grid(*(part.facts.grid for part in bundle.parts)) or Fraction(1)
 
 
+def spelled(bundle: Bundle) -> list[str]:
+    """What is summed of one person's rows, as SQL over the rows below a release."""
+    return [f"{'MAX' if bundle.person else 'SUM'}({steps(part, grid_of(bundle))})" for part in bundle.parts]
+
+
 @dataclass
 class Writer:
     """The engine's SQL of one part: rows, limited to some keys of a person, sums per person, her weight, sums."""
