@@ -2,8 +2,8 @@
 
     python bench/bench_error.py [--rows 100000] [--runs 200] [--draws 200000]
 
-`asked` is the standard deviation over whole questions, `drawn` over many draws of the same law (± its standard error), `law`
-what the law has exactly: 2r/(1-r)^2 with r = e^(-1/scale), and 1/12 where a fine grid is rounded to whole numbers.
+`asked` is the standard deviation over whole questions, `drawn` over many draws of the same law (± its standard error),
+`law` what the law has: 2r/(1-r)^2 with r = e^(-1/scale), and 1/12 where a fine grid is rounded to whole numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def main() -> None:
             print(f"{'':4}{'asked':>9}{'drawn':>9}{'+-':>7}{'law':>9}")
             for key in ("q1", "q2", "q3", "q6", "q7"):
                 # each a little better than the last, so that no stored answer will do
-                asked = (gate.sql(QUESTIONS[key], epsilon=1 - Fraction(chosen.runs - i, 10**12)) for i in range(chosen.runs))
+                asked = (
+                    gate.sql(QUESTIONS[key], epsilon=1 - Fraction(chosen.runs - i, 10**12)) for i in range(chosen.runs)
+                )
                 told = statistics.stdev(float(answer.rows[0][-1]) for answer in asked)
                 drawn, error, exact = _drawn(gate, QUESTIONS[key], chosen.draws)
                 print(f"{key:4}{told:9.3f}{drawn:9.3f}{error:7.3f}{exact:9.3f}", flush=True)

@@ -2,8 +2,8 @@
 
     python bench/bench_rows.py [--most 1000000] [--svg FILE]
 
-Each size and each side runs in a process of its own, so that its peak is its own: resident memory when the rows are loaded,
-and at the peak of the questions. `--most 30000000` takes six minutes and 6 GB.
+Each size and each side runs in a process of its own, so that its peak is its own: resident memory at the peak of the
+questions, over the same loaded rows. `--most 30000000` takes six minutes and 6 GB.
 """
 
 from __future__ import annotations
@@ -51,7 +51,11 @@ def main() -> None:
         print(json.dumps(side(Path(chosen.side[0]), chosen.side[1])))
         return
     found: dict[int, dict[str, dict[str, float]]] = {}
-    print(f"{'rows':>12}" + "".join(f"{key + ' plain':>11}{'ours':>9}" for key in ASKED) + f"{'MB plain':>12}{'ours':>9}{'/plain':>8}")
+    print(
+        f"{'rows':>12}"
+        + "".join(f"{key + ' plain':>11}{'ours':>9}" for key in ASKED)
+        + f"{'MB plain':>12}{'ours':>9}{'/plain':>8}"
+    )
     for rows in (size for size in SIZES if size <= chosen.most):
         with tempfile.TemporaryDirectory() as name:
             make(Path(name), rows)
@@ -83,7 +87,9 @@ def _drawing(found: dict[int, dict[str, dict[str, float]]]) -> str:
     parts += ["<title>Engine CPU in ms against rows; ours drawn through, the plain query dashed</title>"]
     for power in range(low, high + 1):
         y = at(10**left, 10.0**power).split(",")[1]
-        parts.append(f'<path d="M60 {y}H460" stroke="#d9dee5"/><text x="54" y="{y}" text-anchor="end">{10.0**power:g} ms</text>')
+        parts.append(
+            f'<path d="M60 {y}H460" stroke="#d9dee5"/><text x="54" y="{y}" text-anchor="end">{10.0**power:g} ms</text>'
+        )
     for rows in found:
         parts.append(f'<text x="{at(rows, 10.0**low).split(",")[0]}" y="300" text-anchor="middle">{rows:.0e}</text>')
     for place, (key, ink) in enumerate(inks.items()):

@@ -2,8 +2,8 @@
 
     python bench/bench_suite.py [--rows 1000000] [--runs 5] [--folder DIR]
 
-`engine` is what the engine takes below the cut. `new` is the rest of the walk for a text that was never asked, `again` for
-the same text at another epsilon (drawn anew, nothing stored helps), `other` for the same shape with other constants.
+`engine` is what the engine takes below the cut. `new` is the rest of the walk for a text that was never asked, `again`
+for the same text at another epsilon (drawn anew), `other` for the same shape with other constants.
 """
 
 from __future__ import annotations

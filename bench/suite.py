@@ -107,7 +107,13 @@ def policy_of(folder: Path, composition: str = "best") -> Policy:
                 "files": {"visits": str(folder / "visits.parquet"), "users": str(folder / "users.parquet")},
             },
             "data": {"id": "suite"},
-            "privacy": {"epsilon": 10**9, "delta": 0.5, "query_epsilon": 1, "query_delta": 1e-7, "composition": composition},
+            "privacy": {
+                "epsilon": 10**9,
+                "delta": 0.5,
+                "query_epsilon": 1,
+                "query_delta": 1e-7,
+                "composition": composition,
+            },
             "tables": {
                 "visits": {
                     "unit": "user_id",
@@ -136,13 +142,19 @@ def policy_of(folder: Path, composition: str = "best") -> Policy:
         }
     )
 
+
 def opened(folder: Path, engine: DuckDB | None = None) -> Gateway:
     """The gateway, its engine on one thread."""
     policy = policy_of(folder)
     engine = engine or DuckDB(policy, threads=1)
     engine.keep(stored_scans(policy, policy.tables))
     book = Ledger.open(
-        ":memory:", data_id="suite", composition="best", epsilon=10**9, delta=Fraction(1, 2), policy_digest=policy.digest
+        ":memory:",
+        data_id="suite",
+        composition="best",
+        epsilon=10**9,
+        delta=Fraction(1, 2),
+        policy_digest=policy.digest,
     )
     return Gateway(policy, book, engine)
 

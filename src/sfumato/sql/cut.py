@@ -7,7 +7,7 @@ longest row for the joint price (3.2), sums over integers on a grid (3.3).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt, prod
 from typing import Any
@@ -292,11 +292,12 @@ class _Work:
         clip = self._clip()
         share = (self.rho if self.gaussian else self.terms.epsilon) / (self.entries * len(self.release.sets))
         single = self.entries == len(self.bundles) and len(self.release.sets) == 1
+        cells = self._cells(every, len(groups))
         released = tuple(
-            self._released(bundle, share, self._cells(every, len(groups)), clip=clip, single=single and not chosen)
-            for bundle in self.bundles
+            self._released(bundle, share, cells, clip=clip, single=single and not chosen) for bundle in self.bundles
         )
-        writer = Writer(self.release, self.limits, kept, chosen, tuple(r.bundle for r in released), clip)
+        limits = replace(self.limits, few=self._few(cells))
+        writer = Writer(self.release, limits, kept, chosen, tuple(r.bundle for r in released), clip)
         sql = writer.sql() if released else None
         groups_of_one = 1 if every == 1 else None
         more = tuple(self._extra(aggregate, share, writer, entries=groups_of_one) for aggregate in self.extras)
@@ -352,6 +353,10 @@ class _Work:
         """In how many groups one person can be at most, for counts of persons."""
         return self.keys_per_unit * dense if every is None else every
 
+    def _few(self, cells: int) -> bool:
+        """Whether nobody can be in more groups than count: then a person counts whole, on the integers themselves."""
+        return not self.gaussian and cells <= self.bound
+
     def _selection(self) -> KeySelection | GaussianKeySelection:
         delta, touched = self.terms.delta / self.open_sets, 1 if self.alone else self.keys_per_unit
         if self.gaussian:
@@ -391,7 +396,7 @@ class _Work:
         Under replace, a single sum that cannot be negative moves by its norm only; but where bundles share a price
         because no row feeds two, she may leave one and enter another, so that holds only where every one is paid for.
         """
-        unit = self._unit(bundle, clip)
+        unit = self._unit(bundle, clip, self._few(cells))
         entries = 1 if single and cells == 1 and len(bundle.parts) == 1 else None
         if not self.gaussian:
             norm = clip if clip is not None else self.bound * bundle.length
@@ -405,10 +410,12 @@ class _Work:
         moved = self.adjacency.sensitivity_l2_squared(squared, entries=entries, nonnegative=bundle.nonnegative)
         return Released(bundle, moved, moved / (2 * share), unit, GAUSSIAN)
 
-    def _unit(self, bundle: Bundle, clip: Fraction | None) -> Fraction:
+    def _unit(self, bundle: Bundle, clip: Fraction | None, few: bool) -> Fraction:
         """The unit of the whole numbers that the engine adds up: the grid, or 2^-20 of it where rows are weighted."""
         grid = grid_of(bundle)
         unit = grid if self.alone and clip is None else grid / FINE
+        if bundle.person and few:
+            unit = grid
         if bundle.length / unit * _MOST_ROWS >= 1 << 126:
             raise QueryError(
                 "the sums of this question might not fit into 127 bits",

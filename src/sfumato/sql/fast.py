@@ -97,7 +97,8 @@ def _ungrouped(writer: Writer, stored: str | None) -> str:
 
 def _weight(writer: Writer, bundle: Bundle) -> str:
     """The writer's weight; by a quotient of 64 bits where the rows are counted."""
-    if writer.clip is not None or writer.limits.alone or writer.limits.gaussian:
+    limits = writer.limits
+    if writer.clip is not None or limits.alone or limits.gaussian or (bundle.person and limits.few):
         return writer.weight(bundle)
     return weight_of("w._g" if bundle.person else "w._n", int(writer.limits.bound))
 

@@ -23,13 +23,17 @@ FINE = 1 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """What bounds one person: `alone` where she has one row; C (or C2), rows, and open keys or different values."""
+    """What bounds one person: `alone` where she has one row; C (or C2), rows, and open keys or different values.
+
+    `few`: she is in no more groups than count, so that in counts of persons her weight is one.
+    """
 
     alone: bool
     gaussian: bool
     bound: Fraction
     most: int
     keys: int
+    few: bool = False
 
 
 def grid_of(bundle: Bundle) -> Fraction:
@@ -173,7 +177,7 @@ class Writer:
         if self.clip is not None:
             most = int(self.clip / grid_of(bundle))
             return f"CASE WHEN w._s <= {most} THEN {FINE} ELSE ({FINE}::HUGEINT * {most}) // w._s END"
-        if self.limits.alone:
+        if self.limits.alone or (bundle.person and self.limits.few):
             return "1"
         bound = self.limits.bound
         if not self.limits.gaussian:
