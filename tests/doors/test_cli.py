@@ -111,7 +111,7 @@ def test_version_is_one_line():
 def test_the_commands_are_those_of_the_contract():
     ledger = {("ledger", word) for word in ("show", "verify", "export", "backup", "freeze", "thaw", "reopen")}
     owner = {("init",), ("check",)}
-    doors = {("serve",), ("user", "add"), ("user", "list"), ("user", "remove")}
+    doors = {("serve",), ("user", "add"), ("user", "list"), ("user", "remove"), ("user", "token")}
     asking = {("demo",), ("query",), ("explain",), ("budget",), ("budget", "split")}
     assert set(COMMANDS) == asking | owner | ledger | doors
 
@@ -125,7 +125,7 @@ def test_every_help_has_an_example_and_it_works_on_the_demo(words, made, call):
     assert tuple(arguments[: len(words)]) == words
     made.rename(made.parent / "sfumato-demo")
     assert call("query", BY_DISEASE, "-p", "sfumato-demo/sfumato.toml", "--epsilon", "0.01").returncode == 0
-    if words == ("user", "remove"):
+    if words in (("user", "remove"), ("user", "token")):
         assert call("user", "add", "ana", "-p", "sfumato-demo/sfumato.toml").returncode == 0
     assert call(*arguments).returncode == 0
 

@@ -1,4 +1,4 @@
-"""Who may come in: names, roles and SCRAM verifiers, in a file that the owner alone reads. No password is stored.
+"""Who may come in: names, roles, SCRAM verifiers, hashed tokens, in a file that the owner alone reads; no password.
 
 Comes in: the policy's state directory. Goes out: users, and the verifier that a log-in is checked against; a name that
 is not known gets one too, which no password fits. The file is replaced in one step, and read again when it changes.
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.doors.failures import Failures
 from sfumato.doors.scram import Verifier, mock, verifier
 from sfumato.errors import InputError, QueryError
 
@@ -42,27 +43,31 @@ class User:
 
 
 class Users:
-    """The users of one policy. Any number of threads and processes may use the file."""
+    """The users of one policy. Any number of threads and processes may use the file.
+
+    `failures` counts failed log-ins for all doors that are handed this object.
+    """
 
     def __init__(self, state: str | Path) -> None:
         self._home = Path(state)
         self._file = self._home / "users.json"
+        self.failures = Failures()
         self._lock = threading.Lock()
         self._read: tuple[tuple[int, int, int], dict[str, Any]] | None = None
 
     def list(self) -> list[User]:
         """Everybody, by name."""
-        return [_user(name, entry) for name, entry in sorted(self._load()["users"].items())]
+        return [_user(name, entry) for name, entry in sorted(self.document()["users"].items())]
 
     def find(self, name: str) -> tuple[User, bool]:
         """Somebody, and whether she is real: a stranger cannot tell by the exchange that follows."""
-        document = self._load()
+        document = self.document()
         if name in document["users"]:
             return _user(name, document["users"][name]), True
         return User(name, ANALYST, mock(name, bytes.fromhex(document["key"]))), False
 
     def add(self, name: str, role: str, password: str) -> User:
-        """A new user, or a new role and password for an old one."""
+        """A new user, or a new role and password for an old one, whose tokens end with the old password."""
         if role not in ROLES:
             raise InputError(f'role "{role}" is not known', hint=f"There are {', '.join(ROLES)}.")
         if not _NAME.fullmatch(name) or name.strip() != name:
@@ -72,30 +77,33 @@ class Users:
         if len(password) < _SHORTEST:
             raise InputError(f"a password has at least {_SHORTEST} characters, but this one has {len(password)}")
         user = User(name, role, verifier(password))
-        with self._changing() as users:
-            users[name] = {"role": role, "verifier": user.verifier.to_text()}
+        with self.changing() as document:
+            document["users"][name] = {"role": role, "verifier": user.verifier.to_text()}
+            _forget(document, name)
         return user
 
     def remove(self, name: str) -> None:
-        """Somebody who may not come in any more; what she has spent stays in the ledger."""
-        with self._changing() as users:
-            if users.pop(name, None) is None:
-                raise InputError(f'there is no user "{name}"', hint="`sfumato user list` shows who there is.")
+        """Somebody who may not come in any more, nor her tokens; what she has spent stays in the ledger."""
+        with self.changing() as document:
+            if document["users"].pop(name, None) is None:
+                raise unknown(name)
+            _forget(document, name)
 
     def prepare(self) -> None:
         """Make the file, with its key for strangers, before anybody asks."""
-        with self._changing():
+        with self.changing():
             pass
 
     @contextmanager
-    def _changing(self) -> Iterator[dict[str, Any]]:
+    def changing(self) -> Iterator[dict[str, Any]]:
+        """The document, to be changed by one process at a time; written when the block ends."""
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._home.chmod(0o700)
         handle = os.open(self._home / "users.lock", os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            document = self._load()
-            yield document["users"]
+            document = self.document()
+            yield document
             self._write(document)
         finally:
             os.close(handle)
@@ -109,7 +117,8 @@ class Users:
             os.fsync(file.fileno())
         made.replace(self._file)
 
-    def _load(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
+        """What the file says now: `users` and `tokens` by name, and the key for strangers."""
         with self._lock:
             try:
                 found = self._file.stat()
@@ -130,12 +139,22 @@ def check_may_ask(user: User) -> None:
         raise QueryError("an auditor does not ask", sqlstate="42501", hint="Ask the owner for the role of an analyst.")
 
 
+def unknown(name: str) -> InputError:
+    """Nobody has this name."""
+    return InputError(f'there is no user "{name}"', hint="`sfumato user list` shows who there is.")
+
+
 def _empty() -> dict[str, Any]:
-    return {"format": 1, "key": secrets.token_hex(32), "users": {}}
+    return {"format": 1, "key": secrets.token_hex(32), "users": {}, "tokens": {}}
 
 
 def _copy(document: dict[str, Any]) -> dict[str, Any]:
-    return document | {"users": dict(document["users"])}
+    return document | {"users": dict(document["users"]), "tokens": dict(document.get("tokens", {}))}
+
+
+def _forget(document: dict[str, Any], name: str) -> None:
+    """The tokens of somebody end."""
+    document["tokens"] = {one: token for one, token in document["tokens"].items() if token["user"] != name}
 
 
 def _user(name: str, entry: dict[str, Any]) -> User:

@@ -12,7 +12,7 @@ from sfumato.errors import SfumatoError
 from sfumato.gateway.answer import TYPES, Spent, law_of, noisy_column, width_of
 from sfumato.reals import round_up, sqrt
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC
-from sfumato.sql.forms import form_of, laws
+from sfumato.sql.forms import Form, form_of, laws
 from sfumato.sql.plan import Plan
 from sfumato.sql.relations import (
     Combined,
@@ -122,16 +122,27 @@ def _note(plan: Plan, node: Node, law: str) -> str:
         form = form_of(node, laws(plan.cuts))
         if form is None:
             return "no interval: it is no sum or ratio of released numbers"
+        if (total := _running(plan, form)) is not None:
+            return total
         return "its interval depends on the answer" if width_of(plan, node, Fraction(1, 2)) is None else ""
     return "only public tables are read" if law == "exact" and not plan.cuts else ""
+
+
+def _running(plan: Plan, form: Form) -> str | None:
+    """Of a running total: where its noise is; its half width is that of the widest."""
+    for (cut, bundle, _, *reading), _ in form.top.terms:
+        if reading:
+            alone = plan.cuts[cut].parts[0].bundles[bundle].running is None
+            return f"noise on {'every group' if alone else 'running totals'}; ± is that of the widest total"
+    return None
 
 
 def _moved(plan: Plan, node: Node) -> Fraction:
     """What one person can change a released column by; for Gaussian noise the square of the length."""
     form = form_of(node, laws(plan.cuts))
     assert form is not None
-    (cut, bundle, _), _ = form.top.terms[0]
-    return plan.cuts[cut].parts[0].bundles[bundle].sensitivity
+    atom, _ = form.top.terms[0]
+    return plan.cuts[atom[0]].parts[0].bundles[atom[1]].sensitivity
 
 
 def _noisy(relation: Relation) -> set[str]:

@@ -404,7 +404,7 @@ def _user_add(
 
 
 @user.command(
-    "list", help=_help("Everybody who may come in, with their roles.", "sfumato user list -p sfumato-demo/sfumato.toml")
+    "list", help=_help("Everybody who may come in, and the tokens.", "sfumato user list -p sfumato-demo/sfumato.toml")
 )
 def _user_list(policy: PolicyFile = HERE, json: Json = False) -> None:
     from sfumato.doors.cli.people import show
@@ -423,6 +423,30 @@ def _user_remove(name: Name, policy: PolicyFile = HERE) -> None:
     from sfumato.doors.cli.people import remove
 
     remove(policy, name)
+
+
+@user.command(
+    "token",
+    help=_help(
+        "Make a token for programs that ask over HTTP; it is shown once. Or revoke one: that holds at once.",
+        "sfumato user token ana --days 7 -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _user_token(
+    name: Name,
+    *,
+    days: Annotated[int, typer.Option("--days", metavar="N", help="How long it lasts.")] = 90,
+    role: Annotated[Role | None, typer.Option("--role", help="Hers, or auditor for one of an owner's.")] = None,
+    revoke: Annotated[str | None, typer.Option("--revoke", metavar="ID", help="End this token, or `all`.")] = None,
+    policy: PolicyFile = HERE,
+    json: Json = False,
+) -> None:
+    from sfumato.doors.cli.people import end_tokens, make_token
+
+    if revoke is not None:
+        end_tokens(policy, name, revoke)
+        return
+    make_token(policy, name, days, role and role.value, as_json=json)
 
 
 def main() -> None:

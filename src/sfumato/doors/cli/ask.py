@@ -6,13 +6,14 @@ place in the question, as a caret.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sfumato.accounting import group
 from sfumato.doors.cli.say import console, print_json, stop
-from sfumato.doors.cli.tables import print_answer, print_preview, write_csv
+from sfumato.doors.cli.tables import answer_lines, print_answer, print_preview, write_csv
 from sfumato.doors.operator import keep_log
 from sfumato.errors import SfumatoError
 from sfumato.gateway import Preview, Spent, open_policy
@@ -56,7 +57,8 @@ def query(asked: Asked, *, as_json: bool, as_csv: bool) -> None:
     if as_json:
         print_json(answer.to_dict())
     elif as_csv:
-        write_csv(answer)
+        write_csv(answer, sys.stdout)
+        sys.stderr.write("".join(f"{line}\n" for line in answer_lines(answer)))
     else:
         print_answer(answer, console())
 

@@ -1,7 +1,7 @@
 """`sfumato user`: who may come in through the doors on ports.
 
-Comes in: a policy file and names. Goes out: the users' file in the policy's state directory, and a password that is
-shown once if none was given.
+Comes in: a policy file and names. Goes out: the users' file in the policy's state directory, and a password or a token
+that is shown once.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 import getpass
 import secrets
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 from rich.table import Table
 
 from sfumato.doors.cli.say import console, print_json
+from sfumato.doors.tokens import Token, issue, revoke, tokens
 from sfumato.doors.users import Users
 from sfumato.errors import InputError
 from sfumato.policy import load
+from sfumato.words import whole
 
 
 def add(path: Path, name: str, role: str, *, from_stdin: bool) -> None:
@@ -42,20 +45,53 @@ def add(path: Path, name: str, role: str, *, from_stdin: bool) -> None:
 
 
 def show(path: Path, *, as_json: bool) -> None:
-    """Who there is."""
-    users = Users(load(path).data.state).list()
+    """Who there is, and which tokens there are; of a token its id, which opens nothing."""
+    known = Users(load(path).data.state)
+    users, made = known.list(), tokens(known)
     if as_json:
-        print_json({"users": [{"name": user.name, "role": user.role} for user in users]})
+        found = [{"name": user.name, "role": user.role} for user in users]
+        print_json({"users": found, "tokens": [_document(token) for token in made]})
         return
+    out = console()
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("name")
     table.add_column("role")
     for user in users:
         table.add_row(user.name, user.role)
-    console().print(table)
+    out.print(table)
+    if not made:
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("token", "of", "kind", "ends (UTC)"):
+        table.add_column(head)
+    for token in made:
+        table.add_row(token.id, token.user, token.kind, f"{token.ends:%Y-%m-%d %H:%M}")
+    out.print()
+    out.print(table)
+
+
+def _document(token: Token) -> dict[str, str]:
+    found = {"id": token.id, "user": token.user, "kind": token.kind, "ends": token.ends.isoformat()}
+    return found if token.role is None else found | {"role": token.role}
 
 
 def remove(path: Path, name: str) -> None:
-    """Let somebody in no more; connections that are open stay until they end."""
+    """Let somebody in no more, nor her tokens; connections of PostgreSQL clients stay until they end."""
     Users(load(path).data.state).remove(name)
     console().print(f'"{name}" may not come in any more')
+
+
+def make_token(path: Path, name: str, days: int, role: str | None, *, as_json: bool) -> None:
+    """A token for programs, shown once."""
+    token, text = issue(Users(load(path).data.state), name, timedelta(days=whole(days, "days", low=1)), role=role)
+    if as_json:
+        print_json(_document(token) | {"token": text})
+        return
+    console().print(text, soft_wrap=True)
+    console(stderr=True).print(f"It ends on {token.ends:%Y-%m-%d}, is not stored and is not shown again.")
+
+
+def end_tokens(path: Path, name: str, which: str) -> None:
+    """One token, or all of somebody with her sessions, from now on."""
+    count = revoke(Users(load(path).data.state), name, None if which == "all" else which)
+    console().print(f'revoked: {count} of "{name}"')

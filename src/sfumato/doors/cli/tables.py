@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -181,17 +181,15 @@ def _decimal(number: Fraction) -> str:
     return f"{Decimal(int(up)).scaleb(-places):,}"
 
 
-def write_csv(answer: Answer) -> None:
+def write_csv(answer: Answer, out: TextIO) -> None:
     """All rows, every digit, NULL as nothing; each noisy column is followed by the ends of its interval."""
     intervals = answer.intervals()
     noisy = [any(row[i] is not None for row in intervals) for i in range(len(answer.columns))]
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_beside(answer.columns, [(f"{c}_low", f"{c}_high") for c in answer.columns], noisy))
     for row, ends in zip(answer.rows, intervals, strict=True):
         cells = ["" if value is None else plain(value) if isinstance(value, Decimal) else value for value in row]
         writer.writerow(_beside(cells, [("", "") if e is None else tuple(map(plain, e)) for e in ends], noisy))
-    for line in answer_lines(answer):
-        sys.stderr.write(line + "\n")
 
 
 def _beside(values: Sequence[Any], ends: Sequence[tuple[Any, ...]], noisy: Sequence[bool]) -> list[Any]:

@@ -7,8 +7,6 @@ password and for a name that does not exist.
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import defaultdict, deque
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -26,42 +24,21 @@ _OURS = ("user", "database", "options", "replication")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one client may take. Seconds, bytes, counts."""
+    """What one client may take. Seconds, bytes, counts.
 
-    startup: float = 30.0
+    `entering` are connections that have not said yet who they are: they have a room of their own, so that whoever only
+    knocks cannot keep others out. `workers` are threads; most of them wait for the disk, so that an fsync serves many.
+    """
+
+    startup: float = 10.0
+    entering: int = 100
     message: int = 16 * 2**20
     connections: int = 500
     per_user: int = 100
     failures: int = 10
-    workers: int = 8
+    workers: int = 64
     drain: float = 10.0
     abandoned: int = 4
-
-
-class Failures:
-    """Failed log-ins of the last minute, by name and address; an address may fail ten times as often as one name."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._at: defaultdict[tuple[str, str], deque[float]] = defaultdict(deque)
-
-    def check(self, user: str, peer: str) -> None:
-        """Too many: wait."""
-        now = time.monotonic()
-        for key in [key for key, times in self._at.items() if times[-1] < now - 60]:
-            del self._at[key]
-        for key, most in (((user, peer), self._most), (("", peer), 10 * self._most)):
-            if sum(t > now - 60 for t in self._at.get(key, ())) < most:
-                continue
-            raise QueryError("too many failed log-ins", sqlstate="28000", hint="Wait a minute.")
-
-    def add(self, user: str, peer: str) -> None:
-        """One more."""
-        for key in ((user, peer), ("", peer)):
-            times = self._at[key]
-            times.append(time.monotonic())
-            while len(times) > 10 * self._most:
-                times.popleft()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +48,6 @@ class Entrance:
     database: str
     users: Users
     journal: Journal
-    failures: Failures
     limits: Limits
     tls: Tls | None = None
     allow_plain: bool = False
@@ -112,7 +88,7 @@ class Entrance:
         raise m.broken("there is no end to these requests")
 
     async def _prove(self, wire: Wire, name: str, *, secured: bool) -> User:
-        self.failures.check(name, wire.peer)
+        self._check(name, wire.peer)
         user, genuine = self.users.find(name)
         exchange = Exchange(
             user.verifier, genuine=genuine, binding=self.tls.binding if secured and self.tls is not None else None
@@ -120,13 +96,18 @@ class Entrance:
         await wire.write(m.mechanisms(exchange.offers))
         mechanism, _, rest = (await _secret(wire)).partition(b"\0")
         await wire.write(m.authentication(11, exchange.first(mechanism.decode("latin-1"), rest[4:])))
-        proof = exchange.final(await _secret(wire))
+        said = await _secret(wire)
+        self._check(name, wire.peer)  # again: who tries many at once has failed meanwhile
+        proof = exchange.final(said)
         if proof is None:
-            self.failures.add(name, wire.peer)
+            self.users.failures.add(name, wire.peer)
             self.journal.write("log-in failed", user=name, peer=wire.peer)
             raise QueryError(f'password authentication failed for user "{name}"', sqlstate="28P01")
         await wire.write(m.authentication(12, proof))
         return user
+
+    def _check(self, name: str, peer: str) -> None:
+        self.users.failures.check(name, peer, self.limits.failures)
 
     def _admitted(self, user: User, first: m.Startup) -> Settings:
         database = first.parameters.get("database") or user.name

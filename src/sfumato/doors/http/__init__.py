@@ -1,0 +1,11 @@
+"""The HTTP door: questions and answers as JSON, CSV, Arrow or Parquet; tokens for programs, cookies for the console.
+
+Comes in: requests. Goes out: the one document of all doors, or the five fields of an error. `door` listens, `guard` is
+what every request passes first, `routes` is the table of all that there is, `gatehouse` knows who asks, `desk` calls
+the gateway, `reading` and `writing` are bodies, `failing` is errors, `paper` is /openapi.json.
+"""
+
+from sfumato.doors.http.door import HttpDoor
+from sfumato.doors.http.office import Limits
+
+__all__ = ["HttpDoor", "Limits"]

@@ -1,0 +1,155 @@
+"""The door itself: an ASGI application, and a server that listens, drains and stops.
+
+Comes in: a gateway, users, the audit log; an address. Goes out: HTTP. The server is uvicorn without its signals and its
+logs: `serve` decides when to stop, and what goes wrong goes to the operator's log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import time
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
+
+from sfumato.doors.http.failing import unrouted
+from sfumato.doors.http.guard import Guard
+from sfumato.doors.http.office import Limits, Office
+from sfumato.doors.http.routes import ROUTES
+from sfumato.doors.journal import Journal
+from sfumato.doors.users import Users
+from sfumato.gateway import Gateway
+
+
+def build(
+    office: Office, *, hosts: tuple[str, ...] = (), allow_plain: bool = False, console: ASGIApp | None = None
+) -> ASGIApp:
+    """The pages behind their guard. The console's own pages come last, under `/`."""
+    routes: list[Route | Mount] = [Route(e.path, e.serve(office), methods=[e.method]) for e in ROUTES]
+    if console is not None:
+        routes.append(Mount("/", console))
+    app = Starlette(routes=routes, exception_handlers={HTTPException: unrouted})
+    app.router.redirect_slashes = False  # a redirect would be built from the request's own words
+    return Guard(app, frozenset(host.lower() for host in hosts), allow_plain)
+
+
+class HttpDoor:
+    """`start`, then `stop`; `swap` replaces the gateway while questions run."""
+
+    def __init__(
+        self,
+        gate: Gateway,
+        users: Users,
+        journal: Journal,
+        tls: ssl.SSLContext | None = None,
+        *,
+        limits: Limits | None = None,
+        hosts: tuple[str, ...] = (),
+        allow_plain: bool = False,
+        console: ASGIApp | None = None,
+    ) -> None:
+        self._limits = limits or Limits()
+        self._office = Office(gate, users, journal, self._limits)
+        self._tls, self._hosts, self._plain, self._console = tls, hosts, allow_plain, console
+        self._server: uvicorn.Server | None = None
+        self._sockets: list[socket.socket] = []
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def swap(self, gate: Gateway) -> asyncio.Future[None]:
+        """Another gateway from now on. What is returned is done when nothing here uses the old one any more."""
+        return self._office.swap(gate)
+
+    async def start(self, host: str, port: int) -> tuple[str, int]:
+        """Listen; the address that was taken."""
+        self._sockets = await _listen(host, port)
+        hosts = (*self._hosts, host)
+        app = build(self._office, hosts=hosts, allow_plain=self._plain, console=self._console)
+        self._server = uvicorn.Server(self._config(app))
+        self._server.config.load()
+        self._server.lifespan = self._server.config.lifespan_class(self._server.config)
+        await self._server.startup(self._sockets)
+        self._tasks = [asyncio.ensure_future(self._server.main_loop()), asyncio.ensure_future(self._watch())]
+        name = self._sockets[0].getsockname()
+        return str(name[0]), int(name[1])
+
+    def _config(self, app: ASGIApp) -> uvicorn.Config:
+        tls = self._tls
+        return uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,  # anybody on this machine could say that she is somebody else
+            limit_concurrency=self._limits.connections,
+            timeout_graceful_shutdown=self._limits.drain,
+            ssl_context_factory=None if tls is None else lambda *_: tls,
+        )
+
+    async def _watch(self) -> None:
+        """Close what is open and asks nothing, or never ends its first words: uvicorn itself waits for ever."""
+        assert self._server is not None
+        since: dict[Any, float] = {}
+        while True:
+            await asyncio.sleep(self._limits.idle_seconds / 4)
+            quiet = [c for c in self._server.server_state.connections if _is_quiet(c)]
+            since = {connection: since.get(connection, time.monotonic()) for connection in quiet}
+            for connection, start in since.items():
+                if time.monotonic() - start > self._limits.idle_seconds:
+                    connection.transport.close()
+
+    async def stop(self) -> None:
+        """No new connection; requests that run may finish; then the threads."""
+        if self._server is not None:
+            self._server.should_exit = True
+            running, watching = self._tasks
+            await running
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            await self._server.shutdown(self._sockets)
+            self._server = None
+        await self._office.close()
+
+
+def _is_quiet(connection: Any) -> bool:
+    """Nothing was asked on it yet, or all was answered."""
+    cycle = getattr(connection, "cycle", None)
+    return cycle is None or cycle.response_complete
+
+
+async def _listen(host: str, port: int) -> list[socket.socket]:
+    """A socket on every address of a name, all with one port."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    made: list[socket.socket] = []
+    failed: OSError | None = None
+    for family, kind, protocol, _, address in dict.fromkeys(found):
+        taken = made[0].getsockname()[1] if made else port
+        try:
+            made.append(_bound(family, kind, protocol, (address[0], taken, *address[2:])))
+        except OSError as error:  # a name may have an address that this machine does not have
+            failed = failed or error
+    if not made:
+        raise failed or OSError(f'"{host}" has no address')
+    return made
+
+
+def _bound(family: int, kind: int, protocol: int, address: tuple[Any, ...]) -> socket.socket:
+    made = socket.socket(family, kind, protocol)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind(address)
+    except OSError:
+        made.close()
+        raise
+    made.setblocking(False)
+    return made

@@ -1,0 +1,84 @@
+"""The guard: what every request passes before a page sees it, and what every response carries when it leaves.
+
+Comes in: a request as ASGI says it. Goes out: the same, or 421 or 403. The name in Host is checked where no certificate
+vouches for it: a page of another site, whose name was made to lead here (DNS rebinding), must not speak to this door.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sfumato.doors.http.failing import Turned, respond, turned
+from sfumato.doors.pgwire.entrance import is_near
+from sfumato.errors import QueryError
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none';"
+    " object-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+"""On every response; a page of the console may say more about caching."""
+_YEAR = "max-age=31536000"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Around all pages. `hosts` are names of this door beside localhost and plain addresses."""
+
+    app: ASGIApp
+    hosts: frozenset[str]
+    allow_plain: bool
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            raise RuntimeError("only HTTP is spoken here")
+
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if scope["scheme"] == "https":
+                    headers.setdefault("Strict-Transport-Security", _YEAR)
+            await send(message)
+
+        try:
+            self._check(scope)
+        except Turned as refused:
+            await respond(refused)(scope, receive, dressed)
+            return
+        await self.app(scope, receive, dressed)
+
+    def _check(self, scope: Scope) -> None:
+        if scope["scheme"] == "https":
+            return
+        peer = scope["client"][0] if scope.get("client") else "local"
+        if not self.allow_plain and not is_near(peer):
+            error = QueryError("connections from other machines must use TLS", sqlstate="28000", hint="Use https://.")
+            raise Turned(403, error)
+        given = [value for name, value in scope["headers"] if name == b"host"]
+        if len(given) != 1 or not self._is_ours(given[0].decode("latin-1").lower()):
+            hint = "Use localhost or an address, or have this name allowed."
+            raise turned(421, "this door does not have that name", hint=hint)
+
+    def _is_ours(self, host: str) -> bool:
+        """An address cannot be made to lead elsewhere; a name can, unless it is one of ours."""
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        if name in self.hosts or name == "localhost":
+            return True
+        try:
+            ip_address(name)
+        except ValueError:
+            return False
+        return True
