@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -106,11 +106,9 @@ class Bounds:
                     self._known[one, version] = self._found(one, version, stored)
         return {one: self._known[one, version] for one in self.all if (one, version) in self._known}
 
-    def settled(self, known: Known) -> Policy:
-        """The policy with what is known, and stand-ins for the rest."""
-        if not unknown(self._policy):
-            return self._policy
-        return with_bounds(self._policy, {one: found.value for one, found in known.items()})
+    def settled(self, values: Mapping[Unknown, Fraction | None]) -> Policy:
+        """The policy with these numbers, and stand-ins for the rest."""
+        return with_bounds(self._policy, values) if unknown(self._policy) else self._policy
 
     def missing(self, known: Known, question: Question | None = None, *, gaussian: bool = False) -> tuple[Unknown, ...]:
         """The bounds that are not known, or those of them that a question needs."""

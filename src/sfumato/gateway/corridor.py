@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, Literal
 from sfumato.accounting import Pure, Refinement, price
 from sfumato.engines import Engine, connect
 from sfumato.engines.base import failure
+from sfumato.engines.prepared import Prepared, look
 from sfumato.errors import (
     BudgetError,
     EngineError,
@@ -46,22 +47,22 @@ from sfumato.gateway.succession import Line, handed_on
 from sfumato.gateway.timing import grid_of
 from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
 from sfumato.mechanisms import Gaussian, Geometric
-from sfumato.policy import Column, Policy, Unknown, from_dict, load, with_bounds, with_types
+from sfumato.policy import Policy, Unknown, from_dict, load, with_bounds, with_schema, with_types
 from sfumato.sql.aggregates.base import DISTINCT, Term, width_of
-from sfumato.sql.bind import Question, bind
+from sfumato.sql.bind import Question, bind, refused_views
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Extra, Part
 from sfumato.sql.cut import Released as ReleasedBundle
+from sfumato.sql.fast import Known
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, noise_of, plan
-from sfumato.sql.select import stored
-from sfumato.sql.sources import scan_of
+from sfumato.sql.sources import stored_scans
 from sfumato.sql.tree import DATE, TIMESTAMP
-from sfumato.words import Exact, Loss, Sheet, identifier, positive, probability, show, whole
+from sfumato.words import Exact, Loss, Sheet, positive, probability, show, whole
 
-_LONGEST = 10_000
-"""Texts of public tables are read to this length."""
 _MOST_REFINED = 5000
 """Better answers are drawn number by number; beyond so many a new answer is drawn in full."""
+_REMEMBERED = 1024
+"""Texts that are bound once, and rehearsals that are held once."""
 _THINKERS = 2
 """Plans that are made at the same time: they take turns at the interpreter anyway, and a crowd of them would keep it
 from those who have an answer to send or a debit to write."""
@@ -75,10 +76,14 @@ class Gateway:
         self.policy, self._ledger, self._engine = policy, ledger, engine
         self.line, self._grid = Line(), grid_of(policy.privacy.timing)
         self._clock = ledger.clock  # one clock for versions, questions and the chain
-        self._views, self._stored, self._unique = engine.views(), engine.stored(), engine.unique()
+        self._views, self._stored = engine.views(), engine.stored()
+        self._known = Known(engine.unique(), engine.counted())
         self._bounds = Bounds(policy, ledger, engine)
         self._memory, self._thinking = Memory(), threading.Semaphore(_THINKERS)
-        self._look = lru_cache(maxsize=1024)(engine.run_public)  # public tables do not change while they are open
+        # public tables, the policy and the engine do not change while they are open
+        self._look = lru_cache(maxsize=_REMEMBERED)(engine.run_public)
+        self._bound = lru_cache(maxsize=_REMEMBERED)(self._bind)
+        self._tried = lru_cache(maxsize=_REMEMBERED)(self._try_above)
 
     def __enter__(self) -> Gateway:
         return self
@@ -339,11 +344,8 @@ class Gateway:
             raise InputError("give epsilon or within, not both")
         try:
             known = self._bounds.known(self._version())
-            policy = self._bounds.settled(known)
-            question = bind(
-                parse(sql), policy, self._clock().date(), self._look, views=self._views, stored=self._stored
-            )
-            missing = self._bounds.missing(known, question, gaussian=noise_of(policy, noise) == GAUSSIAN)
+            question = self._bound(sql, self._clock().date(), tuple((one, found.value) for one, found in known.items()))
+            missing = self._bounds.missing(known, question, gaussian=noise_of(self.policy, noise) == GAUSSIAN)
             if missing and rows_per_unit is not None:  # whether it lowers anything is seen when the bounds are known
                 whole(rows_per_unit, "rows_per_unit", 1)
                 rows_per_unit = None
@@ -356,8 +358,12 @@ class Gateway:
             raise QueryError("the question is nested too deeply", sqlstate="54001") from None
         return replace(asked, missing=missing) if missing else asked
 
+    def _bind(self, sql: str, today: date, found: tuple[tuple[Unknown, Fraction | None], ...]) -> Question:
+        policy = self._bounds.settled(dict(found))
+        return bind(parse(sql), policy, today, self._look, views=self._views, stored=self._stored)
+
     def _planned(self, question: Question, epsilon: Fraction, rows_per_unit: int | None, noise: str | None) -> Plan:
-        return plan(question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look, unique=self._unique)
+        return plan(question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look, known=self._known)
 
     def _allowed(self, epsilon: Fraction) -> Fraction:
         least = self.policy.privacy.min_epsilon
@@ -456,8 +462,9 @@ class Gateway:
             if part.fast is None:
                 counted = self._engine.run(part.people, len(part.chosen), before, salt)
             counted = sorted(counted, key=_in_order)
-            people = [row.part(-1) for _, row in counted]
-            chosen = part.selection.release(Exact(people)).tolist() if people else []
+            last = sum(len(released.bundle.parts) for released in part.bundles) if part.fast is not None else 0
+            people = Exact.gather((row for _, row in counted), last, 1)
+            chosen = part.selection.release(people).tolist() if counted else []
             shown = tuple(key for (key, _), kept in zip(counted, chosen, strict=True) if kept)
         rows = {tuple(group[i] for i in places): sums for group, sums in found}
         groups = [(*key, *group) for key in (shown if part.chosen else ((),)) for group in part.groups]
@@ -469,9 +476,8 @@ class Gateway:
                 )
                 continue
             width = len(released.bundle.parts)
-            exact = [cell for group in groups for cell in _sums(rows.get(group), at, width)]
-            flat = _noisy(released, part, exact)
-            cells.append(tuple(tuple(flat[i : i + width]) for i in range(0, len(flat), width)))
+            flat = _noisy(released, part, Exact.gather(map(rows.get, groups), at, width)) if groups else []
+            cells.append(tuple(zip(*([iter(flat)] * width), strict=True)))
             at += width
         return Drawn(shown, tuple(cells))
 
@@ -496,8 +502,8 @@ class Gateway:
         found = self._engine.run(extra.sql, len(part.kept) + (extra.law is not None), sheets, salted)
         if extra.law is None:
             counts = {tuple(group[i] for i in places): row for group, row in found}
-            exact = [_sums(counts.get(group), 0, 1)[0] for group in groups]
-            return tuple((int(value),) for value in _law(released, part).release(Exact(exact))) if exact else ()
+            exact = Exact.gather(map(counts.get, groups), 0, 1)
+            return tuple((value,) for value in _law(released, part).release(exact).tolist()) if groups else ()
         rows: dict[tuple[Any, ...], list[tuple[int, Exact]]] = {}
         for group, weight in found:
             rows.setdefault(tuple(group[i] for i in places), []).append((int(group[-1]), weight.part(0)))
@@ -536,8 +542,13 @@ class Gateway:
         )
 
     def _run_above(self, sql: str, released: tuple[Sheet, ...]) -> list[tuple[Any, ...]]:
+        """The same statement over the same zeros is the same rehearsal: it is held once."""
+        frozen = tuple((sheet.name, sheet.columns, tuple(map(tuple, sheet.values))) for sheet in released)
+        return self._tried(sql, frozen)
+
+    def _try_above(self, sql: str, released: tuple[tuple[Any, ...], ...]) -> list[tuple[Any, ...]]:
         try:
-            return self._engine.run_public(sql, released)
+            return self._engine.run_public(sql, tuple(Sheet(*sheet) for sheet in released))
         except EngineError:
             raise QueryError("what is asked of the released numbers cannot be computed", sqlstate="22000") from None
 
@@ -590,13 +601,11 @@ def _zeros(released: ReleasedBundle) -> tuple[int, ...]:
     return (0,) * len(released.bundle.parts)
 
 
-def _noisy(released: ReleasedBundle, part: Part, exact: list[Any]) -> list[int]:
+def _noisy(released: ReleasedBundle, part: Part, exact: Exact) -> list[int]:
     """Sums with noise, in the order of the groups."""
-    if not exact:
-        return []
     if released.running is not None:
         return released.running.release(exact, part.groups)
-    return [int(value) for value in _law(released, part).release(Exact(exact))]
+    return list(_law(released, part).release(exact).tolist())
 
 
 def _law(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:
@@ -699,12 +708,11 @@ class Loaded:
 def read_rows(policy: Policy, frames: dict[str, Any] | None = None) -> Loaded:
     """The slow half of opening: a reload does it beside the gateway that serves."""
     _check_file(policy.data.ledger)
-    engine = connect(policy, frames)
+    engine = connect(policy, frames, _prepared(policy))
     try:
-        policy = _with_schema(policy, engine)
+        policy = with_schema(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
         _check_views(policy, engine)
-        tables = [table for name, table in policy.tables.items() if name not in engine.views()]
-        engine.keep({table.name: stored(scan_of(table, policy, 0)) for table in tables})
+        engine.keep(stored_scans(policy, (name for name in policy.tables if name not in engine.views())))
     except BaseException:
         engine.close()
         raise
@@ -746,29 +754,19 @@ def _open_ledger(policy: Policy, ledger: str, anchor: str | None) -> Ledger:
     )
 
 
+def _prepared(policy: Policy) -> Prepared | None:
+    """The rows that the owner prepared, if they are what this policy would read now (semantics 1.4)."""
+    found = look(policy, policy.version_at(datetime.now(UTC)))
+    if found is None or stored_scans(with_types(policy, found.schemas), found.scans) != found.scans:
+        return None
+    return found
+
+
 def _check_views(policy: Policy, engine: Engine) -> None:
     """A view that would be refused in a question is refused when the policy is opened."""
-    for name in engine.views():
-        try:
-            text = f"SELECT COUNT(*) FROM {identifier(name)}"  # noqa: S608  a name of the policy, quoted
-            bind(parse(text), with_bounds(policy, {}), date(2000, 1, 1), engine.run_public, views=engine.views())
-        except QueryError as refused:
-            raise PolicyError(
-                f'"{name}" is a view that cannot be protected: {refused.message}',
-                detail=refused.detail,
-                hint=refused.hint,
-            ) from None
-
-
-def _with_schema(policy: Policy, engine: Engine) -> Policy:
-    """Types that the owner left to a schema, and the columns of public tables that she did not list."""
-    typed = with_types(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
-    tables = dict(typed.tables)
-    for name, table in typed.tables.items():
-        if table.public:
-            columns = {c: Column(c, kind, max_length=_LONGEST) for c, kind in engine.schema(table).items()}
-            tables[name] = replace(table, columns={**columns, **table.columns})
-    return replace(typed, tables=tables)
+    for name, refused in refused_views(with_bounds(policy, {}), engine.views(), engine.run_public):
+        message = f'"{name}" is a view that cannot be protected: {refused.message}'
+        raise PolicyError(message, detail=refused.detail, hint=refused.hint)
 
 
 def protect(

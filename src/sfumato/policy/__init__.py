@@ -61,8 +61,12 @@ __all__ = [
     "parse",
     "unknown",
     "with_bounds",
+    "with_schema",
     "with_types",
 ]
+
+_LONGEST = 10_000
+"""Texts of public tables are read to this length."""
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _HINTS = {
@@ -124,6 +128,17 @@ def with_types(policy: Policy, types: Mapping[str, Mapping[str, str]]) -> Policy
     """
     tables = _tables.with_types(policy.tables, types)
     return replace(policy, tables=tables, digest=digest_of(policy.data, policy.privacy, tables))
+
+
+def with_schema(policy: Policy, types: Mapping[str, Mapping[str, str]]) -> Policy:
+    """The policy with an engine's types, and with those columns of public tables that the owner did not list."""
+    typed = with_types(policy, types)
+    tables = dict(typed.tables)
+    for name, table in typed.tables.items():
+        if table.public:
+            columns = {key: Column(key, kind, max_length=_LONGEST) for key, kind in types.get(name, {}).items()}
+            tables[name] = replace(table, columns={**columns, **table.columns})
+    return replace(typed, tables=tables)
 
 
 def _toml(text: str, marks: Marks) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from sfumato.policy import Policy, Table
 from sfumato.sql import keys
 from sfumato.sql.aggregates import AGGREGATES, mean, order, spread, truth
 from sfumato.sql.aggregates.base import CHOICE, SUMS, Bundle, Term, width_of
-from sfumato.sql.fast import fast
+from sfumato.sql.fast import Known, fast
 from sfumato.sql.functions import call
 from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, conditions, scans_in, size_of
 from sfumato.sql.rows import longest_row
@@ -142,12 +142,12 @@ def cut(
     policy: Policy,
     terms: Terms,
     run: keys.Run,
-    unique: frozenset[str] = frozenset(),
+    known: Known | None = None,
     *,
     totals: tuple[Total, ...] = (),
     orders: dict[str, Reading] | None = None,
 ) -> Cut:
-    """How this release is made for these terms; `unique` are tables that surely have one row of each person.
+    """How this release is made for these terms; what is `known` of the tables makes the work less, nothing else.
 
     `totals` are the windows above that are running totals; `orders` those released columns that are nothing else.
     """
@@ -171,7 +171,7 @@ def cut(
         spent_on_keys,
         opened,
         open_sets,
-        unique,
+        known or Known(),
         _read_so(release, sources, orders or {}),
     )
     parts = tuple(work.part(kept, run) for kept in release.sets)
@@ -289,7 +289,7 @@ class _Work:
     for_keys: tuple[Fraction, Fraction]
     opened: list[int]
     open_sets: int
-    unique: frozenset[str]
+    known: Known
     orders: dict[int, Reading]
 
     @property
@@ -337,19 +337,20 @@ class _Work:
         clip = self._clip()
         share = (self.rho if self.gaussian else self.terms.epsilon) / (self.entries * len(self.release.sets))
         single = self.entries == len(self.bundles) and len(self.release.sets) == 1
+        cells = self._cells(every, len(groups))
         released = tuple(
-            self._released(bundle, share, self._cells(every, len(groups)), clip=clip, single=single and not chosen)
-            for bundle in self.bundles
+            self._released(bundle, share, cells, clip=clip, single=single and not chosen) for bundle in self.bundles
         )
         if not chosen and groups and len(self.release.sets) == 1:
-            released = self._running(released, tuple(groups), share, self._cells(every, len(groups)))
+            released = self._running(released, tuple(groups), share, cells)
         by_norm = self.gaussian and not any(r.running for r in released)
-        writer = Writer(self.release, self.limits(by_norm), kept, chosen, tuple(r.bundle for r in released), clip)
+        limits = replace(self.limits(by_norm), few=self._few(cells))
+        writer = Writer(self.release, limits, kept, chosen, tuple(r.bundle for r in released), clip)
         sql = writer.sql() if released else None
         groups_of_one = 1 if every == 1 else None
         more = tuple(self._extra(aggregate, share, writer, entries=groups_of_one) for aggregate in self.extras)
         people = writer.people() if chosen else None
-        quick = fast(writer, self.unique)
+        quick = fast(writer, self.known)
         return Part(kept, chosen, tuple(groups), (*released, *more), share, sql, people, quick, selection)
 
     @property
@@ -400,6 +401,10 @@ class _Work:
         """In how many groups one person can be at most, for counts of persons."""
         return self.keys_per_unit * dense if every is None else every
 
+    def _few(self, cells: int) -> bool:
+        """Whether nobody can be in more groups than count: then a person counts whole, on the integers themselves."""
+        return not self.gaussian and cells <= self.bound
+
     def _selection(self) -> KeySelection | GaussianKeySelection:
         delta, touched = self.terms.delta / self.open_sets, 1 if self.alone else self.keys_per_unit
         if self.gaussian:
@@ -436,7 +441,7 @@ class _Work:
         Under replace, a single sum that cannot be negative moves by its norm only; but where bundles share a price
         because no row feeds two, she may leave one and enter another, so that holds only where every one is paid for.
         """
-        unit = self._unit(bundle, clip)
+        unit = self._unit(bundle, clip, self._few(cells))
         entries = 1 if single and cells == 1 and len(bundle.parts) == 1 else None
         if not self.gaussian:
             norm = clip if clip is not None else self.bound * bundle.length
@@ -484,10 +489,12 @@ class _Work:
             return r
         return replace(r, sensitivity=moved**2, scale=moved**2 / (2 * share), running=running)
 
-    def _unit(self, bundle: Bundle, clip: Fraction | None) -> Fraction:
+    def _unit(self, bundle: Bundle, clip: Fraction | None, few: bool) -> Fraction:
         """The unit of the whole numbers that the engine adds up: the grid, or 2^-20 of it where rows are weighted."""
         grid = grid_of(bundle)
         unit = grid if self.alone and clip is None else grid / FINE
+        if bundle.person and few:
+            unit = grid
         if bundle.length / unit * _MOST_ROWS >= 1 << 126:
             raise QueryError(
                 "the sums of this question might not fit into 127 bits",

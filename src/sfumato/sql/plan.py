@@ -18,6 +18,7 @@ from sfumato.errors import QueryError
 from sfumato.policy import Policy, Unknown
 from sfumato.sql.bind import Question
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Part, Released, Terms, cut, sources_of
+from sfumato.sql.fast import Known
 from sfumato.sql.keys import Run, is_open
 from sfumato.sql.partition import cells_of
 from sfumato.sql.public import top
@@ -54,11 +55,11 @@ def plan(
     *,
     noise: str | None = None,
     run: Run,
-    unique: frozenset[str] = frozenset(),
+    known: Known | None = None,
 ) -> Plan:
     """How this question is answered for this epsilon; the analyst may lower the rows that count per person.
 
-    `unique` are tables in which it is known that each person has one row: the work may be less, nothing else changes.
+    What is `known` of the tables may make the work less; nothing else changes.
     """
     law = noise_of(policy, noise)
     if law == GAUSSIAN and policy.privacy.composition == "pure":
@@ -73,7 +74,7 @@ def plan(
     totals = totals_in(question)
     orders = read_as_totals(question, totals)
     cuts = tuple(
-        cut(release, policy, terms, run, unique, totals=tuple(totals.get(release, ())), orders=orders)
+        cut(release, policy, terms, run, known, totals=tuple(totals.get(release, ())), orders=orders)
         for release in releases
     )
     events = [event for part in cuts for event in part.events]

@@ -167,6 +167,21 @@ def _check(policy: PolicyFile = HERE, json: Json = False) -> None:
 
 
 @app.command(
+    "prepare",
+    help=_help(
+        "Store the rows clustered by person, so that each question takes less work.\n\n"
+        "Answers stay the same. What is stored is used for this policy, data version and state of the files alone: "
+        "prepare again when one of them has changed.",
+        "sfumato prepare -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _prepare(policy: PolicyFile = HERE, json: Json = False) -> None:
+    from sfumato.doors.cli.owner import run_prepare
+
+    run_prepare(policy, as_json=json)
+
+
+@app.command(
     "query",
     help=_help(
         "Ask a question, and pay for it. Asked again, it is free: the stored answer comes back.",

@@ -1,4 +1,4 @@
-"""`sfumato init` and `sfumato check`: what the owner does before anybody asks.
+"""`sfumato init`, `sfumato check` and `sfumato prepare`: what the owner does before anybody asks.
 
 Comes in: data files, or a policy file. Goes out: a drafted policy; or every mistake of a policy with its line, or what
 held of the rows, on the stdout of the owner who asked and nowhere else.
@@ -27,6 +27,7 @@ from sfumato.owner.draft import Source, draft, look, person_of
 from sfumato.owner.measure import Measured
 from sfumato.owner.mistakes import read_all
 from sfumato.owner.people import candidates
+from sfumato.owner.prepare import prepare
 from sfumato.policy import load, unknown
 from sfumato.words import identifier, show
 
@@ -125,6 +126,22 @@ def _find_bounds(policy: Path) -> tuple[Found, ...]:
             words = f"{one.words} is left to be found: this costs epsilon {each}, once for this version"
             sys.stderr.write(_printable(words) + "\n")
         return gate.find_bounds()
+
+
+def run_prepare(policy: Path, *, as_json: bool) -> None:
+    """Store the rows as questions read them best."""
+    keep_log(load(policy))
+    with _progress() as say:
+        written = prepare(policy, say)
+    if as_json:
+        fields = {"id": written.id, "version": written.version, "tables": list(written.tables), "bytes": written.size}
+        print_json({"prepared": str(written.place), **fields})
+        return
+    out = console()
+    listed = ", ".join(_printable(name) for name in written.tables)
+    out.print(Text(_printable(f'"{written.id}", version {written.version}: prepared {listed}'), style="bold"))
+    out.print("The same answers, with less work for each question. Prepare again when the files or the policy change.")
+    out.print(Text(f"{written.size:,} bytes in {written.place}", style="dim"), soft_wrap=True)
 
 
 @contextmanager

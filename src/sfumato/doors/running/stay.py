@@ -130,7 +130,7 @@ class Stay:
 
 def _stamp(policy: Policy) -> str | None:
     """Which files these are. Imported when called: a crew is up before its own process knows any SQL."""
-    from sfumato.owner.admit import stamp
+    from sfumato.engines.stamp import stamp
 
     return stamp(policy)
 
