@@ -54,7 +54,7 @@ def main() -> None:
     print(
         f"{'rows':>12}"
         + "".join(f"{key + ' plain':>11}{'ours':>9}" for key in ASKED)
-        + f"{'MB plain':>12}{'ours':>9}{'/plain':>8}"
+        + f"{'MB loaded':>10}{'ours':>10}{'peak':>10}{'ours':>10}{'/plain':>8}"
     )
     for rows in (size for size in SIZES if size <= chosen.most):
         with tempfile.TemporaryDirectory() as name:
@@ -66,7 +66,8 @@ def main() -> None:
         found[rows] = sides
         plain, ours = sides["plain"], sides["ours"]
         times = "".join(f"{plain[key]:11.1f}{ours[key]:9.1f}" for key in ASKED)
-        memory = f"{plain['peak']:12.0f}{ours['peak']:9.0f}{ours['peak'] / plain['peak']:8.2f}"
+        sizes = (plain["loaded"], ours["loaded"], plain["peak"], ours["peak"])
+        memory = "".join(f"{size:10.0f}" for size in sizes) + f"{ours['peak'] / plain['peak']:8.2f}"
         print(f"{rows:12,}{times}{memory}", flush=True)
     if chosen.svg:
         chosen.svg.write_text(_drawing(found), encoding="utf-8")
