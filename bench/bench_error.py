@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from suite import QUESTIONS, make, opened
 
-from sfumato.gateway.corridor import _law
+from sfumato.gateway.answer import mechanism_of
 from sfumato.words import Exact
 
 
@@ -47,7 +47,7 @@ def _drawn(gate: object, sql: str, draws: int) -> tuple[float, float, float]:
     plan = gate._plan(sql, 1, rows_per_unit=None, noise=None, within=None, confidence=Fraction(95, 100))
     part = plan.cuts[0].parts[0]
     released = part.bundles[0]
-    law = _law(released, part)
+    law = mechanism_of(released, part)
     noisy = np.asarray(law.release(Exact(np.zeros(draws, np.int64)))).astype(float) * float(released.unit)
     shown = np.floor(noisy + 0.5)
     sd = float(shown.std())

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import secrets
-import sys
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from functools import lru_cache, partial
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 from sfumato.accounting import Pure, Refinement, price
-from sfumato.engines import Engine, connect
+from sfumato.engines import Engine
 from sfumato.engines.base import failure
-from sfumato.engines.prepared import Prepared, look
 from sfumato.errors import (
     BudgetError,
     EngineError,
     InputError,
     LedgerError,
-    PolicyError,
     QueryError,
     SfumatoError,
 )
-from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, longest_total, sheets
+from sfumato.gateway.answer import Answer, Draws, Spent, build
 from sfumato.gateway.bounds import OWNER, Bounds, Found
+from sfumato.gateway.drawing import draw, refine
+from sfumato.gateway.keeping import first_groups, nothing, read, write
 from sfumato.gateway.memory import Asking, Memory, Told
 from sfumato.gateway.preview import (
     Less,
@@ -45,19 +40,15 @@ from sfumato.gateway.preview import (
 )
 from sfumato.gateway.succession import Line, handed_on
 from sfumato.gateway.timing import grid_of
+from sfumato.gateway.width import epsilon_within
 from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
-from sfumato.mechanisms import Gaussian, Geometric
-from sfumato.policy import Policy, Unknown, from_dict, load, with_bounds, with_schema, with_types
-from sfumato.sql.aggregates.base import DISTINCT, Term, width_of
-from sfumato.sql.bind import Question, bind, refused_views
-from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Extra, Part
-from sfumato.sql.cut import Released as ReleasedBundle
+from sfumato.policy import Policy, Unknown
+from sfumato.sql.bind import Question, bind
+from sfumato.sql.cut import GAUSSIAN, GEOMETRIC
 from sfumato.sql.fast import Known
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, noise_of, plan
-from sfumato.sql.sources import stored_scans
-from sfumato.sql.tree import DATE, TIMESTAMP
-from sfumato.words import Exact, Loss, Sheet, positive, probability, show, whole
+from sfumato.words import Loss, Sheet, positive, probability, show, whole
 
 _MOST_REFINED = 5000
 """Better answers are drawn number by number; beyond so many a new answer is drawn in full."""
@@ -129,7 +120,7 @@ class Gateway:
             answer = self._asked(asking, analyst, key, arrived)
             return replace(answer, notes=[*answer.notes, *((None, one.words) for one in found if one.bought)])
         if asked.event is None:
-            return self._answer(asked, _nothing(asked), cost=_FREE, analyst=analyst, confidence=asking.confidence)
+            return self._answer(asked, nothing(asked), cost=_FREE, analyst=analyst, confidence=asking.confidence)
         if key is None and (told := self._told(asking, asked, analyst)) is not None:
             return told
         before = self._improved(asked)
@@ -142,7 +133,7 @@ class Gateway:
                 stored = paid
             else:
                 draws = self._draw(asked, paid, before, asking.rows_per_unit, arrived)
-                stored = self._ledger.store(paid, _write(draws))
+                stored = self._ledger.store(paid, write(draws))
             cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
             return self._answer_of(asking, asked, stored, cost=cost, analyst=analyst)
 
@@ -188,7 +179,7 @@ class Gateway:
     def _answer_of(self, asking: Asking, asked: Plan, stored: Stored, *, cost: Spent, analyst: str) -> Answer:
         """Stored numbers as an answer; those that were drawn at a higher epsilon have a plan of their own."""
         drawn = asked if stored.epsilon == asked.epsilon else self._replan(asked, stored.epsilon, asking.rows_per_unit)
-        draws, sure = _read(stored.answer, drawn), asking.confidence
+        draws, sure = read(stored.answer, drawn), asking.confidence
         return self._answer(drawn, draws, cost=cost, analyst=analyst, confidence=sure, receipt=stored.receipt.id)
 
     def _thought(self, asking: Asking) -> Plan:
@@ -351,7 +342,8 @@ class Gateway:
                 rows_per_unit = None
             wanted = self.policy.privacy.query_epsilon if epsilon is None else positive(epsilon, "epsilon")
             if within is not None:
-                wanted = self._within(question, rows_per_unit, noise, positive(within, "within"), confidence)
+                planned = partial(self._planned, question, rows_per_unit=rows_per_unit, noise=noise)
+                wanted = epsilon_within(planned, positive(within, "within"), confidence, self.policy.privacy)
             asked = self._planned(question, self._allowed(wanted), rows_per_unit, noise)
             self._rehearse(asked)
         except RecursionError:
@@ -375,144 +367,19 @@ class Gateway:
         """The plan of a stored answer that was drawn at a higher epsilon."""
         return self._planned(asked.question, epsilon, rows_per_unit, asked.noise)
 
-    def _within(
-        self, question: Question, rows_per_unit: int | None, noise: str | None, width: Fraction, confidence: Fraction
-    ) -> Fraction:
-        """The least epsilon, to three digits, for which every column is within the wanted width (semantics 5.7)."""
-        one = self._planned(question, Fraction(1), rows_per_unit, noise)
-        least = self.policy.privacy.min_epsilon
-        bundles = [released for part in one.cuts for kept in part.parts for released in kept.bundles]
-        for part in one.cuts:
-            for _, aggregate, source in part.sources:
-                if source.bundle >= 0 and source.formula not in ("count", "count_persons", "sum", DISTINCT):
-                    raise QueryError(
-                        f"within cannot be promised for {aggregate.name.upper()}: its error depends on the number of"
-                        " rows",
-                        position=aggregate.position,
-                        hint="Ask with epsilon, or for COUNT and SUM apart.",
-                    )
-        if not bundles:
-            return max(self.policy.privacy.query_epsilon, least)
-
-        def narrow(at: Fraction) -> bool:
-            if not any(part.totals for part in one.cuts):
-                return _narrow(bundles, at, width, confidence)
-            return _narrow_totals(self._planned(question, at, rows_per_unit, noise), width, confidence)
-
-        step = Fraction(1, 1000)
-        while not narrow(step):
-            step *= 10
-        while step > least and narrow(step / 10):
-            step /= 10
-        low, high = 100, 1000  # in thousandths of `step`
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if narrow(step * middle / 1000) else (middle, high)
-        return max(step * high / 1000, least)
-
     def _draw(
         self, asked: Plan, receipt: Receipt, before: Stored | None, rows_per_unit: int | None, arrived: float
     ) -> Draws:
         """Run, then noise, stage by stage; a failure after the debit is recorded, and the debit stands."""
         try:
             with self._grid.hidden(arrived):
-                if before is not None:
-                    return self._refined(asked, self._replan(asked, before.epsilon, rows_per_unit), before)
-                drawn: list[tuple[Drawn, ...]] = []
-                for number, part in enumerate(asked.cuts):
-                    released = sheets(asked.cuts[:number], tuple(drawn))
-                    drawn.append(tuple(self._release(kept, released) for kept in part.parts))
-                return tuple(drawn)
+                if before is None:
+                    return draw(self._engine, asked)
+                earlier = self._replan(asked, before.epsilon, rows_per_unit)
+                return refine(self._engine, asked, earlier, read(before.answer, earlier))
         except Exception as error:  # noqa: BLE001  one sentence for every cause (semantics 6.2)
             self._ledger.fail(receipt)
             raise error if isinstance(error, EngineError) else failure(error) from None
-
-    def _refined(self, asked: Plan, earlier: Plan, before: Stored) -> Draws:
-        """Better numbers, each drawn given the earlier one."""
-        (cut,), (old,), (drawn,) = asked.cuts, earlier.cuts, _read(before.answer, earlier)
-        better = []
-        for part, was, found in zip(cut.parts, old.parts, drawn, strict=True):
-            rows = {tuple(group): sums for group, sums in self._sums(part, (), None)}
-            cells, at = [], 0
-            for released, then, known in zip(part.bundles, was.bundles, found.cells, strict=True):
-                width = len(released.bundle.parts)
-                new, law = _law(released, part), _law(then, was)
-                assert isinstance(new, Geometric)
-                assert isinstance(law, Geometric)
-                exact = [_sums(rows.get(group), at, width) for group in part.groups]
-                cells.append(
-                    tuple(
-                        tuple(new.refine(value, seen, law) for value, seen in zip(row, numbers, strict=True))
-                        for row, numbers in zip(exact, known, strict=True)
-                    )
-                )
-                at += width
-            better.append(Drawn((), tuple(cells)))
-        return (tuple(better),)
-
-    def _release(self, part: Part, before: tuple[Sheet, ...]) -> Drawn:
-        """Which open keys are shown, then noise on every sum of every group, in list and key order."""
-        salted = bool(part.chosen) or any(r.extra is not None and "$salt" in r.extra.sql for r in part.bundles)
-        salt = secrets.token_hex(16) if salted else None
-        places = [part.kept.index(i) for i in (*part.chosen, *part.listed)]
-        found = self._sums(part, before, salt)
-        shown: tuple[tuple[Any, ...], ...] = ()
-        if part.selection is not None and part.people is not None:
-            counted = found
-            if part.fast is None:
-                counted = self._engine.run(part.people, len(part.chosen), before, salt)
-            counted = sorted(counted, key=_in_order)
-            last = sum(len(released.bundle.parts) for released in part.bundles) if part.fast is not None else 0
-            people = Exact.gather((row for _, row in counted), last, 1)
-            chosen = part.selection.release(people).tolist() if counted else []
-            shown = tuple(key for (key, _), kept in zip(counted, chosen, strict=True) if kept)
-        rows = {tuple(group[i] for i in places): sums for group, sums in found}
-        groups = [(*key, *group) for key in (shown if part.chosen else ((),)) for group in part.groups]
-        cells, at = [], 0
-        for released in part.bundles:
-            if released.extra is not None:
-                cells.append(
-                    self._chosen(released, released.extra, part, groups, places=places, sheets=before, salt=salt)
-                )
-                continue
-            width = len(released.bundle.parts)
-            flat = _noisy(released, part, Exact.gather(map(rows.get, groups), at, width)) if groups else []
-            cells.append(tuple(zip(*([iter(flat)] * width), strict=True)))
-            at += width
-        return Drawn(shown, tuple(cells))
-
-    def _sums(self, part: Part, before: tuple[Sheet, ...], salt: str | None) -> list[tuple[tuple[Any, ...], Exact]]:
-        """The sums of a part, group by group; what has none is asked for nothing."""
-        sql = part.fast or part.sql
-        return [] if sql is None else self._engine.run(sql, len(part.kept), before, salt if part.chosen else None)
-
-    def _chosen(
-        self,
-        released: ReleasedBundle,
-        extra: Extra,
-        part: Part,
-        groups: list[tuple[Any, ...]],
-        *,
-        places: list[int],
-        sheets: tuple[Sheet, ...],
-        salt: str | None,
-    ) -> tuple[tuple[int, ...], ...]:
-        """What is not a sum: noise on numbers of different values, or a choice in every group."""
-        salted = salt if "$salt" in extra.sql else None
-        found = self._engine.run(extra.sql, len(part.kept) + (extra.law is not None), sheets, salted)
-        if extra.law is None:
-            counts = {tuple(group[i] for i in places): row for group, row in found}
-            exact = Exact.gather(map(counts.get, groups), 0, 1)
-            return tuple((value,) for value in _law(released, part).release(exact).tolist()) if groups else ()
-        rows: dict[tuple[Any, ...], list[tuple[int, Exact]]] = {}
-        for group, weight in found:
-            rows.setdefault(tuple(group[i] for i in places), []).append((int(group[-1]), weight.part(0)))
-        chosen = []
-        for group in groups:
-            there = sorted(rows.get(group, []), key=lambda row: row[0])
-            weights = Exact([weight for _, weight in there])
-            chosen.append((extra.law.release([place for place, _ in there], weights, extra.low, extra.high),))
-        return tuple(chosen)
 
     def _answer(
         self,
@@ -530,9 +397,9 @@ class Gateway:
 
     def _rehearse(self, asked: Plan) -> None:
         """What lies above the cut, once over zeros: what cannot be computed is refused before anything is paid."""
-        draws = _nothing(asked, rows=1)
+        draws = nothing(asked, rows=1)
         build(
-            replace(asked, cuts=tuple(_first(part) for part in asked.cuts)),
+            replace(asked, cuts=tuple(first_groups(part) for part in asked.cuts)),
             draws,
             run=self._run_above,
             cost=_FREE,
@@ -573,248 +440,3 @@ class Gateway:
         of: dict[str, Any] = {"cells": asked.cells, "version": self._version()}
         count = self._ledger.remaining_count(analyst, price(asked.event), **of)
         return Spent.of(self._ledger.budget(who, **of).remaining, count)
-
-
-def _first(part: Cut) -> Cut:
-    """A cut with one group in each grouping set."""
-    return replace(part, parts=tuple(replace(kept, groups=kept.groups[:1]) for kept in part.parts))
-
-
-def _nothing(asked: Plan, rows: int | None = None) -> Draws:
-    """Zeros in all groups, or in the first ones; open keys are none, or one that is NULL."""
-    draws = []
-    for part in asked.cuts:
-        found = []
-        for kept in part.parts:
-            keys = ((None,) * len(kept.chosen),) if kept.chosen and rows else ()
-            count = len(kept.groups[:rows]) * (len(keys) if kept.chosen else 1)
-            cells = tuple((_zeros(released),) * count for released in kept.bundles)
-            found.append(Drawn(keys, cells))
-        draws.append(tuple(found))
-    return tuple(draws)
-
-
-def _zeros(released: ReleasedBundle) -> tuple[int, ...]:
-    """What stands for nothing: zeros, or the first candidate."""
-    if released.extra is not None:
-        return (released.extra.low,)
-    return (0,) * len(released.bundle.parts)
-
-
-def _noisy(released: ReleasedBundle, part: Part, exact: Exact) -> list[int]:
-    """Sums with noise, in the order of the groups."""
-    if released.running is not None:
-        return released.running.release(exact, part.groups)
-    return list(_law(released, part).release(exact).tolist())
-
-
-def _law(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:
-    """The mechanism of a bundle, on whole numbers."""
-    if released.noise == GAUSSIAN:
-        return Gaussian(None, part.share, squared=released.sensitivity / released.unit**2)
-    return Geometric(released.sensitivity / released.unit, part.share)
-
-
-def _narrow(bundles: list[ReleasedBundle], epsilon: Fraction, width: Fraction, confidence: Fraction) -> bool:
-    """Whether every interval at this epsilon is within the width."""
-    for released in bundles:
-        gaussian = released.noise == GAUSSIAN
-        scale = released.scale / (epsilon**2 if gaussian else epsilon)
-        if width_of(((Fraction(1), Term(scale, released.unit, gaussian)),), confidence) > width:
-            return False
-    return True
-
-
-def _narrow_totals(planned: Plan, width: Fraction, confidence: Fraction) -> bool:
-    """Whether every sum, and every running total of a question, is within the width under this very plan."""
-    terms = []
-    for part in planned.cuts:
-        bundles = [released for kept in part.parts for released in kept.bundles]
-        terms += [Term(r.scale, r.unit, r.noise == GAUSSIAN) for r in bundles if r.running is None]
-        of = {name: source.bundle for name, _, source in part.sources}
-        known = [(of[column], reading) for _, column, reading in part.totals if of[column] >= 0]
-        if known and (part.parts[0].chosen or not part.parts[0].groups):
-            raise QueryError(
-                "within cannot be promised for running totals over keys that are not declared",
-                hint="Ask with epsilon.",
-            )
-        terms += [longest_total(part, bundle, reading) for bundle, reading in known]
-    return all(width_of(((Fraction(1), term),), confidence) <= width for term in terms)
-
-
-def _in_order(row: tuple[tuple[Any, ...], Exact]) -> list[tuple[bool, Any]]:
-    """Keys in their own order, NULL last (semantics 2.5)."""
-    return [(value is None, 0 if value is None else value) for value in row[0]]
-
-
-def _sums(row: Exact | None, at: int, width: int) -> tuple[Any, ...]:
-    """The sums of one bundle in one group, still sealed; a group without rows has none."""
-    return (0,) * width if row is None else tuple(row.part(i) for i in range(at, at + width))
-
-
-def _write(draws: Draws) -> bytes:
-    """Released numbers as they are stored; keys that JSON does not know as text."""
-    document = [
-        [{"keys": [[_plain(value) for value in key] for key in part.keys], "cells": part.cells} for part in drawn]
-        for drawn in draws
-    ]
-    return json.dumps({"format": 2, "cuts": document}, separators=(",", ":")).encode()
-
-
-def _read(stored: bytes, asked: Plan) -> Draws:
-    document = json.loads(stored)
-    return tuple(
-        tuple(
-            Drawn(
-                tuple(
-                    tuple(
-                        _typed(value, part.release.keys[i][1].facts.kind)
-                        for i, value in zip(kept.chosen, key, strict=True)
-                    )
-                    for key in found["keys"]
-                ),
-                tuple(tuple(tuple(group) for group in bundle) for bundle in found["cells"]),
-            )
-            for kept, found in zip(part.parts, drawn, strict=True)
-        )
-        for part, drawn in zip(asked.cuts, document["cuts"], strict=True)
-    )
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, date) else value
-
-
-def _typed(value: Any, kind: str) -> Any:
-    """A stored key in its own type."""
-    if value is None or kind not in (DATE, TIMESTAMP):
-        return value
-    return datetime.fromisoformat(value) if kind == TIMESTAMP else date.fromisoformat(value)
-
-
-def open_policy(path: str | Path) -> Gateway:
-    """The gateway of a policy file."""
-    return enter(read_rows(load(path)))
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A policy with its rows, read and checked; nothing is recorded yet, and nothing can be asked."""
-
-    policy: Policy
-    engine: Engine
-
-
-def read_rows(policy: Policy, frames: dict[str, Any] | None = None) -> Loaded:
-    """The slow half of opening: a reload does it beside the gateway that serves."""
-    _check_file(policy.data.ledger)
-    engine = connect(policy, frames, _prepared(policy))
-    try:
-        policy = with_schema(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
-        _check_views(policy, engine)
-        engine.keep(stored_scans(policy, (name for name in policy.tables if name not in engine.views())))
-    except BaseException:
-        engine.close()
-        raise
-    return Loaded(policy, engine)
-
-
-def enter(loaded: Loaded, ledger: str | None = None) -> Gateway:
-    """The quick half: the ledger, in which a changed policy becomes an entry."""
-    policy, engine = loaded.policy, loaded.engine
-    try:
-        book = _open_ledger(policy, ledger or policy.data.ledger, None if ledger else policy.data.anchor)
-    except BaseException:
-        engine.close()
-        raise
-    return Gateway(policy, book, engine)
-
-
-def _check_file(ledger: str) -> None:
-    if "://" in ledger:
-        raise PolicyError("a ledger in PostgreSQL is not supported yet", hint="Name a file.")
-
-
-def _open_ledger(policy: Policy, ledger: str, anchor: str | None) -> Ledger:
-    _check_file(ledger)
-    privacy = policy.privacy
-    return Ledger.open(
-        ledger,
-        data_id=policy.data.id,
-        composition=privacy.composition,
-        epsilon=privacy.epsilon,
-        delta=privacy.delta,
-        delta_selection=privacy.delta_selection,
-        shares={name: share.epsilon for name, share in policy.analysts.items()},
-        policy_digest=policy.digest,
-        failures=privacy.failures,
-        adjacency=privacy.adjacency,
-        partition=None if privacy.partition is None else ".".join(privacy.partition),
-        anchor=anchor,
-    )
-
-
-def _prepared(policy: Policy) -> Prepared | None:
-    """The rows that the owner prepared, if they are what this policy would read now (semantics 1.4)."""
-    found = look(policy, policy.version_at(datetime.now(UTC)))
-    if found is None or stored_scans(with_types(policy, found.schemas), found.scans) != found.scans:
-        return None
-    return found
-
-
-def _check_views(policy: Policy, engine: Engine) -> None:
-    """A view that would be refused in a question is refused when the policy is opened."""
-    for name, refused in refused_views(with_bounds(policy, {}), engine.views(), engine.run_public):
-        message = f'"{name}" is a view that cannot be protected: {refused.message}'
-        raise PolicyError(message, detail=refused.detail, hint=refused.hint)
-
-
-def protect(
-    frame: Any,
-    unit: str,
-    rows_per_unit: int | Literal["auto"],
-    epsilon: Any,
-    *,
-    bounds: Mapping[str, tuple[Any, ...]] | None = None,
-    values: Mapping[str, list[Any]] | None = None,
-    name: str = "data",
-    ledger: str | Path | None = None,
-    delta: Any = 0,
-    adjacency: str = "add-remove",
-    composition: str | None = None,
-) -> Gateway:
-    """A gateway over a frame of pandas, Polars or Arrow; without `ledger` the budget lives as long as this process.
-
-    `bounds` are (low, high) for whole numbers and dates, (low, high, grid) for decimals. With
-    `rows_per_unit="auto"` the first question also pays for finding it.
-    """
-    columns: dict[str, Any] = {unit: {"type": "text", "max_length": 200}}
-    for column, ends in (bounds or {}).items():
-        columns[column] = _bounds(*ends)
-    for column, listed in (values or {}).items():
-        columns[column] = {"values": list(listed)}
-    privacy: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency}
-    if composition is not None:
-        privacy["composition"] = composition
-    document = {
-        "source": {"engine": "duckdb", "files": {name: ":memory:"}},
-        "data": {"id": name},
-        "privacy": privacy,
-        "tables": {name: {"unit": unit, "rows_per_unit": rows_per_unit, "columns": columns}},
-    }
-    policy = from_dict(document)
-    if ledger is None:
-        notice = "sfumato: no ledger is named, so this budget lives as long as this process"
-        print(notice, file=sys.stderr)  # noqa: T201  a budget that is forgotten must be said aloud
-    return enter(read_rows(policy, {name: frame}), ":memory:" if ledger is None else str(ledger))
-
-
-def _bounds(low: Any, high: Any, grid: Any = None) -> dict[str, Any]:
-    """(low, high) of whole numbers or dates, or (low, high, grid) of decimals."""
-    if isinstance(low, date):
-        return {"type": "timestamp" if isinstance(low, datetime) else "date", "min": low, "max": high}
-    whole = grid is None and all(isinstance(end, int) for end in (low, high))
-    if grid is None and not whole:
-        raise InputError("decimals need a grid", hint=f"Write ({low}, {high}, 0.01).")
-    step = {} if grid is None else {"grid": grid}
-    return {"type": "integer" if whole else "decimal", "min": low, "max": high, **step}

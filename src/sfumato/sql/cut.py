@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import isqrt, prod
 from typing import Any
 
@@ -353,7 +354,7 @@ class _Work:
         quick = fast(writer, self.known)
         return Part(kept, chosen, tuple(groups), (*released, *more), share, sql, people, quick, selection)
 
-    @property
+    @cached_property
     def entries(self) -> int:
         """Among how many the price is divided: bundles that one row can feed, and each that is not a sum."""
         return max(1, self._together() + len(self.extras))
@@ -418,6 +419,8 @@ class _Work:
         most so many, and her weights add up to C; but her rows may feed different counts of persons, each in full.
         """
         by_row = [b for b in self.bundles if not b.person or self.alone]
+        if len(by_row) <= 1:  # nothing to share
+            return len(self.bundles)
         known: Node | None = None
         for part in conditions(self.release.below):
             known = part if known is None else call("and", (known, part))
