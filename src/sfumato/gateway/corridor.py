@@ -40,6 +40,7 @@ from sfumato.gateway.preview import (
 )
 from sfumato.gateway.succession import Line, handed_on
 from sfumato.gateway.timing import grid_of
+from sfumato.gateway.turns import Turns
 from sfumato.gateway.width import epsilon_within
 from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
 from sfumato.policy import Policy, Unknown
@@ -70,7 +71,7 @@ class Gateway:
         self._views, self._stored = engine.views(), engine.stored()
         self._known = Known(engine.unique(), engine.counted())
         self._bounds = Bounds(policy, ledger, engine)
-        self._memory, self._thinking = Memory(), threading.Semaphore(_THINKERS)
+        self._memory, self._turns, self._thinking = Memory(), Turns(), threading.Semaphore(_THINKERS)
         # public tables, the policy and the engine do not change while they are open
         self._look = lru_cache(maxsize=_REMEMBERED)(engine.run_public)
         self._bound = lru_cache(maxsize=_REMEMBERED)(self._bind)
@@ -113,7 +114,7 @@ class Gateway:
             return self._asked(asking, analyst, key, arrived)
 
     def _asked(self, asking: Asking, analyst: str, key: str | None, arrived: float) -> Answer:
-        """Plan, look for the answer, pay, draw, store, answer."""
+        """Plan, look for the answer; then it is somebody's turn to pay."""
         asked = self._thought(asking)
         if asked.missing:
             found = self._bounds.buy(asked.missing, self._version())
@@ -123,6 +124,11 @@ class Gateway:
             return self._answer(asked, nothing(asked), cost=_FREE, analyst=analyst, confidence=asking.confidence)
         if key is None and (told := self._told(asking, asked, analyst)) is not None:
             return told
+        with self._turns.of(asked.digest):
+            return self._paid(asking, asked, analyst, key, arrived=arrived)
+
+    def _paid(self, asking: Asking, asked: Plan, analyst: str, key: str | None, *, arrived: float) -> Answer:
+        """Pay, draw, store, answer."""
         before = self._improved(asked)
         try:
             paid = self._pay(asked, before, analyst=analyst, text=asking.sql, key=key)
