@@ -74,8 +74,8 @@ def program(*, property: str, requires: str = "") -> Callable[[Callable[..., Any
 def program(source: str | None = None, **header: str) -> Code | Callable[[Callable[..., Any]], Code]:
     """A program from a text of the language; or, with directives as keywords, a decorator for a Python function.
 
-    >>> program("Lap(x : private real) : public real adjacent one; claim eps; z :=$ Laplace(1/eps, x); return
-    z").tree.name 'Lap'
+    >>> program("Id(x : private real) : public real adjacent one; claim eps; return x").tree.name
+    'Id'
     """
     if source is not None:
         return Code(read_program(source))
