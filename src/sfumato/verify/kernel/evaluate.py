@@ -68,6 +68,7 @@ class Evaluator:
         self.inputs = Inputs(self.terms, program, direction, self.facts)
         self.inputs.bound = self.bound
         self._signs: dict[tuple[int, ...], bool] = {}
+        self._alive: list[list[Any]] = []
         self._calls: dict[tuple[str, ...], Number] = {}
         self.proving = False  # whether an expression of a proof is evaluated
 
@@ -99,6 +100,7 @@ class Evaluator:
             key = (atom, len(self.facts), *(part.get_id() for part in known))
             if key not in self._signs:
                 self._signs[key] = self.terms.proves([*self.facts, *known], term > 0)
+                self._alive.append(known)  # a formula that is thrown away may leave its number to another one
             return self._signs[key]
 
         return ask
