@@ -54,7 +54,8 @@ def test_wrong_programs_are_never_proved(name):
 def test_right_programs_are_never_refuted(name):
     looking = Search(read_program(TEXTS[name]), work=4000)
     assert looking.run() is None
-    assert 0.3 < looking.best < 1 + 1e-9
+    assert looking.best < 1 + 1e-9
+    assert looking.work < 4000
 
 
 @pytest.mark.parametrize("name", named("ERROR"))
@@ -67,9 +68,8 @@ def test_programs_that_fail_are_errors_with_a_line_and_an_input(name):
 def test_the_same_text_gives_the_same_document_every_time():
     first, second = (verify(read_program(TEXTS["p_gap"])).certificate for _ in range(2))
     assert first == second
-    assert [verify(read_program(TEXTS["r_value"])).to_dict() for _ in range(2)].count(
-        verify(read_program(TEXTS["r_value"])).to_dict()
-    ) == 2
+    first, second = (verify(read_program(TEXTS["r_value"])).to_dict() for _ in range(2))
+    assert first == second
 
 
 def test_names_and_layout_do_not_matter():

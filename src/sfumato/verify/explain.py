@@ -15,7 +15,7 @@ from sfumato.verify.kernel.product import Proof
 from sfumato.verify.lexer import place
 from sfumato.verify.refuter.events import say
 from sfumato.verify.show import show, show_draw
-from sfumato.verify.tree import Call, Draw, Expr, If, Num, Program, Return, Unary, While, statements
+from sfumato.verify.tree import Binary, Call, Draw, Expr, If, Num, Program, Return, Unary, While, statements
 from sfumato.verify.verdict import Verdict, restriction
 
 _ZERO = Num(Fraction(0))
@@ -65,12 +65,18 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
             f"Coupling for {_DIRECTION[proof.direction]}" + (", and an output O:" if proof.pointwise else ":"),
         ]
         lines += _table(program, proof)
+        counted = [
+            f"  spent{number}: the cost of draw {number} so far, divided by {show(unit)}"
+            for number, unit in proof.units.items()
+            if any(f"#spent{number}" in show(node) for nodes in proof.invariants.values() for node in nodes)
+        ]
         lines += ["", "Where the runs agree:"]
         lines += [f"  line {line}: {text}" for line, text in _agreements(program, proof)]
         for loop in statements(program.body):
             if isinstance(loop, While) and proof.invariants.get(loop.number):
                 lines.append(f"Whenever the loop in line {place(program.source, loop.at)[0]} begins a round:")
                 lines += [f"  {said(node, '')}" for node in proof.invariants[loop.number]]
+        lines += ["where", *counted] if counted else []
     return lines
 
 
@@ -80,14 +86,18 @@ def _table(program: Program, proof: Proof) -> list[str]:
         if isinstance(draw, Draw):
             node = proof.shifts.get(draw.number)
             shift = "0" if node is None else said(node, draw.name)
-            rows.append((str(place(program.source, draw.at)[0]), show_draw(draw), shift, _cost(draw, shift)))
+            rows.append((str(place(program.source, draw.at)[0]), show_draw(draw), shift, _cost(draw, node)))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return [
         "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
 
 
-def _cost(draw: Draw, shift: str) -> str:
+def _cost(draw: Draw, node: Expr | None) -> str:
+    if isinstance(node, Call) and node.name == "#if":
+        test, first, second = node.args
+        return f"{_cost(draw, first)} if {said(test, draw.name)}, else {_cost(draw, second)}"
+    shift = "0" if node is None else said(node, draw.name)
     if draw.law == "Laplace":
         centre = show(draw.args[1])
         move = "" if draw.args[1] == _ZERO else f" - Δ({centre})"
@@ -110,7 +120,7 @@ def _agreements(program: Program, proof: Proof) -> Iterator[tuple[int, str]]:
                     line,
                     f"both take the same branch of ({show(test)})"
                     if loud
-                    else f"({show(test)}) may differ; each run keeps its own values",
+                    else f"({show(test)}) is decided by each run for itself",
                 )
             case While(test=test):
                 yield line, f"both go round while ({show(test)})"
@@ -128,6 +138,8 @@ def said(node: Expr, noise: str) -> str:
     if isinstance(node, Call) and node.name == "#if":
         test, first, second = node.args
         return f"{said(first, noise)} if {said(test, noise)}, else {said(second, noise)}"
+    if isinstance(node, Binary) and node.op == "||" and isinstance(node.left, Unary) and node.left.op == "!":
+        return f"if {said(node.left.arg, noise)} then {said(node.right, noise)}"
     text = show(node)
     text = re.sub(r"#shift\((\w+(?:\[[^\]]*\])*)\)", r"Δ\1", text)
     text = text.replace("#shift", "Δ").replace("#same", "same").replace("#noise", noise).replace("#answer", "O")

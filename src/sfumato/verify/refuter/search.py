@@ -15,7 +15,7 @@ from itertools import islice, product
 from typing import Any
 
 from sfumato.verify.cases import Maker, make_pools
-from sfumato.verify.refuter.chances import NotComputed, with_precision
+from sfumato.verify.refuter.chances import Noise, NotComputed, ball, with_precision
 from sfumato.verify.refuter.events import Event, chance_of, event_around, leaves_of, meets, reduced
 from sfumato.verify.refuter.forms import Form
 from sfumato.verify.refuter.paths import TooMany, Walker, Way
@@ -331,8 +331,11 @@ class Search:
         tried = (event, *(tuple(sorted(env.items())) for env in (one, two)))
         if event is None or tried in self.tried:
             return None
-        chances = [self._chance(event, env) for env in (one, two)]
         limits = [real(part, one) for part in self.program.claim]
+        most = self._at_most(event, look.way.decided, (one, two))
+        if most is not None and ball(most) <= limits[0]:
+            return None
+        chances = [self._chance(event, env) for env in (one, two)]
         if chances[1] > 0 and chances[0] > 0 and limits[0] > 0:
             self.best = max(self.best, abs(float(((chances[0] / chances[1]).log() / limits[0]).mid())))
         if refutes(chances[0], chances[1], limits):
@@ -341,6 +344,18 @@ class Search:
             return two, one, event
         self.tried.add(tried)
         return None
+
+    def _at_most(self, event: Event, decided: tuple[int, ...], pair: tuple[Env, Env]) -> Fraction | None:
+        """What this way can lose at most: the cost of moving noises so that all its tests stay as they are."""
+        one, two = (self.walker.way(as_input(env), decided) for env in pair)
+        if one is None or two is None or one.noises != two.noises:
+            return None
+        first, second = self._tests(event, one), self._tests(event, two)
+        if first is None or second is None or [test.factors for test in first] != [test.factors for test in second]:
+            return None
+        steps = [b.constant - a.constant for a, b in zip(first, second, strict=True)]
+        costs = [_cover(first, steps, one.noises, widest=widest) for widest in (True, False)]
+        return min((cost for cost in costs if cost is not None), default=None)
 
     def _far(self, neutral: Env, signs: dict[Element, int], depth: Fraction) -> Env:
         env = neutral
@@ -389,6 +404,24 @@ class Search:
             rises = isinstance(a, Form) and isinstance(b, Form) and b.constant >= a.constant
             sides.append(-1 if rises else 1)
         return event_around(one, tuple(sides), depth)
+
+
+def _cover(tests: list[Form], steps: list[Fraction], noises: tuple[Noise, ...], *, widest: bool) -> Fraction | None:
+    """The cost of undoing all steps by noises of which each undoes every test that it stands in; None if that fails."""
+    members: dict[int, list[tuple[int, Fraction]]] = {}
+    for place, test in enumerate(tests):
+        for number, factor in test.factors:
+            members.setdefault(number, []).append((place, factor))
+    left = {place for place, step in enumerate(steps) if step}
+    cost = Fraction(0)
+    for number, where in sorted(
+        members.items(), key=lambda item: (len(item[1]) if not widest else -len(item[1]), item[0])
+    ):
+        shifts = {-steps[place] / factor for place, factor in where}
+        if len(shifts) == 1 and {place for place, _ in where} <= left:
+            cost += abs(shifts.pop()) / noises[number].scale
+            left -= {place for place, _ in where}
+    return None if left else cost
 
 
 def _shows(way: Way) -> bool:
