@@ -1,7 +1,7 @@
 """Verdicts: CPU seconds for each program of the tests, to their kernel check, and beside what others say of themselves.
 
-CheckDP (CCS 2020) says "within 70 seconds" for size 5 and epsilon 1; ShadowDP (PLDI 2019) about 3 seconds with alignments written by
-hand. Those are their words, on their machines: not measured here.
+CheckDP (CCS 2020) says "within 70 seconds" for size 5 and epsilon 1; ShadowDP (PLDI 2019) about 3 seconds with
+alignments written by hand. Those are their words, on their machines: not measured here.
 """
 
 import re
@@ -33,10 +33,9 @@ def main():
             assert not faults_of(verdict.certificate)
             spent["check"].append((time.process_time() - start, path.stem))
     for kind, rows in spent.items():
-        worst = max(rows)
-        print(
-            f"{kind:8} {len(rows):3} programs, {sum(t for t, _ in rows):6.1f} s in all, longest {worst[0]:.2f} s ({worst[1]})"
-        )
+        worst, name = max(rows)
+        total = sum(took for took, _ in rows)
+        print(f"{kind:8} {len(rows):3} programs, {total:6.1f} s in all, longest {worst:.2f} s ({name})")
     for name, seconds in PEERS.items():
         print(f"longest proof to {name}: 1/{seconds / max(spent['PROVED'])[0]:.0f}")
 

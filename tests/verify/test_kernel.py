@@ -149,6 +149,16 @@ def test_a_list_whose_elements_cannot_be_is_empty_and_nothing_follows():
     assert "safe" in kinds
 
 
+def test_a_quotient_of_one_branch_is_not_taken_for_one_of_both():
+    """Where i is 0 nothing was divided: clearing the divisor would make every inequality true."""
+    text = """Part(a : private real, i : public int) : public real requires i >= 0; adjacent one; claim eps;
+    if (i != 0) { m := a / i } else { m := 5*a } z :=$ Laplace(1/eps, 0); return m + z"""
+    try:
+        assert open_kinds(text, shifts={1: "-#shift(m)"})
+    except NotCovered:
+        return  # also an answer
+
+
 def test_a_contradiction_in_what_is_required_is_no_proof():
     text = LAPLACE.format(claim="eps", scale="1/(2*eps)").replace("adjacent", "requires eps < 1 && eps > 2; adjacent")
     assert not is_proved(read_program(text), (Proof("both", shifts={1: read_proof("-#shift(a)")}),))

@@ -51,6 +51,16 @@ class Poly:
         return None
 
     @property
+    def divisors(self) -> dict[int, int]:
+        """The atoms that it divides by, with their greatest powers."""
+        found: dict[int, int] = {}
+        for monomial, _ in self.terms:
+            for atom, power in monomial:
+                if power < 0:
+                    found[atom] = max(found.get(atom, 0), -power)
+        return found
+
+    @property
     def atoms(self) -> set[int]:
         """The atoms that occur in it."""
         return {atom for monomial, _ in self.terms for atom, _ in monomial}

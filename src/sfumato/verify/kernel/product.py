@@ -34,7 +34,7 @@ import z3
 from sfumato.verify.kernel.evaluate import Evaluator, State
 from sfumato.verify.kernel.kinds import kinds_of
 from sfumato.verify.kernel.laws import shifted_draw
-from sfumato.verify.kernel.polynomial import Poly, number
+from sfumato.verify.kernel.polynomial import Poly, number, single
 from sfumato.verify.kernel.values import Boolean, Items, NotCovered, Number, Stream, Value
 from sfumato.verify.tree import (
     Assign,
@@ -226,19 +226,36 @@ class Product(Evaluator):
         values = {}
         for name in then.values:
             if name in other.values:
-                merged = self._merge(test, then.values[name], other.values[name])
+                merged = self._merge(test, then.values[name], other.values[name], before)
                 if merged is not None:
                     values[name] = merged
-        spent = {draw: self.terms.choose(test.one, amount, other.spent[draw]) for draw, amount in then.spent.items()}
+        spent = {draw: self._either(test.one, amount, other.spent[draw], before) for draw, amount in then.spent.items()}
         return State(values, spent, known, before.own)
 
-    def _merge(self, test: Boolean, then: Value, other: Value) -> Value | None:
+    def _either(self, test: Any, first: Poly, second: Poly, before: State) -> Poly:
+        """The value of the branch that was taken. A divisor of one branch alone may be zero on the other.
+
+        It is then not taken out of the choice: the value is a new unknown v with v * divisor = dividend on that branch.
+        """
+        own = first.divisors.keys() ^ second.divisors.keys()
+        sure = all(self.terms.proves([*self.facts, *before.known], self.terms.atoms[atom] != 0) for atom in own)
+        if first == second or sure:
+            return self.terms.choose(test, first, second)
+        found = self.terms.fresh("either", whole=False)
+        for one, taken in ((first, test), (second, z3.Not(test))):
+            below = single(tuple(sorted(one.divisors.items())))
+            divides = [self.terms.atoms[atom] != 0 for atom in one.divisors]
+            equal = self.terms.term(found * below) == self.terms.term(one * below)
+            self.facts.append(z3.Implies(self.terms.all_of([taken, *divides]), equal))
+        return found
+
+    def _merge(self, test: Boolean, then: Value, other: Value, before: State) -> Value | None:
         """One value from two; None if they are of different kinds, and then it must not be read."""
         if then == other:
             return then
-        choose = self.terms.choose
         if isinstance(then, Number) and isinstance(other, Number):
-            one, two = choose(test.one, then.one, other.one), choose(test.two, then.two, other.two)
+            one = self._either(test.one, then.one, other.one, before)
+            two = self._either(test.two, then.two, other.two, before)
             return Number(one, two, then.whole and other.whole)
         if isinstance(then, Boolean) and isinstance(other, Boolean):
             return Boolean(z3.If(test.one, then.one, other.one), z3.If(test.two, then.two, other.two))
@@ -247,7 +264,7 @@ class Product(Evaluator):
             same = z3.If(test.one, first.same, second.same)
             if not test.one.eq(test.two):
                 same = z3.And(same, test.one == test.two)
-            length = self._merge(test, first.length, second.length)
+            length = self._merge(test, first.length, second.length, before)
             assert isinstance(length, Number)
             return Stream(same, length)
         return None
@@ -375,7 +392,7 @@ class Product(Evaluator):
             moved = {
                 name: merged
                 for name, value in after.values.items()
-                if name in head.values and (merged := self._merge(test, value, head.values[name])) is not None
+                if name in head.values and (merged := self._merge(test, value, head.values[name], head)) is not None
             }
             after = State(moved, after.spent, [*after.known], ([], []))
         self._kept(loop, after)

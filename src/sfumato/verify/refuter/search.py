@@ -147,7 +147,7 @@ class Search:
         found.sort(key=lambda row: -row[0])
         bare = [row for row in found if row[1] and row[1] != found[0][1]]
         level = [row for row in found if row[0] == found[0][0]]
-        chosen = [*bare[:1], found[0], *level[1:3], level[-1]]
+        chosen = [*bare[:1], found[0], *(level[1:] if not size else [*level[1:3], level[-1]])]
         return [env for place, (_, _, env) in enumerate(chosen) if env not in [row[2] for row in chosen[:place]]]
 
     # ---- inputs
