@@ -23,12 +23,12 @@ check: .venv/stamp-dev  ## style, types and floors
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-logo
 
-slow: .venv/stamp-dev  ## the tests that take minutes
+slow: .venv/stamp-fuzz  ## the tests that take minutes
 	$(BIN)/python -m pytest -q -rs -m slow || { test $$? -eq 5 && echo 'there is no slow test yet'; }
 
-bench: .venv/stamp-bench  ## every measurement, on one core
+bench: .venv-bench/stamp  ## every measurement, on one core
 	@test -n "$(BENCHES)" || { echo "nothing to measure: bench/ has no bench_*.py"; exit 1; }
-	@set -e; for file in $(BENCHES); do echo "== $$file"; $(PIN) $(BIN)/python $$file; done
+	@set -e; for file in $(BENCHES); do echo "== $$file"; PYTHONPATH=. $(PIN) .venv-bench/bin/python $$file; done
 
 golden: .venv/stamp-dev  ## rewrite the files under tests/golden; read the diff
 	$(BIN)/python -m pytest -q -rs --rewrite-golden
@@ -37,7 +37,7 @@ docs: .venv/stamp-base  ## docs/mechanisms.md from the docstrings
 	$(BIN)/python tools/make_docs.py
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info
+	rm -rf .venv .venv-bench build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -51,13 +51,21 @@ clean:
 	$(PIP) '.[test,check]'
 	touch $@ .venv/stamp-base
 
-.venv/stamp-tools: | .venv/bin/python  ## psql, and a C compiler for the failing disk: by apt as root, else their tests are skipped
-	@command -v psql >/dev/null 2>&1 || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 \
-	  && apt-get update -qq >/dev/null 2>&1 && apt-get install --yes -qq postgresql-client >/dev/null 2>&1; } || echo 'psql is not installed: its tests are skipped'
-	@command -v cc >/dev/null 2>&1 || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 \
-	  && apt-get update -qq >/dev/null 2>&1 && apt-get install --yes -qq gcc libc6-dev >/dev/null 2>&1; } || echo 'there is no C compiler: the tests on a failing disk are skipped'
+.venv/stamp-tools: | .venv/bin/python  ## psql, JDBC, a C compiler for the failing disk: by apt as root, else their tests are skipped
+	@missing=; command -v psql >/dev/null 2>&1 || missing=postgresql-client; \
+	command -v cc >/dev/null 2>&1 || missing="$$missing gcc libc6-dev"; \
+	{ command -v javac >/dev/null 2>&1 && test -e /usr/share/java/postgresql.jar; } \
+	  || missing="$$missing default-jdk-headless libpostgresql-jdbc-java"; \
+	test -z "$$missing" || { test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq \
+	  && apt-get install --yes -qq --no-install-recommends $$missing; } >/dev/null 2>&1 \
+	  || echo "not installed, so that their tests are skipped: $$missing"
 	touch $@
 
-.venv/stamp-bench: pyproject.toml | .venv/bin/python
-	$(PIP) '.[bench]'
-	touch $@ .venv/stamp-base
+.venv/stamp-fuzz: .venv/stamp-dev
+	$(PIP) '.[fuzz]' || echo 'atheris is not installed: its test is skipped'
+	touch $@
+
+.venv-bench/stamp: pyproject.toml  ## an environment of its own: a peer wants the very Polars that it was built for
+	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[bench]'
+	touch $@

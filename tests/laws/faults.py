@@ -43,6 +43,7 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "half of a mean": ("seven rows, weights are rounded down", ("aggregates.mean", "for end in ends), width)", "for end in ends), width / 2)"),),
     "persons by rows": ("persons with many rows", (WRITE, 'counted, most = "w._g" if bundle.person', 'counted, most = "w._n" if bundle.person'),),
     "persons without weight": ("persons in many groups", (WRITE, 'counted, most = "w._g" if bundle.person', 'counted, most = "1" if bundle.person'),),
+    "persons whole in any number of groups": ("persons in many groups", (CUT, "return not self.gaussian and cells <= self.bound", "return not self.gaussian"),),
     "persons are rows": ("persons in many groups", (WRITE, "'MAX' if b.person else 'SUM'", "'SUM'"),),
     "persons once in all groups": ("persons in many groups", (CUT, "norm = min(self.bound, Fraction(cells))", "norm = Fraction(1)"),),
     "persons by the longest row": ("persons behind two filters", (CUT, "if not b.person or self.alone]", "]"),),
@@ -106,6 +107,13 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "a root rounded down": ("a norm between two numbers", (WRITE, "CEIL(SQRT(CAST({squared} AS DOUBLE)) * {FINE} * 1.000000001)", "FLOOR(SQRT(CAST({squared} AS DOUBLE))) * {FINE}"),),
     "half a variance": ("a norm of two sums", (CUT, "moved / (2 * share), unit, GAUSSIAN", "moved / (4 * share), unit, GAUSSIAN"),),
     "replace as add-remove under Gaussian noise": ("a norm under replace", (CUT, "self.adjacency.sensitivity_l2_squared(squared, entries=entries, nonnegative=bundle.nonnegative)", "Fraction(squared)"),),
+    # running totals
+    "totals under replace as under add-remove": ("running totals with a norm under replace", (CUT, "moved = self.adjacency.sensitivity_l1(norm)\n", "moved = Fraction(norm)\n"),),
+    "totals with a norm of rows": ("running totals with a norm", (CUT, "by_norm = self.gaussian and not any(r.running for r in released)", "by_norm = self.gaussian"),),
+    "totals by the norm": ("running totals with a norm", (CUT, "norm = min(Fraction(self.most), Fraction(cells)) if r.bundle.person else self.most * r.bundle.length", "norm = Fraction(1)"),),
+    "totals of persons as one": ("running totals of persons", (CUT, "norm = min(Fraction(self.most), Fraction(cells)) if r.bundle.person else self.most", "norm = Fraction(1) if r.bundle.person else self.most"),),
+    "totals in whole values": ("running totals", (CUT, "Running(reading, r.sensitivity / r.unit, epsilon=share)", "Running(reading, r.sensitivity, epsilon=share)"),),
+    "totals pay for all bundles": ("two running totals", (CUT, "Running(reading, r.sensitivity / r.unit, epsilon=share)", "Running(reading, r.sensitivity / r.unit, epsilon=share * self.entries)"),),
     "every stage pays all": ("above the mean", (PLAN, "each = epsilon / count if law == GEOMETRIC", "each = epsilon if law == GEOMETRIC"),),
     "the first stage is free": ("above the mean", (PLAN, "events = [event for part in cuts for event in part.events]", "events = [event for part in cuts[1:] for event in part.events]"),),
 }  # fmt: skip

@@ -16,6 +16,8 @@ import duckdb
 
 from sfumato.engines import texts
 from sfumato.engines.base import OPERATOR, failure
+from sfumato.engines.prepared import HOME, Prepared
+from sfumato.engines.spill import take_spill
 from sfumato.errors import PolicyError
 from sfumato.policy import Policy, Table, UnitJoin
 from sfumato.words import Exact, Sheet, identifier, string
@@ -26,28 +28,52 @@ _LINES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
 class DuckDB:
     """The owner's tables in one DuckDB process, read only; public ones in an engine of their own, beside it."""
 
-    def __init__(self, policy: Policy, frames: dict[str, Any] | None = None, threads: int | None = None) -> None:
-        config: dict[str, Any] = {"memory_limit": _memory(), "temp_directory": _spill(policy)}
+    def __init__(
+        self,
+        policy: Policy,
+        frames: dict[str, Any] | None = None,
+        threads: int | None = None,
+        *,
+        prepared: Prepared | None = None,
+        into: Path | None = None,
+        later: bool = False,
+    ) -> None:
+        """Load the source; of `prepared` tables none. `into` is a new file that rows will be prepared into.
+
+        `later`: rows are read when they are kept, and only as they are kept; until then every look reads the source.
+        """
+        config: dict[str, Any] = {"memory_limit": _memory()}
         if threads:
             config["threads"] = threads
-        self._private = duckdb.connect(":memory:", config=config)
-        self._public = duckdb.connect(":memory:", config=config)
+        self._spills = [take_spill(policy), take_spill(policy)]
+        self._private, self._public = (
+            duckdb.connect(":memory:", config=config | {"temp_directory": spill.folder}) for spill in self._spills
+        )
         self._views: dict[str, str] = {}
         self._kept: frozenset[str] = frozenset()
         self._unique: frozenset[str] = frozenset()
+        self._prepared, self._later = prepared, later
         self._open = frozenset(table.name for table in policy.tables.values() if table.public)
         self._schemas: dict[str, dict[str, str]] = {}
         try:
+            if prepared is not None:
+                self._private.execute(f"ATTACH {string(str(prepared.place))} AS {HOME} (READ_ONLY)")
+            if into is not None:
+                self._private.execute(f"ATTACH {string(str(into))} AS {HOME}")
             for table in policy.tables.values():
-                self._load(policy, table, frames or {})
+                if prepared is not None and table.name in prepared.scans:
+                    self._schemas[table.name] = prepared.schemas[table.name]
+                else:
+                    self._load(policy, table, frames or {})
+            if prepared is None:  # else it was checked when these rows were prepared
+                self._check_units(policy)
         except duckdb.Error as error:
-            OPERATOR.error("loading failed: %s", error)
-            raise PolicyError(
-                "the source cannot be read",
-                detail=str(error).split("\n")[0],
-                hint="Check files and columns of the policy.",
-            ) from None
-        self._check_units(policy)
+            raise _unreadable(error) from None
+        if not later:
+            self._seal()
+
+    def _seal(self) -> None:
+        """From now on nothing outside can be reached."""
         for connection in (self._private, self._public):
             connection.execute("DETACH DATABASE IF EXISTS source")
             connection.execute("SET enable_external_access = false")
@@ -65,7 +91,8 @@ class DuckDB:
         if table.name in frames:
             connection.register("_frame", frames[table.name])
             self._create(connection, table, "_frame")
-            connection.unregister("_frame")
+            if not self._later:
+                connection.unregister("_frame")
         elif isinstance(files, str):
             connection.execute(f"ATTACH IF NOT EXISTS {string(files)} AS source (READ_ONLY)")
             view = self._view(connection, table)
@@ -86,7 +113,11 @@ class DuckDB:
     def _create(self, connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> None:
         self._check_columns(connection, table, source)
         columns = ", ".join(self._bare(connection, table, source)) or "*"
-        connection.execute(f"CREATE TABLE {identifier(table.name)} AS SELECT {columns} FROM {source}")
+        connection.execute(f"CREATE {self._kind} {identifier(table.name)} AS SELECT {columns} FROM {source}")
+
+    @property
+    def _kind(self) -> str:
+        return "VIEW" if self._later else "TABLE"
 
     def _bare(self, connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> list[str]:
         """The columns to be read; texts by their bytes, so that no collation of the source makes two of them equal."""
@@ -134,15 +165,34 @@ class DuckDB:
 
     def keep(self, scans: dict[str, str]) -> None:
         """Keep each table as its scan gives it: domains are enforced once, when the data are loaded, not each time."""
-        for name, sql in scans.items():
+        loaded = {name: sql for name, sql in scans.items() if name not in self.counted()}
+        try:
+            for name, sql in loaded.items():
+                for connection in self._holding(name):
+                    connection.execute(f"CREATE TABLE {identifier('#' + name)} AS {sql}")
+        except duckdb.Error as error:
+            raise _unreadable(error) from None
+        for name in loaded:
             for connection in self._holding(name):
-                connection.execute(f"CREATE TABLE {identifier('#' + name)} AS {sql}")
-        for name in scans:
-            for connection in self._holding(name):
-                connection.execute(f"DROP TABLE {identifier(name)}")
+                connection.execute(f"DROP {self._kind} {identifier(name)}")
                 connection.execute(f"ALTER TABLE {identifier('#' + name)} RENAME TO {identifier(name)}")
+        for name in self.counted():
+            for there in (name, f"#people {name}"):
+                self._private.execute(f"CREATE VIEW {identifier(there)} AS SELECT * FROM {HOME}.{identifier(there)}")
         self._kept = frozenset(scans)
-        self._unique = frozenset(name for name in scans if name not in self._open and self._is_unique(name))
+        self._unique = frozenset(name for name in loaded if name not in self._open and self._is_unique(name))
+        if self._prepared is not None:
+            self._unique |= self._prepared.unique
+        if self._later:
+            self._seal()
+
+    def prepare(self, tables: dict[str, str], record: str) -> None:
+        """Write what these SELECTs give of kept tables into the new file, then its record, and let go of it."""
+        for name, sql in tables.items():
+            self._private.execute(f"CREATE TABLE {HOME}.{identifier(name)} AS {sql}")  # "#people x" among them
+        self._private.execute(f"CREATE TABLE {HOME}.{HOME} AS SELECT ? AS record", [record])
+        self._private.execute(f"CHECKPOINT {HOME}")
+        self._private.execute(f"DETACH {HOME}")
 
     def _is_unique(self, name: str) -> bool:
         person = identifier("#person")
@@ -153,6 +203,10 @@ class DuckDB:
     def unique(self) -> frozenset[str]:
         """Tables in which each person surely has one row."""
         return self._unique
+
+    def counted(self) -> dict[str, tuple[str, ...]]:
+        """Tables beside whose rows the number of their person's rows stands, with stored sums of a person's rows."""
+        return {} if self._prepared is None else self._prepared.sums
 
     def _holding(self, name: str) -> list[duckdb.DuckDBPyConnection]:
         """The connections that hold a table: public ones are in both."""
@@ -222,6 +276,8 @@ class DuckDB:
         """Let go of the data."""
         self._private.close()
         self._public.close()
+        for spill in self._spills:
+            spill.release()
 
 
 def _asked(
@@ -234,21 +290,18 @@ def _asked(
         return cursor.execute(sql, {"salt": salt} if salt is not None else None).fetchall()
 
 
+def _unreadable(error: duckdb.Error) -> PolicyError:
+    OPERATOR.error("loading failed: %s", error)
+    return PolicyError(
+        "the source cannot be read",
+        detail=str(error).split("\n")[0],
+        hint="Check files and columns of the policy.",
+    )
+
+
 def _memory() -> str:
     """What the engine may take: half of the machine's memory. A question cannot change it."""
     return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 2 // 2**20}MiB"
-
-
-def _spill(policy: Policy) -> str:
-    """Where rows may lie that do not fit into memory: the owner's own folder, never the one that she happens to be in.
-
-    A frame has no such folder: what does not fit fails.
-    """
-    if policy.path is None:
-        return ""
-    folder = Path(policy.data.state)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return str(folder / "spill")
 
 
 def _kind(declared: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -12,12 +12,15 @@ from importlib import import_module
 from typing import Any
 
 from sfumato.errors import InputError
+from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.sql.aggregates.base import CHOICE, DISTINCT, Term
+from sfumato.sql.bind import Question
 from sfumato.sql.cut import GAUSSIAN, Cut, Part, Source, value_of
 from sfumato.sql.cut import Released as ReleasedBundle
-from sfumato.sql.forms import Form, Laws, form_of, interval, laws
+from sfumato.sql.forms import Atom, Form, Laws, form_of, interval, laws
 from sfumato.sql.plan import Plan
-from sfumato.sql.public import table_of
+from sfumato.sql.public import is_bare, table_of
+from sfumato.sql.running import Reading
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Aggregate, Column, Facts, Node
 from sfumato.sql.tree import columns_of as columns_in
 from sfumato.words import Loss, Sheet, as_written, show
@@ -105,6 +108,19 @@ class Answer:
                 )
             result.append(row)
         return result
+
+    def again(self, cost: Spent, remaining: Spent) -> Answer:
+        """The same answer, told another time; what one who holds it does to its rows is not seen by others."""
+        return replace(self, rows=list(self.rows), notes=list(self.notes), cost=cost, remaining=remaining)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that it was drawn by."""
+        return self._plan
+
+    def is_again(self, other: Answer) -> bool:
+        """Whether both are one answer, told twice."""
+        return self._places is other._places and self._draws is other._draws and self._plan is other._plan
 
     @property
     def noisy(self) -> tuple[bool, ...]:
@@ -201,6 +217,7 @@ class _Numbers:
         self.cut, self.drawn = cut, drawn
         self.place = cut.release.place
         self.rows = [(i, n) for i, part in enumerate(drawn) for n in range(_count(cut.parts[i], part))]
+        self._totals: dict[tuple[int, Reading], dict[int, tuple[Fraction, Term]]] = {}
 
     def part(self, row: int) -> tuple[Part, Drawn, int]:
         """The grouping set of a released row, and which group of it the row is."""
@@ -210,6 +227,27 @@ class _Numbers:
     def of(self, row: int, source: Source) -> ReleasedBundle | None:
         """What was released for an aggregate in a row; a constant has nothing."""
         return None if source.bundle < 0 else self.part(row)[0].bundles[source.bundle]
+
+    def keys(self) -> list[tuple[Any, ...]]:
+        """The keys of all released rows, by their number in the release; NULL where a grouping set leaves one out."""
+        listed = [
+            [value for part, drawn in zip(self.cut.parts, self.drawn, strict=True) for value in _key(i, part, drawn)]
+            for i in range(len(self.cut.release.keys))
+        ]
+        return list(zip(*listed, strict=True)) if listed else [()] * len(self.rows)
+
+    def total(self, row: int, bundle: int, reading: Reading) -> tuple[Fraction, Term]:
+        """A running total up to a row, and its noise."""
+        if (bundle, reading) not in self._totals:
+            released, cells = self.cut.parts[0].bundles[bundle], self.drawn[0].cells[bundle]
+            rows: dict[int, tuple[Fraction, Term]] = {}
+            for track in reading.tracks(tuple(self.keys())):
+                whole = 0
+                for end, place in enumerate(track, 1):
+                    whole += cells[place][0]
+                    rows[place] = whole * released.unit, released.total(len(track), end)
+            self._totals[bundle, reading] = rows
+        return self._totals[bundle, reading][row]
 
     def sums(self, row: int, bundle: int) -> tuple[Fraction, ...]:
         """The noisy sums of a bundle in a row."""
@@ -227,10 +265,12 @@ def _count(part: Part, drawn: Drawn) -> int:
 def _interval(
     form: Form, node: Node, known: Laws, numbers: list[_Numbers], *, places: dict[str, int], confidence: Fraction
 ) -> tuple[Any, Any] | None:
-    def value(atom: tuple[int, int, int]) -> tuple[Fraction, Term]:
-        cut, bundle, part = atom
+    def value(atom: Atom) -> tuple[Fraction, Term]:
+        cut, bundle, part = atom[:3]
         of = numbers[cut]
         row = places[of.place]
+        if len(atom) == 4:
+            return of.total(row, bundle, atom[3])
         released = of.part(row)[0].bundles[bundle]
         return of.sums(row, bundle)[part], Term(released.scale, released.unit, released.noise == GAUSSIAN)
 
@@ -282,20 +322,26 @@ def sheets(cuts: tuple[Cut, ...], draws: Draws) -> tuple[Sheet, ...]:
 
 def _sheet(cut: Cut, drawn: tuple[Drawn, ...]) -> Sheet:
     release, numbers = cut.release, _Numbers(cut, drawn)
-    columns: dict[str, list[Any]] = {name: [] for name, _ in release.keys}
-    for part, found in zip(cut.parts, drawn, strict=True):
-        chosen = found.keys if part.chosen else ((),)
-        for picked in chosen:
-            for group in part.groups:
-                row = dict(zip(part.chosen, picked, strict=True)) | dict(zip(part.listed, group, strict=True))
-                for i, (name, _) in enumerate(release.keys):
-                    columns[name].append(row.get(i))
+    rows = numbers.keys()
+    columns: dict[str, list[Any]] = {name: [row[i] for row in rows] for i, (name, _) in enumerate(release.keys)}
     if len(cut.parts) > 1:
         columns[f"{release.number}.set"] = [which for which, _ in numbers.rows]
     for name, aggregate, source in cut.sources:
         columns[name] = _column(aggregate, source, numbers)
     columns[release.place] = list(range(len(numbers.rows)))
     return table_of(release, columns)
+
+
+def _key(number: int, part: Part, found: Drawn) -> list[Any]:
+    """A key of all rows of a grouping set: open keys one after the other, the listed groups inside each."""
+    listed = part.listed
+    if number in listed:
+        at = listed.index(number)
+        return [group[at] for group in part.groups] * (len(found.keys) if part.chosen else 1)
+    if number in part.chosen:
+        at = part.chosen.index(number)
+        return [picked[at] for picked in found.keys for _ in part.groups]
+    return [None] * _count(part, found)
 
 
 def _column(aggregate: Aggregate, source: Source, numbers: _Numbers) -> list[Any]:
@@ -310,7 +356,18 @@ def _column(aggregate: Aggregate, source: Source, numbers: _Numbers) -> list[Any
     for part, drawn in zip(numbers.cut.parts, numbers.drawn, strict=True):
         ratio = part.bundles[source.bundle].unit / grid
         top, bottom = 2 * ratio.numerator, 2 * ratio.denominator
-        found += [(cell[0] * top + ratio.denominator) // bottom for cell in drawn.cells[source.bundle]]
+        cells, running = drawn.cells[source.bundle], part.bundles[source.bundle].running
+        if running is None:
+            found += [(cell[0] * top + ratio.denominator) // bottom for cell in cells]
+            continue
+        steps = [0] * len(cells)  # the totals are rounded, not what they grow by: a thousand roundings would add up
+        for track in running.reading.tracks(part.groups):
+            whole = before = 0
+            for place in track:
+                whole += cells[place][0]
+                rounded = (whole * top + ratio.denominator) // bottom
+                steps[place], before = rounded - before, rounded
+        found += steps
     return found
 
 
@@ -326,11 +383,13 @@ def build(
 ) -> Answer:
     """The answer from released whole numbers: everything from here on is post-processing."""
     question = plan.question
-    rows = run(plan.sql, sheets(plan.cuts, draws))
+    released = sheets(plan.cuts, draws)
+    rows = _bare(question, released[-1]) if is_bare(question) else run(plan.sql, released)
     known = laws(plan.cuts)
-    shown = [
-        tuple(_shown(value, node, known) for value, (_, node) in zip(row, question.items, strict=False)) for row in rows
-    ]
+    across = zip(*rows, strict=True) if rows else ()
+    shown = list(
+        zip(*(_shown(v, node, known) for v, (_, node) in zip(across, question.items, strict=False)), strict=True)
+    )
     columns = tuple(name for name, _ in question.items)
     types = tuple(TYPES.get(node.facts.kind, "text") for _, node in question.items)
     notes: list[tuple[str | None, str]] = list(plan.notes)
@@ -339,6 +398,13 @@ def build(
     names = question.relation.shape.places
     places = tuple(dict(zip(names, row[len(question.items) :], strict=True)) for row in rows)
     return Answer(columns, types, shown, cost, remaining, notes, receipt, confidence, plan, draws, places)
+
+
+def _bare(question: Question, sheet: Sheet) -> list[tuple[Any, ...]]:
+    """The rows that the last SELECT would give of a released table where it computes nothing (see `public.top`)."""
+    columns = {name: values for (name, _), values in zip(sheet.columns, sheet.values, strict=True)}
+    shown = [node.name for _, node in question.items if isinstance(node, Column)]
+    return list(zip(*(columns[name] for name in (*shown, *question.relation.shape.places)), strict=True))
 
 
 def _released(aggregate: Aggregate, value: Any) -> Any:
@@ -352,23 +418,31 @@ def _released(aggregate: Aggregate, value: Any) -> Any:
     return float(value)
 
 
-def _shown(value: Any, node: Node, known: Laws) -> Any:
-    """A value for people: exact numbers from steps, doubles to twelve digits, clamped to what is possible."""
+def _shown(values: tuple[Any, ...], node: Node, known: Laws) -> Iterable[Any]:
+    """A column for people: exact numbers from steps, doubles to twelve digits, clamped to what is possible."""
     facts = node.facts
-    if value is None or facts.kind not in (INTEGER, DECIMAL, DOUBLE):
-        return value
-    if facts.exact and facts.grid is not None:
-        whole = int(value)
-        if whole < 0 and isinstance(node, Column) and node.name in known and _nonnegative(known[node.name][1]):
-            whole = 0
-        return whole if facts.kind == INTEGER and facts.grid == 1 else _number(whole * facts.grid, facts)
-    return +Decimal(f"{float(value):.12g}")
+    if facts.kind not in (INTEGER, DECIMAL, DOUBLE):
+        return values
+    if not facts.exact or facts.grid is None:
+        return [None if value is None else +Decimal(f"{float(value):.12g}") for value in values]
+    clamped = isinstance(node, Column) and node.name in known and _nonnegative(known[node.name][1])
+    steps = [None if value is None else max(0, int(value)) if clamped else int(value) for value in values]
+    if facts.kind == INTEGER and facts.grid == 1:
+        return steps
+    return [None if step is None else _number(step * facts.grid, facts) for step in steps]
 
 
 def noisy_column(node: Node, known: Laws) -> bool:
     """Whether a column is a sum or a ratio of released numbers, and so has intervals."""
     form = form_of(node, known)
     return form is not None and not form.is_constant
+
+
+def mechanism_of(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:
+    """The mechanism of a bundle, on whole numbers: multiples of the bundle's unit."""
+    if released.noise == GAUSSIAN:
+        return Gaussian(None, part.share, squared=released.sensitivity / released.unit**2)
+    return Geometric(released.sensitivity / released.unit, part.share)
 
 
 def law_of(plan: Plan, node: Node) -> tuple[str, Fraction | None]:
@@ -379,7 +453,9 @@ def law_of(plan: Plan, node: Node) -> tuple[str, Fraction | None]:
         return "exact", None
     form = form_of(node, known)
     if isinstance(node, Column) and form is not None and len(form.top.terms) == 1 and not form.bottom.terms:
-        (cut, bundle, _), _ = form.top.terms[0]
+        (cut, bundle, _, *running), _ = form.top.terms[0]
+        if running:
+            return "derived", None
         found = plan.cuts[cut].parts[0].bundles[bundle]
         return found.noise, found.scale
     if isinstance(node, Column) and known.get(node.name, (0, None, None))[2] is not None:
@@ -389,14 +465,28 @@ def law_of(plan: Plan, node: Node) -> tuple[str, Fraction | None]:
     return "derived", None
 
 
+def longest_total(cut: Cut, bundle: int, reading: Reading) -> Term:
+    """The noise of the widest running total: of all totals of a track, one with the most noise."""
+    part = cut.parts[0]
+    released = part.bundles[bundle]
+    lengths = {len(track) for track in reading.tracks(part.groups)}
+    terms = [released.total(n, end) for n in lengths for end in (range(1, n + 1) if released.running else (n,))]
+    return max(terms, key=lambda term: term.scale * term.draws ** (1 if term.gaussian else 2))
+
+
 def width_of(plan: Plan, node: Node, confidence: Fraction) -> Fraction | None:
-    """Half the width of a column's interval, where it does not depend on the answer."""
+    """Half the width of a column's interval, where it does not depend on the answer; of running totals the widest."""
     form = form_of(node, laws(plan.cuts))
     if form is None or form.is_constant or form.bottom.terms:  # a ratio's depends on the answer
         return None
+    totals = [atom[0] for atom, _ in form.top.terms if len(atom) == 4]
+    if any(plan.cuts[cut].parts[0].chosen or not plan.cuts[cut].parts[0].groups for cut in totals):
+        return None  # how many groups there are is not known yet
 
-    def value(atom: tuple[int, int, int]) -> tuple[Fraction, Term]:
+    def value(atom: Atom) -> tuple[Fraction, Term]:
         found = plan.cuts[atom[0]].parts[0].bundles[atom[1]]
+        if len(atom) == 4:
+            return Fraction(0), longest_total(plan.cuts[atom[0]], atom[1], atom[3])
         return Fraction(0), Term(found.scale, found.unit, found.noise == GAUSSIAN)
 
     ends = interval(form, value, confidence)

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from sfumato.errors import InputError, LedgerError
 from sfumato.ledger import audit, chain, settle, store
 from sfumato.ledger.anchor import check_anchor, read_anchor
 from sfumato.ledger.cells import check_cells
-from sfumato.ledger.decide import decide, make_request
+from sfumato.ledger.decide import decide, find_again, make_request
 from sfumato.ledger.groupcommit import Work, Writer
 from sfumato.ledger.opening import Clock, Opening, now, open_ledger, place_of, stamp
 from sfumato.ledger.records import Busy, Entry, Receipt, Report, Standing, Stored, Terms, name
@@ -53,9 +53,10 @@ class Ledger:
         self._opening, self.clock = opening, opening.clock
         self.data_id, self.terms = self._rules.data_id, self._rules.terms
         self._process = os.getpid()
-        self._reading = threading.Lock()
+        self._reading, self._watching = threading.Lock(), threading.Lock()
         self._reader = None if opening.path == store.MEMORY else _open_reader(opening)
-        self._finish = weakref.finalize(self, _finish, self._writer, self._reader)
+        self._watcher = None if opening.path == store.MEMORY else _open_reader(opening)
+        self._finish = weakref.finalize(self, _finish, self._writer, self._reader, self._watcher)
 
     # opening
 
@@ -223,6 +224,41 @@ class Ledger:
 
     # looking
 
+    def asking(self) -> AbstractContextManager[None]:
+        """Around a question that will soon have something to write: under load, commits wait for each other."""
+        return self._writer.asking()
+
+    def mark(self) -> int:
+        """A number that is another one after every change of the ledger, whichever process made it.
+
+        Guarantee: between two calls in this process that return the same number nothing was committed to the file, so
+            that whatever was read after the first of them is what would be read after the second; and the file was not
+            replaced by another one.
+        Proof: PRAGMA data_version, on a connection that writes nothing itself, changes with each commit of any other
+            connection, that of our own writer among them (sqlite.org/pragma.html#pragma_data_version). In memory there
+            is one writer, which counts the rows that it has changed before it tells anybody. The names of the files are
+            looked at each time, as after a commit.
+        Reference: semantics 5.4 and 5.6.
+        Checked by: rooms::every_change_moves_the_mark, rooms::another_process_moves_the_mark,
+            rooms::a_ledger_that_was_replaced_has_no_mark
+        """
+        self._check()
+        if self._watcher is None:
+            return self._writer.changes
+        self._writer.check_files()
+        try:
+            with self._watching:  # one at a time: a statement of another thread would hold an older view of the file
+                ((version,),) = self._watcher.execute("PRAGMA data_version").fetchall()
+            return int(version)
+        except sqlite3.Error as error:
+            raise store.unreachable(error) from error
+
+    def again(self, question: str, version: str, epsilon: object) -> Stored | None:
+        """What `debit` would give for nothing, or raise before it pays; it writes nothing and waits for no writer."""
+        asked = (question, version, positive(epsilon, "epsilon"))
+        with self._telling():
+            return self._read(lambda connection: find_again(connection, self._rules, asked))
+
     def latest(self) -> datetime:
         """The time of the last entry; `clock` is behind it only if it went back."""
         return datetime.fromisoformat(self._read(chain.latest_time))
@@ -329,8 +365,14 @@ class Ledger:
 
     def _write(self, work: Work[T]) -> T:
         self._check()
-        try:
+        with self._telling():
             return self._writer.submit(work)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """What stops questions is told to the owner as well."""
+        try:
+            yield
         except LedgerError as error:
             if not self._writer.ended:  # then the owner knows already
                 self._owner.tell(error)
@@ -354,9 +396,10 @@ class Ledger:
             return _snapshot(self._reader, work)
 
 
-def _finish(writer: Writer, reader: sqlite3.Connection | None) -> None:
-    if reader is not None:
-        reader.close()
+def _finish(writer: Writer, *readers: sqlite3.Connection | None) -> None:
+    for reader in readers:
+        if reader is not None:
+            reader.close()
     writer.close()
 
 

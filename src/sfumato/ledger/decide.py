@@ -16,7 +16,7 @@ from sfumato.accounting import KINDS, Cells, Event, Filter, Refinement, price
 from sfumato.errors import BudgetError, InputError, LedgerError
 from sfumato.ledger.cells import check_cells, scope_of, weigh, write_cells
 from sfumato.ledger.chain import append, read_entry, read_last
-from sfumato.ledger.records import EVERYBODY, Receipt, Stored, Terms, loss_to_dict, name
+from sfumato.ledger.records import EVERYBODY, Receipt, Stored, Superseded, Terms, loss_to_dict, name
 from sfumato.ledger.schema import check_format
 from sfumato.ledger.settle import check_refines, find_answer, find_best_answer
 from sfumato.ledger.sums import add, read_sums, write_sums
@@ -83,11 +83,7 @@ def make_request(
 
 def decide(connection: sqlite3.Connection, rules: Rules, request: Request, now: str) -> Receipt | Stored:
     """The whole of a debit, in the order in which it may end."""
-    check_current(connection, rules)
-    check_serving(connection, rules, request.version)
-    stored = _find_by_key(connection, request) or find_best_answer(
-        connection, request.question, request.version, request.epsilon
-    )
+    stored = find_again(connection, rules, (request.question, request.version, request.epsilon), by=request)
     if stored is not None:
         _remember_key(connection, request, stored.receipt.seq)
         return stored
@@ -103,6 +99,15 @@ def decide(connection: sqlite3.Connection, rules: Rules, request: Request, now: 
             write_cells(connection, who, scope, request.cells, request.price)
     _remember_key(connection, request, entry.seq)
     return Receipt(receipt, request.analyst, request.price, entry.seq)
+
+
+def find_again(
+    connection: sqlite3.Connection, rules: Rules, asked: tuple[str, str, Fraction], by: Request | None = None
+) -> Stored | None:
+    """The answer that a question gets for nothing, if questions are answered at all now."""
+    check_current(connection, rules)
+    check_serving(connection, rules, asked[1])
+    return (None if by is None else _find_by_key(connection, by)) or find_best_answer(connection, *asked)
 
 
 def _body(receipt: str, request: Request) -> dict[str, Any]:
@@ -125,7 +130,7 @@ def check_current(connection: sqlite3.Connection, rules: Rules) -> None:
         "SELECT hash FROM entry WHERE kind NOT IN ('debit', 'answer') AND kind = 'policy' ORDER BY seq DESC LIMIT 1"
     ).fetchone()
     if row != (rules.policy,):
-        raise LedgerError(
+        raise Superseded(
             "the policy was changed by another process",
             detail="Budgets are decided under the last policy that the ledger has recorded.",
             hint="Reload the policy.",

@@ -88,7 +88,7 @@ def _start(
             write_anchor(request.anchor, *chain.head(after))
 
     committed(connection)
-    return rules, Writer(connection, check, committed, owner)
+    return rules, Writer(connection, check, committed, owner, patient=request.path != store.MEMORY)
 
 
 def _check_not_lost(path: Path, mark: tuple[int, str] | None) -> None:

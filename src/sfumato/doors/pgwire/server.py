@@ -7,13 +7,18 @@ cancelled question may still be paid for, but then its answer is stored, and ask
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import secrets
+import socket
+import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sfumato.doors.journal import Journal
+from sfumato.doors.listening import BACKLOG
 from sfumato.doors.pgwire import messages as m
 from sfumato.doors.pgwire.desk import Desk
 from sfumato.doors.pgwire.entrance import Entrance, Limits, fatal
@@ -28,6 +33,11 @@ from sfumato.gateway import Gateway
 
 _OPERATOR = logging.getLogger("sfumato.operator")
 _CHUNK = 1 << 16
+_TURN = 16
+"""Messages that one client may have handled in a row."""
+_POLITE = 1.0
+"""Seconds that everybody has to say who she is, however many knock."""
+_FULL = QueryError("too many connections", sqlstate="53300", hint="Try again, or close some.")
 _STOPPED = QueryError("terminating connection due to administrator command", sqlstate="57P01")
 
 
@@ -37,7 +47,7 @@ class Connection:
     def __init__(self, server: Server, wire: Wire) -> None:
         self._server, self.wire = server, wire
         self.secret = secrets.randbits(32)
-        self.process = secrets.randbits(31)
+        self.process = secrets.randbits(23) << 8 | server.number  # as a cancel request may meet another process
         self.cancelled: asyncio.Event | None = None
         self.busy = False
         self._out = bytearray()
@@ -69,7 +79,7 @@ class Connection:
             self._server.cancel(came)
             return
         self._user, settings = came
-        with self._server.seat(self._user):
+        with self._server.seat(self, self._user):
             self._server.journal.write("log-in", user=self._user.name, role=self._user.role, peer=self.wire.peer)
             session = Session(self._user.name, settings, self._server.columns)
             self._out += m.authentication(0)
@@ -80,7 +90,9 @@ class Connection:
             await self._talk(session)
 
     async def _talk(self, session: Session) -> None:
-        while True:
+        for count in itertools.count(1):
+            if count % _TURN == 0:
+                await asyncio.sleep(0)  # who sends without end does not keep the others waiting
             kind, body = await self.wire.message()
             if kind == "X":
                 return
@@ -107,9 +119,11 @@ class Connection:
             step = next(steps)
             while True:
                 if isinstance(step, Work):
-                    await self._flush()
                     try:
-                        done = await self._work(step)
+                        done = self._server.recall(step, self._who)
+                        if done is None:
+                            await self._flush()
+                            done = await self._work(step)
                     except SfumatoError as error:
                         step = steps.throw(error)
                     else:
@@ -122,6 +136,11 @@ class Connection:
         except StopIteration:
             return
 
+    @property
+    def _who(self) -> User:
+        assert self._user is not None
+        return self._user
+
     async def _flush(self) -> None:
         if self._out:
             data, self._out = bytes(self._out), bytearray()
@@ -129,15 +148,14 @@ class Connection:
 
     async def _work(self, work: Work) -> Any:
         """In a thread, until it is done, cancelled, late, or nobody listens any more."""
-        assert self._user is not None
-        doing = self._server.submit(work, self._user)
+        doing = self._server.submit(work, self._who)
         self.cancelled = asyncio.Event()
         stops = [asyncio.ensure_future(event.wait()) for event in (self.cancelled, self.wire.gone)]
         try:
             await asyncio.wait([doing, *stops], timeout=work.timeout, return_when=asyncio.FIRST_COMPLETED)
             if doing.done():
                 return doing.result()
-            self._server.abandon(doing, self._user)
+            self._server.abandon(doing, self._who)
             if self.wire.gone.is_set():
                 raise Gone
             why = "user request" if self.cancelled.is_set() else "statement timeout"
@@ -164,25 +182,42 @@ class Server:
         limits: Limits | None = None,
         tls: Tls | None = None,
         allow_plain: bool = False,
+        number: int = 0,
+        forward: Callable[[m.Cancel], None] | None = None,
     ) -> None:
         self.limits = limits or Limits()
+        self.number, self._forward = number, forward
         self.journal, self.stopping = journal, False
         self._desk = Desk(gateway, journal)
         self.columns = self._desk.columns()
         self.entrance = Entrance(gateway.policy.data.id, users, journal, self.limits, tls, allow_plain)
         self._pool = ThreadPoolExecutor(self.limits.workers, thread_name_prefix="sfumato-pg")
         self._open: dict[Connection, asyncio.Task[None]] = {}
+        self._entering: dict[Connection, float] = {}
         self._seats: Counter[str] = Counter()
         self._left: Counter[str] = Counter()
         self._listening: list[asyncio.Server] = []
         self._refusing: set[asyncio.Future[None]] = set()
 
-    async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; the address that was taken."""
-        listening = await asyncio.get_running_loop().create_server(self._accept, host, port, backlog=1024)
+    async def start(self, host: str, port: int, *, taken: socket.socket | None = None) -> tuple[str, int]:
+        """Listen, there or on a socket that several processes share; the address that was taken."""
+        loop = asyncio.get_running_loop()
+        if taken is not None:
+            listening = await loop.create_server(self._accept, sock=taken, backlog=1)  # others take the next one
+            taken.listen(BACKLOG)
+        else:
+            listening = await loop.create_server(self._accept, host, port, backlog=BACKLOG)
         self._listening.append(listening)
         name = listening.sockets[0].getsockname()
         return str(name[0]), int(name[1])
+
+    def swap(self, gateway: Gateway) -> None:
+        """Another gateway, for sessions that are open as well; the desk before it ends with its last question."""
+        self._desk = Desk(gateway, self.journal)
+        known = self._desk.columns()
+        for gone in set(self.columns) - set(known):
+            del self.columns[gone]
+        self.columns.update(known)
 
     def _accept(self) -> Wire:
         wire = Wire(self.limits.message)
@@ -190,21 +225,47 @@ class Server:
         return wire
 
     def _begin(self, wire: Wire) -> None:
-        if len(self._open) >= self.limits.connections or self.stopping:
-            refusing = asyncio.ensure_future(_refuse(wire, QueryError("too many connections", sqlstate="53300")))
+        if self.stopping or self._is_full() or not self._may_enter():
+            refusing = asyncio.ensure_future(_refuse(wire, _FULL))
             self._refusing.add(refusing)
             refusing.add_done_callback(self._refusing.discard)
             return
         connection = Connection(self, wire)
+        self._entering[connection] = time.monotonic()
         task = asyncio.ensure_future(connection.run())
         self._open[connection] = task
-        task.add_done_callback(lambda _: self._open.pop(connection, None))
+        task.add_done_callback(lambda _: self._forget(connection))
 
-    def seat(self, user: User) -> _Seat:
-        """A place for one more connection of somebody, while it lasts."""
+    def _forget(self, connection: Connection) -> None:
+        self._open.pop(connection, None)
+        self._entering.pop(connection, None)
+
+    def _is_full(self) -> bool:
+        return self._seats.total() >= self.limits.connections
+
+    def _may_enter(self) -> bool:
+        """Whether one more may say who it is; who has taken long to say it makes room for others."""
+        if len(self._entering) < self.limits.entering:
+            return True
+        oldest, since = next(iter(self._entering.items()))
+        if time.monotonic() - since < _POLITE:
+            return False
+        del self._entering[oldest]
+        self._open[oldest].cancel()
+        return True
+
+    def seat(self, connection: Connection, user: User) -> _Seat:
+        """A place for a connection of somebody who has proved who she is, while it lasts."""
+        if self._is_full():
+            raise _FULL
         if self._seats[user.name] >= self.limits.per_user:
             raise QueryError(f'too many connections for role "{user.name}"', sqlstate="53300", hint="Close some.")
+        self._entering.pop(connection, None)
         return _Seat(self._seats, user.name)
+
+    def recall(self, work: Work, user: User) -> Any:
+        """What is at hand, without a thread; None where there is work to do."""
+        return self._desk.recall(work, user)
 
     def submit(self, work: Work, user: User) -> asyncio.Future[Any]:
         """Let a thread do it."""
@@ -228,7 +289,10 @@ class Server:
         doing.add_done_callback(over)
 
     def cancel(self, asked: m.Cancel) -> None:
-        """What a connection does now, if the key fits; nothing is ever said."""
+        """What a connection does now, if the key fits; nothing is ever said. The last byte names the process."""
+        if asked.process & 0xFF != self.number and self._forward is not None:
+            self._forward(asked)
+            return
         for connection in self._open:
             mine, theirs = (key.to_bytes(4, "big") for key in (connection.secret, asked.secret & 0xFFFFFFFF))
             same = connection.process == asked.process and secrets.compare_digest(mine, theirs)
