@@ -99,6 +99,25 @@ def test_membership_finds_who_is_in_the_case_group(arena):
     assert not arena("membership", "dp", 100, traits=20).succeeded
 
 
+def test_time_tells_where_work_depends_on_one_row(tmp_path, monkeypatch):
+    """With a clock that counts the letters that a question made: what a real one measures, without its noise."""
+    sheet, knowledge, truth = scene_of(tmp_path, 60)
+    raw, clock = make("raw", sheet, "state", QUASI), [0.0]
+
+    def run(sql):
+        fact = sql.partition("CASE WHEN ")[2].partition(" THEN ")[0]
+        clock[0] += 1 + 400 * raw.run(knowledge.count(fact))[0][0]
+        return [(len(truth),)]
+
+    monkeypatch.setattr("sfumato.attacks.base.time.process_time", lambda: clock[0])
+    endpoint = Endpoint("raw", run)
+    report = referee("timing", ATTACKS["timing"].run, endpoint, knowledge, truth, advice="")
+    assert report.right == report.claims == 60
+    assert report.succeeded
+    even = Endpoint("even", lambda _: [(1,)])  # nothing takes time: nothing is claimed
+    assert not ATTACKS["timing"].run(even, knowledge).claims
+
+
 def scene_of(tmp_path, count):
     sheet = read_sheet(write_people(tmp_path / "people.csv", count))
     return sheet, *set_scene(sheet.records(), TABLE, "state", None)

@@ -19,6 +19,7 @@ from sfumato.attacks import (
     membership,
     oracles,
     reconstruction,
+    timing,
 )
 from sfumato.attacks.base import Endpoint, Found, Knowledge
 
@@ -42,6 +43,7 @@ _TABLE: Iterable[Attack] = (
     Attack("homogeneity", homogeneity.run, "noisy aggregates in the place of a table of classes"),
     Attack("intersection", intersection.run, "no exact extremes: noise that makes other worlds possible"),
     Attack("membership", membership.run, "noise in proportion to how many means are published"),
+    Attack("timing", timing.run, "no function whose work a value decides, and replies on a grid of time"),
     Attack("oracles", oracles.run, "total functions, refusals that read the text alone, and a debit before any row"),
 )
 ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _TABLE}
