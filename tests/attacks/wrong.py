@@ -52,8 +52,8 @@ def sparse(a, b, *, eps=1.0, positives=1, out="yes", threshold=0.0, counted=True
     return run
 
 
-def adaptive(eps=1.0, positives=1, honest=True, threshold=0.0):
-    """The adaptive sparse vector: its first branch shows the gap, or wrongly the value."""
+def adaptive(eps=1.0, positives=1, threshold=0.0):
+    """The adaptive sparse vector, the right one: both branches show the gap."""
 
     def run(q, size):
         bar = threshold + RNG.laplace(0, 2 / eps, size)
@@ -64,7 +64,7 @@ def adaptive(eps=1.0, positives=1, honest=True, threshold=0.0):
             rough = value + RNG.laplace(0, 8 * positives / eps, size)
             fine = value + RNG.laplace(0, 4 * positives / eps, size)
             first, second = rough - bar >= 16 / eps, fine - bar >= 0
-            seen = np.where(first, rough - bar if honest else rough, np.where(second, fine - bar, 0.0))
+            seen = np.where(first, rough - bar, np.where(second, fine - bar, 0.0))
             result[going, i] = seen[going]
             cost = cost + np.where(first, eps, np.where(second, 2 * eps, 0.0)) * going
         return on_grid(result)
@@ -74,7 +74,6 @@ def adaptive(eps=1.0, positives=1, honest=True, threshold=0.0):
 
 SPARSE = {
     "value at 4N": (sparse(2, 4, eps=3, out="value", threshold=0.5), 3),
-    "adaptive, value": (adaptive(eps=4, honest=False, threshold=0.5), 4),
     "no noise on numbers": (sparse(2, 0, counted=False), 1),
     "no end": (sparse(2, 2, counted=False), 1),
     "too little on numbers": (sparse(4, 4 / 3), 1),

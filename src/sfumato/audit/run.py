@@ -54,8 +54,8 @@ class Verdict:
         if not self.refuted:
             return f"consistent: could not tell from {claim}"
         if self.claim_delta:
-            return f"refuted: delta >= {_down(self.delta)} at epsilon {show(self.claim)}, at {sure}"
-        return f"refuted: epsilon >= {_down(self.epsilon)} at {sure}"
+            return f"refuted: delta >= {_down(self.delta, self.claim_delta)} at epsilon {show(self.claim)}, at {sure}"
+        return f"refuted: epsilon >= {_down(self.epsilon, self.claim)} at {sure}"
 
     def to_dict(self) -> dict[str, Any]:
         """For programs."""
@@ -74,12 +74,15 @@ class Verdict:
         }
 
 
-def _down(number: float) -> str:
-    """Three significant digits, toward zero."""
-    if number <= 0:
-        return "0"
-    step = 10.0 ** (math.floor(math.log10(number)) - 2)
-    return f"{math.floor(number / step) * step:.3g}"
+def _down(number: float, claim: Fraction) -> str:
+    """Three significant digits, toward zero; more where fewer would not exceed the claim that it refutes."""
+    text = "0"
+    for digits in range(3, 13):
+        step = 10.0 ** (math.floor(math.log10(number)) - digits + 1)
+        text = f"{math.floor(number / step) * step:.{digits}g}"
+        if Fraction(text) > claim:
+            break
+    return text
 
 
 def audit(subject: Subject, epsilon: Fraction, delta: Fraction = Fraction(0), samples: int = 100_000) -> Verdict:

@@ -101,8 +101,10 @@ def _place(
     bins: int = _BINS,
 ) -> View:
     """A number sorted into quantiles, atoms having cells of their own; symbols beside it."""
-    numbers, _ = read(both)
-    finite = numbers[np.isfinite(numbers)]
+    numbers, symbols = read(both)
+    # where no number stands there is a zero: it must not take the quantiles of those that do
+    there = symbols > 0 if read is _sum else symbols == NUMBER
+    finite = numbers[np.isfinite(numbers) & there]
     edges = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1))) if finite.size else np.zeros(1)
 
     def cells(o: Outputs) -> Cells:
