@@ -19,7 +19,7 @@ _WIDTH, _HEIGHT = 420, 322
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 412, 66, 236
 """The frame of the bars, in a drawing as wide as a telephone: text of 12 units is 11 pixels at 390."""
 
-_STYLE = """
+STYLE = """
 .sfumato-neighbours { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5; --out: #b9c4d2;
   --out-edge: #66768a; --in: #0f62a8;
   background: var(--paper); max-width: 760px; font: 12px system-ui, -apple-system, "Segoe UI", sans-serif;
@@ -33,6 +33,7 @@ _STYLE = """
 .sfumato-neighbours .line { stroke: var(--line); stroke-width: 1; }
 .sfumato-neighbours .out { fill: var(--out); stroke: var(--out-edge); stroke-width: 0.6; }
 .sfumato-neighbours .in { fill: var(--in); }
+.sfumato-neighbours .paper { fill: var(--paper); }
 """
 
 
@@ -45,12 +46,13 @@ def neighbours(
     title: str,
     axis: str,
     labels: tuple[str, str] = ("Bob out", "Bob in"),
+    bare: bool = False,
 ) -> str:
     """The laws of two neighbouring databases side by side: what an onlooker can see of one person.
 
     `outputs` are the values shown, `bob_out` and `bob_in` their probabilities without and with one person's rows, and
     `epsilon` is the claim, or None where no pure claim is made. The caption gives the largest ratio among the outputs
-    shown and says whether the claim allows it.
+    shown and says whether the claim allows it. `bare` leaves the style out, for a page that has STYLE already.
 
     >>> neighbours(["no", "yes"], [0.75, 0.25], [0.25, 0.75], epsilon=None, title="One coin", axis="answer")[:4]
     '<svg'
@@ -70,8 +72,8 @@ def neighbours(
         'class="sfumato-neighbours" role="img">',
         f"<title>{_escape(title)}</title>",
         f"<desc>{_escape(description)}</desc>",
-        f"<style>{_STYLE}</style>",
-        f'<rect width="{_WIDTH}" height="{_HEIGHT + below}" style="fill: var(--paper)"/>',
+        *([] if bare else [f"<style>{STYLE}</style>"]),
+        f'<rect width="{_WIDTH}" height="{_HEIGHT + below}" class="paper"/>',
         *(_text(12, 24 + 18 * i, line, "heading") for i, line in enumerate(heading)),
         f'<g transform="translate(0 {below})">',
         *_legend(labels),

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from sfumato.errors import InputError
+from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.sql.aggregates.base import CHOICE, DISTINCT, Term
 from sfumato.sql.cut import GAUSSIAN, Cut, Part, Source, value_of
 from sfumato.sql.cut import Released as ReleasedBundle
@@ -369,6 +370,13 @@ def noisy_column(node: Node, known: Laws) -> bool:
     """Whether a column is a sum or a ratio of released numbers, and so has intervals."""
     form = form_of(node, known)
     return form is not None and not form.is_constant
+
+
+def mechanism_of(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:
+    """The mechanism of a bundle, on whole numbers: multiples of the bundle's unit."""
+    if released.noise == GAUSSIAN:
+        return Gaussian(None, part.share, squared=released.sensitivity / released.unit**2)
+    return Geometric(released.sensitivity / released.unit, part.share)
 
 
 def law_of(plan: Plan, node: Node) -> tuple[str, Fraction | None]:

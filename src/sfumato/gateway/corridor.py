@@ -18,10 +18,10 @@ from sfumato.accounting import Pure, Refinement, price
 from sfumato.engines import Engine, connect
 from sfumato.engines.base import failure
 from sfumato.errors import BudgetError, EngineError, InputError, PolicyError, QueryError, SfumatoError
-from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, sheets
+from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, mechanism_of, sheets
 from sfumato.gateway.preview import Preview, columns_of, notes_of
 from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
-from sfumato.mechanisms import Gaussian, Geometric
+from sfumato.mechanisms import Geometric
 from sfumato.policy import Column, Policy, from_dict, load, with_types
 from sfumato.sql.aggregates.base import DISTINCT, Term, width_of
 from sfumato.sql.bind import Question, bind
@@ -254,7 +254,7 @@ class Gateway:
             cells, at = [], 0
             for released, then, known in zip(part.bundles, was.bundles, found.cells, strict=True):
                 width = len(released.bundle.parts)
-                new, law = _law(released, part), _law(then, was)
+                new, law = mechanism_of(released, part), mechanism_of(then, was)
                 assert isinstance(new, Geometric)
                 assert isinstance(law, Geometric)
                 exact = [_sums(rows.get(group), at, width) for group in part.groups]
@@ -294,7 +294,7 @@ class Gateway:
                 continue
             width = len(released.bundle.parts)
             exact = [cell for group in groups for cell in _sums(rows.get(group), at, width)]
-            flat = [int(value) for value in _law(released, part).release(Exact(exact))] if exact else []
+            flat = [int(value) for value in mechanism_of(released, part).release(Exact(exact))] if exact else []
             cells.append(tuple(tuple(flat[i : i + width]) for i in range(0, len(flat), width)))
             at += width
         return Drawn(shown, tuple(cells))
@@ -321,7 +321,7 @@ class Gateway:
         if extra.law is None:
             counts = {tuple(group[i] for i in places): row for group, row in found}
             exact = [_sums(counts.get(group), 0, 1)[0] for group in groups]
-            return tuple((int(value),) for value in _law(released, part).release(Exact(exact))) if exact else ()
+            return tuple((int(value),) for value in mechanism_of(released, part).release(Exact(exact))) if exact else ()
         rows: dict[tuple[Any, ...], list[tuple[int, Exact]]] = {}
         for group, weight in found:
             rows.setdefault(tuple(group[i] for i in places), []).append((int(group[-1]), weight.part(0)))
@@ -402,13 +402,6 @@ def _zeros(released: ReleasedBundle) -> tuple[int, ...]:
     if released.extra is not None:
         return (released.extra.low,)
     return (0,) * len(released.bundle.parts)
-
-
-def _law(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:
-    """The mechanism of a bundle, on whole numbers."""
-    if released.noise == GAUSSIAN:
-        return Gaussian(None, part.share, squared=released.sensitivity / released.unit**2)
-    return Geometric(released.sensitivity / released.unit, part.share)
 
 
 def _narrow(bundles: list[ReleasedBundle], epsilon: Fraction, width: Fraction, confidence: Fraction) -> bool:

@@ -7,6 +7,6 @@ everything, `anchor` keeps the head elsewhere.
 """
 
 from sfumato.ledger.book import Ledger
-from sfumato.ledger.records import Entry, Overtaken, Receipt, Report, Standing, Stored, Terms
+from sfumato.ledger.records import Bought, Entry, Overtaken, Receipt, Report, Standing, Stored, Terms
 
-__all__ = ["Entry", "Ledger", "Overtaken", "Receipt", "Report", "Standing", "Stored", "Terms"]
+__all__ = ["Bought", "Entry", "Ledger", "Overtaken", "Receipt", "Report", "Standing", "Stored", "Terms"]

@@ -12,7 +12,7 @@ from sfumato.doors.http.reading import NOISES, WRITTEN
 from sfumato.doors.http.writing import ANSWERS, ARROW, CSV, JSON, LINES, PARQUET
 
 if TYPE_CHECKING:
-    from sfumato.doors.http.routes import Entry
+    from sfumato.doors.http.entry import Entry
 
 Schema = dict[str, Any]
 TEXT: Schema = {"type": "string"}
@@ -52,17 +52,32 @@ _STANDING = {
 }
 _CHAIN = {"seq": _WHOLE, "time": TEXT, "kind": TEXT, "analyst": _MAYBE, "body": {"type": "object"}}
 
+_BOUGHT = {
+    "seq": _WHOLE,
+    **dict.fromkeys(("time", "sql", "epsilon", "version", "receipt"), TEXT),
+    "cost": _of("Amounts"),
+    "end": {"enum": ["answer", "failed", "open"]},
+}
+_NUMBERS = _list({"type": "number"})
+_LAW = {
+    **dict.fromkeys(("column", "law", "moves", "svg"), TEXT),
+    **dict.fromkeys(("epsilon", "at_most"), _MAYBE),
+    "outputs": _list(TEXT),
+    **dict.fromkeys(("bob_out", "bob_in", "belief"), _NUMBERS),
+}
+_QUESTION: tuple[dict[str, Schema], dict[str, Schema]] = (
+    {"sql": {"type": "string", "description": "The question, in PostgreSQL's dialect."}},
+    {
+        "epsilon": _amount("What to spend; the policy says, if nothing is given.", exclusiveMinimum=0),
+        "within": _amount("Spend what makes every number ± this, instead of epsilon.", exclusiveMinimum=0),
+        "confidence": _amount("How sure the intervals are (0.95).", exclusiveMinimum=0, exclusiveMaximum=1),
+        "rows_per_unit": {"type": ["integer", "null"], "minimum": 1, "description": "Let fewer rows count."},
+        "noise": {"enum": [*NOISES, None]},
+    },
+)
+
 SCHEMAS: dict[str, Schema] = {
-    "Question": _object(
-        {"sql": {"type": "string", "description": "The question, in PostgreSQL's dialect."}},
-        {
-            "epsilon": _amount("What to spend; the policy says, if nothing is given.", exclusiveMinimum=0),
-            "within": _amount("Spend what makes every number ± this, instead of epsilon.", exclusiveMinimum=0),
-            "confidence": _amount("How sure the intervals are (0.95).", exclusiveMinimum=0, exclusiveMaximum=1),
-            "rows_per_unit": {"type": ["integer", "null"], "minimum": 1, "description": "Let fewer rows count."},
-            "noise": {"enum": [*NOISES, None]},
-        },
-    ),
+    "Question": _object(*_QUESTION),
     "Amounts": _object({"epsilon": _MAYBE, "rho": _MAYBE, "delta": _MAYBE}, {"queries": _WHOLE}),
     "Answer": _object(
         {
@@ -100,13 +115,19 @@ SCHEMAS: dict[str, Schema] = {
         dict.fromkeys(("entries", "debits", "answers", "failures", "seq"), _WHOLE)
         | {"hash": TEXT, "spent": _of("Amounts")}
     ),
+    "History": _object({"questions": _list(_object(_BOUGHT)), "next": {"type": ["integer", "null"]}}),
+    "ColumnQuestion": _object(
+        _QUESTION[0], _QUESTION[1] | {"column": {"type": "integer", "minimum": 0, "description": "Which, from 0 on."}}
+    ),
+    "Law": _object(_LAW),
+    "Odds": _object({"epsilon": TEXT, "before": TEXT, "at_most": TEXT}),
     "Me": _object({"name": TEXT, "role": TEXT, "ends": TEXT}, {"csrf": TEXT}),
     "Login": _object({"name": TEXT, "password": TEXT}),
     "Health": _object({"status": TEXT}),
 }
 
 _BYTES: Schema = {"type": "string", "contentMediaType": "application/octet-stream"}
-_BODY = {"/api/query": "Question", "/api/explain": "Question", "/login": "Login"}
+_BODY = {"/api/query": "Question", "/api/explain": "Question", "/api/law": "ColumnQuestion", "/login": "Login"}
 _GIVES: dict[str, dict[str, Schema]] = {
     "/api/query": {JSON: _of("Answer"), CSV: TEXT, ARROW: _BYTES, PARQUET: _BYTES},
     "/api/explain": {JSON: _of("Preview")},
@@ -114,6 +135,9 @@ _GIVES: dict[str, dict[str, Schema]] = {
     "/api/schema": {JSON: _of("Schema")},
     "/api/ledger": {JSON: _of("Ledger"), LINES: TEXT},
     "/api/ledger/verify": {JSON: _of("Report")},
+    "/api/history": {JSON: _of("History")},
+    "/api/law": {JSON: _of("Law")},
+    "/api/odds": {JSON: _of("Odds")},
     "/api/me": {JSON: _of("Me")},
     "/metrics": {"text/plain": TEXT},
     "/login": {JSON: _of("Me")},
@@ -126,6 +150,13 @@ _PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
     ],
     "/api/budget": [
         ("analyst", "query", {"type": "string", "minLength": 1}, "Whose; owners and auditors see everybody's.")
+    ],
+    "/api/history": [
+        ("before", "query", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Entries before this number."),
+        ("limit", "query", {"type": "integer", "minimum": 1, "maximum": 1000}, "At most so many of them."),
+    ],
+    "/api/odds": [
+        ("epsilon", "query", {"type": "string", "pattern": f"^({WRITTEN.pattern})$"}, "As it is written."),
     ],
     "/api/ledger": [
         ("after", "query", {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}, "Entries after this number."),
@@ -188,7 +219,7 @@ def _refusals(entry: Entry) -> list[int]:
         found.add(406)
     if entry.path == "/login":
         found |= {401, 429}
-    if entry.path == "/api/query":
+    if entry.path in ("/api/query", "/api/law"):
         found |= {402, 422}
     if entry.path not in ("/api/me", "/openapi.json", "/login", "/logout"):
         found.add(503)
