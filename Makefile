@@ -23,7 +23,7 @@ check: .venv/stamp-dev  ## style, types and floors
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-logo
 
-slow: .venv/stamp-dev  ## the tests that take minutes
+slow: .venv/stamp-fuzz  ## the tests that take minutes
 	$(BIN)/python -m pytest -q -rs -m slow || { test $$? -eq 5 && echo 'there is no slow test yet'; }
 
 bench: .venv/stamp-bench  ## every measurement, on one core
@@ -54,11 +54,19 @@ clean:
 	$(PIP) '.[test,check]'
 	touch $@ .venv/stamp-base
 
-.venv/stamp-tools: | .venv/bin/python  ## psql and Chromium, for the tests of two doors: by apt as root, else those are skipped
-	@command -v psql >/dev/null 2>&1 || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 \
-	  && apt-get update -qq >/dev/null 2>&1 && apt-get install --yes -qq postgresql-client >/dev/null 2>&1; } || echo 'psql is not installed: its tests are skipped'
-	@command -v chromium >/dev/null 2>&1 || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 \
-	  && apt-get update -qq >/dev/null 2>&1 && apt-get install --yes -qq chromium >/dev/null 2>&1; } || echo 'Chromium is not installed: its tests are skipped'
+.venv/stamp-tools: | .venv/bin/python  ## psql, Chromium, JDBC, a C compiler for the failing disk: by apt as root, else their tests are skipped
+	@missing=; command -v psql >/dev/null 2>&1 || missing=postgresql-client; \
+	command -v chromium >/dev/null 2>&1 || missing="$$missing chromium"; \
+	command -v cc >/dev/null 2>&1 || missing="$$missing gcc libc6-dev"; \
+	{ command -v javac >/dev/null 2>&1 && test -e /usr/share/java/postgresql.jar; } \
+	  || missing="$$missing default-jdk-headless libpostgresql-jdbc-java"; \
+	test -z "$$missing" || { test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq \
+	  && apt-get install --yes -qq --no-install-recommends $$missing; } >/dev/null 2>&1 \
+	  || echo "not installed, so that their tests are skipped: $$missing"
+	touch $@
+
+.venv/stamp-fuzz: .venv/stamp-dev
+	$(PIP) '.[fuzz]' || echo 'atheris is not installed: its test is skipped'
 	touch $@
 
 .venv/stamp-bench: pyproject.toml | .venv/bin/python

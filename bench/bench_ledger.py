@@ -93,7 +93,8 @@ def decisions(earlier):
         for number in range(earlier):
             debit(ledger, f"earlier-{number}")
         whole = median_of(2000, lambda number: debit(ledger, f"now-{number}"))
-        request = make_request("ana", TENTH, question="x", epsilon="0.1", version="1", text="SELECT 1", key=None)
+        asked = {"question": "x", "epsilon": "0.1", "version": "1", "text": "SELECT 1", "key": None, "cells": None}
+        request = make_request(ledger.terms, "ana", TENTH, **asked)
         alone = ledger._write(lambda at: median_of(2000, lambda _: decide(at, ledger._rules, request, "now")))
         return whole, alone
 

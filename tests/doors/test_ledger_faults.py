@@ -299,7 +299,7 @@ def test_an_anchor_that_cannot_be_written_stops_serving(tmp_path):
         ask(ledger, "one")
         (directory / "anchor").unlink()
         directory.rmdir()
-        with pytest.raises(LedgerError, match="cannot be read or written"):
+        with pytest.raises(LedgerError, match="the anchor of the ledger cannot be written"):
             ask(ledger, "two")
         with pytest.raises(LedgerError, match="serves no more"):
             ask(ledger, "three")

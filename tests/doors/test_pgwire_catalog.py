@@ -1,6 +1,8 @@
 """The synthetic catalog: what tools look at, and that nobody learns from it what is not public."""
 
 import asyncio
+import re
+from pathlib import Path
 
 import asyncpg
 import psycopg
@@ -146,13 +148,63 @@ def test_describe_of_the_catalog(door):
         assert said[2][1].startswith(b"\0\2oid\0")
 
 
+DESCRIBED = r"""
+    \d; \d patient; \d+ visit; \dt; \dt+; \dv; \dv+; \di; \di+; \ds; \dm; \dE; \dn; \dn+; \l; \l+; \du; \du+; \dg; \df;
+    \df+; \dfa; \dp; \z; \ddp; \dT; \dT+; \dC; \dC+; \dD; \da; \dA; \dA+; \dAc; \dAf; \dAp; \db; \dc; \dconfig;
+    \dconfig+; \dd; \des; \det; \deu; \dew; \dF; \dFd; \dFp; \dFt; \dl; \dL; \do; \dO; \dP; \drds; \dRp; \dRs; \dx;
+    \dx+; \dX; \dy; \sf version; \sv pg_tables; \conninfo; \encoding; \d pg_class; \dS; \dtS; \dvS; \dfS; \d public.*
+"""
+
+
 def test_psql_describes(door):
-    done = psql(door, *[word for text in (r"\dt", r"\d patient", r"\d+ visit", r"\l", r"\dn", r"\df", r"\du", r"\dp")
-                        for word in ("-c", text)])  # fmt: skip
+    texts = [text.strip() for text in DESCRIBED.split(";")]
+    done = psql(door, *[word for text in texts for word in ("-c", text)])
     assert done.returncode == 0
     assert "ERROR" not in done.stderr, done.stderr
     for part in ("public | patient | table", 'Table "public.patient"', "one of Paris, Lyon, Nice", "clinic | owner"):
         assert part in done.stdout
+
+
+def test_psql_describes_what_a_question_would_give(door, tmp_path):
+    script = tmp_path / "describe.sql"
+    script.write_text("SELECT disease, COUNT(*), AVG(age) FROM patient GROUP BY disease \\gdesc\n")
+    done = psql(door, "-f", str(script))
+    lines = [[word.strip() for word in line.split("|")] for line in done.stdout.splitlines() if "|" in line]
+    assert lines[1:] == [["disease", "text"], ["count", "bigint"], ["avg", "numeric"]], done.stderr
+
+
+TOOLS = [line for line in Path(__file__).with_name("tools.sql").read_text().splitlines() if not line.startswith("--")]
+
+
+@pytest.mark.parametrize("sql", TOOLS, ids=lambda sql: sql[:40])
+def test_tools_are_answered(door, connection, sql):
+    if sql.startswith(("show", "SHOW")):
+        assert len(connection.execute(sql).fetchone()) == 1
+        return
+    simple = psycopg.ClientCursor(connection).execute(sql)
+    prepared = psycopg.RawCursor(connection).execute(sql, prepare=True)
+    assert [(c.name, c.type_code) for c in simple.description] == [(c.name, c.type_code) for c in prepared.description]
+    if not re.search(r"\bnow\(|timestamp|random", sql, re.IGNORECASE):
+        assert simple.fetchall() == prepared.fetchall()
+    assert pg.debits(door) == 0
+
+
+@pytest.mark.parametrize(
+    ("sql", "name"),
+    [
+        ("SELECT current_timestamp", "current_timestamp"),
+        ("SELECT to_char(now(), 'YYYY')", "to_char"),
+        ("SELECT pg_catalog.lower('X')", "lower"),
+        ("SELECT 2::numeric(10, 2)", "numeric"),
+        ("SELECT '{1,2}'::int[]", "int4"),
+        ("SELECT 'version'::regproc::oid", "oid"),
+        ("SELECT date_trunc('day', now())", "date_trunc"),
+        ("SELECT trim(' a ')", "btrim"),
+        ("SELECT relname::text FROM pg_class", "relname"),
+    ],
+)
+def test_columns_are_called_what_postgresql_calls_them(connection, sql, name):
+    assert connection.execute(sql).description[0].name == name
 
 
 def test_asyncpg_learns_types(door):

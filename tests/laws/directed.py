@@ -26,6 +26,7 @@ INT = {"type": "integer", "min": 0, "max": 10}
 SIGNED = {"type": "integer", "min": -50, "max": 100}
 FAR = {"type": "integer", "min": 100, "max": 200}
 LIST = {"values": ["x", "y", "z"]}
+DAYS = {"type": "integer", "min": 0, "max": 80}
 CENTS = {"type": "decimal", "min": 0, "max": 1, "grid": Fraction(1, 100)}
 
 
@@ -122,6 +123,10 @@ def worded(words: str) -> list[tuple[str | None, ...]]:
     return found
 
 
+_DIARY = {"unit": "u", "rows_per_unit": 3, "columns": {"u": {"type": "text", "max_length": 6}, "d": DAYS}}
+BOTH = policies({"t": _DIARY}, delta=Fraction(1, 1000))
+SWAPPED = policies({"t": _DIARY}, "replace", Fraction(1, 1000))
+
 EXAMPLES: dict[str, Example] = {
     # weights
     "forty rows count as five": example(policy({"i": INT}, 5), "a:10*40 b:3", "SELECT COUNT(*) FROM t", means={(): (6,)}),
@@ -171,6 +176,14 @@ EXAMPLES: dict[str, Example] = {
     ),
     "persons once": example(policy({"i": INT}, 5), "a:1*4 b:1", "SELECT COUNT(DISTINCT u) FROM t", means={(): (2,)}),
     # replace
+    "running totals": example(policy({"d": DAYS}, 5), "a:0 a:7 a:7 a:40 a:80 a:12 a:13 b:3", "SELECT d, SUM(COUNT(*)) OVER (ORDER BY d) FROM t GROUP BY d"),
+    "running totals, falling, of one sum": example(policy({"d": DAYS, "i": SIGNED}, 3), "a:0,-50*9 a:7,100*5 a:80,40*2 b:3,7", "SELECT d, SUM(SUM(i)) OVER (ORDER BY d DESC) FROM t GROUP BY d"),
+    "running totals under replace": example(policy({"d": DAYS}, 2, "replace"), "a:0 a:7 b:3", "SELECT d, SUM(n) OVER (ORDER BY d) FROM (SELECT d, COUNT(*) AS n FROM t GROUP BY d) AS q", {"a": "a:80 a:30"}),
+    "running totals by class": example(policy({"d": DAYS, "s": LIST}, 4), "a:0,x a:7,y a:7,z a:40,x a:80, b:3,x", "SELECT s, d, SUM(COUNT(*)) OVER (PARTITION BY s ORDER BY d) FROM t GROUP BY s, d"),
+    "two running totals": example(policy({"d": DAYS, "i": INT}, 2), "a:0,10*2 b:3,7", "SELECT d, SUM(COUNT(*)) OVER (ORDER BY d), SUM(SUM(i)) OVER (ORDER BY d) FROM t GROUP BY d"),
+    "running totals with a norm": example(BOTH, "a:0 a:1 a:2 a:3 a:4 a:5 a:6 a:7 a:8 b:3", "SELECT d, SUM(COUNT(*)) OVER (ORDER BY d) FROM t GROUP BY d", noise="gaussian"),
+    "running totals with a norm under replace": example(SWAPPED, "a:0*3 b:3", "SELECT d, SUM(COUNT(*)) OVER (ORDER BY d) FROM t GROUP BY d", {"a": "a:60*3"}, noise="gaussian"),
+    "running totals of persons": example(BOTH, "a:0 a:1*4 a:2 a:3 a:4 a:5 a:6 b:3", "SELECT d, SUM(COUNT(DISTINCT u)) OVER (ORDER BY d) FROM t GROUP BY d", noise="gaussian"),
     "another group": example(policy({"s": LIST}, 1, "replace"), "a:x b:x", "SELECT s, COUNT(*) FROM t GROUP BY s", {"a": "a:y"}),
     "another sign": example(policy({"i": SIGNED}, 1, "replace"), "a:100 b:3", "SELECT SUM(i + 20) FROM t", {"a": "a:-50"}),
     "the other end of a mean": example(policy({"i": INT}, 1, "replace"), "a:10 b:3", "SELECT AVG(i) FROM t", {"a": "a:0"}),

@@ -106,6 +106,13 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "a root rounded down": ("a norm between two numbers", (WRITE, "CEIL(SQRT(CAST({squared} AS DOUBLE)) * {FINE} * 1.000000001)", "FLOOR(SQRT(CAST({squared} AS DOUBLE))) * {FINE}"),),
     "half a variance": ("a norm of two sums", (CUT, "moved / (2 * share), unit, GAUSSIAN", "moved / (4 * share), unit, GAUSSIAN"),),
     "replace as add-remove under Gaussian noise": ("a norm under replace", (CUT, "self.adjacency.sensitivity_l2_squared(squared, entries=entries, nonnegative=bundle.nonnegative)", "Fraction(squared)"),),
+    # running totals
+    "totals under replace as under add-remove": ("running totals with a norm under replace", (CUT, "moved = self.adjacency.sensitivity_l1(norm)\n", "moved = Fraction(norm)\n"),),
+    "totals with a norm of rows": ("running totals with a norm", (CUT, "by_norm = self.gaussian and not any(r.running for r in released)", "by_norm = self.gaussian"),),
+    "totals by the norm": ("running totals with a norm", (CUT, "norm = min(Fraction(self.most), Fraction(cells)) if r.bundle.person else self.most * r.bundle.length", "norm = Fraction(1)"),),
+    "totals of persons as one": ("running totals of persons", (CUT, "norm = min(Fraction(self.most), Fraction(cells)) if r.bundle.person else self.most", "norm = Fraction(1) if r.bundle.person else self.most"),),
+    "totals in whole values": ("running totals", (CUT, "Running(reading, r.sensitivity / r.unit, epsilon=share)", "Running(reading, r.sensitivity, epsilon=share)"),),
+    "totals pay for all bundles": ("two running totals", (CUT, "Running(reading, r.sensitivity / r.unit, epsilon=share)", "Running(reading, r.sensitivity / r.unit, epsilon=share * self.entries)"),),
     "every stage pays all": ("above the mean", (PLAN, "each = epsilon / count if law == GEOMETRIC", "each = epsilon if law == GEOMETRIC"),),
     "the first stage is free": ("above the mean", (PLAN, "events = [event for part in cuts for event in part.events]", "events = [event for part in cuts[1:] for event in part.events]"),),
 }  # fmt: skip

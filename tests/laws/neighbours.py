@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 import duckdb
+import numpy as np
 
 from sfumato.accounting import price
 from sfumato.gateway.answer import Drawn, sheets
@@ -210,12 +211,30 @@ def loss(cut: Any, difference: Vector) -> Fraction:
                     for group, row in difference.items()
                     if group[:3] == ("different", number, place)
                 ]
+            if released.running is not None:
+                total += _running(
+                    released, part, {g[1:]: row[at - width] for g, row in difference.items() if g[0] == number}
+                )
+                continue
             if moved and not released.scale:
                 raise Broken(f"no noise at all, but one person moves it by {sum(moved)}")
             if released.noise == "gaussian":
                 total += sum(m * m for m in moved) / (2 * released.scale) if moved else 0
             else:
                 total += sum(moved) / released.scale if moved else 0
+    return total
+
+
+def _running(released: Any, part: Any, moved: dict[tuple[Any, ...], int]) -> Fraction:
+    """Running totals: what gets noise is the sums of a tree's nodes, or the entries of B x, track by track."""
+    total = Fraction(0)
+    for track in released.running.reading.tracks(part.groups):
+        law = released.running.law(len(track))
+        entries = np.array([moved.get(part.groups[i], 0) for i in track], object)
+        if law.epsilon is not None:
+            total += sum(abs(int(node)) for level in law.tree.sums(entries) for node in level) / law.scale
+        else:
+            total += sum(int(y) ** 2 for y in law.measured(entries)) / (2 * law.variance)
     return total
 
 

@@ -854,6 +854,28 @@ def test_the_file_is_durable_local_and_private(path):
             assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_a_ledger_behind_a_link_is_the_same_ledger(path, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    with book(link) as one, book(path) as other:
+        ask(one, "one")
+        assert other.budget().spent == one.budget().spent
+        link.unlink()
+        with pytest.raises(LedgerError, match="replaced or removed"):
+            ask(one, "two")
+        ask(other, "three")
+
+
+def test_a_relative_path_stays_where_it_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with book("clinic.ledger", anchor="anchor") as ledger:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        ask(ledger, "one")
+        ledger.verify()
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
 def test_a_network_file_system_is_refused(path, tmp_path, monkeypatch):
     mounts = tmp_path / "mounts"
     monkeypatch.setattr(store, "MOUNTS", mounts)
@@ -1059,3 +1081,99 @@ def test_a_refusal_takes_back_its_own_writes_only(path):
             refused.result()
         assert [blocker.result().seq, kept.result().seq] == [3, 4]
         ledger.verify()
+
+
+def test_every_change_moves_the_mark(path):
+    for where in (path, ":memory:"):
+        with book(where) as ledger:
+            marks = [ledger.mark()]
+            assert ledger.mark() == marks[0]
+            receipt = ask(ledger)
+            marks.append(ledger.mark())
+            ledger.store(receipt, b"answer")
+            marks.append(ledger.mark())
+            ledger.fail(ask(ledger, "other"))
+            marks.append(ledger.mark())
+            for change in (ledger.freeze, ledger.thaw, ledger.reopen):
+                change("owner")
+                marks.append(ledger.mark())
+            assert len(set(marks)) == len(marks)
+            assert ask(ledger).answer == b"answer"
+            assert ledger.again("q", "1", TENTH).answer == b"answer"
+            assert ledger.budget("ana").spent.epsilon == 2 * TENTH
+            assert ledger.mark() == marks[-1], "who only looks changes nothing"
+        with pytest.raises(LedgerError):
+            ledger.mark()
+
+
+def test_another_process_moves_the_mark(path):
+    with book(path) as ledger, book(path) as other:
+        before = ledger.mark()
+        assert ledger.mark() == before
+        other.freeze("owner")
+        assert ledger.mark() != before
+
+
+def test_again_is_the_free_half_of_a_debit(path):
+    with book(path) as ledger:
+        assert ledger.again("q", "1", TENTH) is None
+        ledger.store(ask(ledger, epsilon=2 * TENTH), b"better")
+        assert ledger.again("q", "1", TENTH) == ask(ledger)
+        assert ledger.again("q", "2", TENTH) is None
+        assert ledger.again("q", "1", 3 * TENTH) is None
+        ledger.freeze("owner")
+        with pytest.raises(BudgetError, match="frozen"):
+            ledger.again("q", "1", TENTH)
+
+
+def test_under_load_commits_wait_for_each_other_and_alone_nobody_waits(path, monkeypatch):
+    """Threads that write at different moments share commits; without others on their way, each has its own."""
+    monkeypatch.setattr(groupcommit, "PATIENCE", 0.05)
+    count = 32
+
+    def commits(crowd):
+        with book(path.with_name(f"{crowd}.ledger"), epsilon=100) as ledger:
+            batches, serve = [], ledger._writer._serve
+            monkeypatch.setattr(ledger._writer, "_serve", lambda batch: (batches.append(len(batch)), serve(batch)))
+
+            def one(number):
+                with ledger.asking():
+                    together.wait()
+                    ask(ledger, number)
+
+            together = threading.Barrier(crowd)
+            with ThreadPoolExecutor(crowd) as pool:
+                list(pool.map(one, range(count)))
+            assert ledger._writer._asking == 0
+            assert sum(batches) == count
+            return len(batches)
+
+    assert commits(1) == count
+    assert commits(count) <= 3
+
+
+def test_a_question_that_ends_without_writing_keeps_nobody_waiting(path, monkeypatch):
+    monkeypatch.setattr(groupcommit, "PATIENCE", 1000)
+    with book(path) as ledger:
+        others = [ledger.asking() for _ in range(groupcommit.MANY)]
+        for other in others:
+            other.__enter__()
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(ask, ledger)
+            for other in others:
+                other.__exit__(None, None, None)
+            assert waiting.result(20).price.epsilon == TENTH
+
+
+def test_a_ledger_that_was_replaced_has_no_mark(path):
+    with book(path) as ledger:
+        ledger.mark()
+        ledger.backup(path.with_name("copy"))
+        path.with_name("copy").replace(path)
+        with pytest.raises(LedgerError, match="replaced or removed"):
+            ledger.mark()
+        for _ in range(2):
+            with pytest.raises(LedgerError, match="serves no more"):
+                ledger.mark()
+            with pytest.raises(LedgerError, match="serves no more"):
+                ask(ledger)

@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
-import numpy as np
 import pytest
 
 from sfumato.mechanisms import tails
@@ -59,17 +58,3 @@ def test_the_whole_is_enclosed(variance: Fraction) -> None:
             mpmath.e ** (-mpmath.mpf(x * x) / two) for x in range(1, int(12 * float(variance) ** 0.5) + 20)
         )
         assert low - 2**20 <= whole * mpmath.mpf(2) ** 80 <= high + 2**20  # the terms left out are below 2^-100
-
-
-@pytest.mark.parametrize(("scale", "count"), [(2, 1), (2, 2), (3, 4), (1, 7)])
-def test_sums_of_laplace_draws(scale: int, count: int) -> None:
-    """Against the convolution itself."""
-    r = mpmath.e ** (mpmath.mpf(-1) / scale)
-    one = np.array([(1 - r) / (1 + r) * r ** abs(x) for x in range(-120, 121)], object)
-    law = one
-    for _ in range(count - 1):
-        law = np.convolve(law, one)
-    middle = (len(law) - 1) // 2
-    for k in (1, 2, 3, 7, 20):
-        true = float(sum(law[middle + k :]))
-        assert float(tails.laplace_sum_tail(F(scale), count, k)) == pytest.approx(true, rel=1e-9)

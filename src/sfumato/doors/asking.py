@@ -16,12 +16,24 @@ from sfumato.gateway import Answer, Gateway
 
 def ask(gateway: Gateway, journal: Journal, user: User, sql: str, **options: Any) -> Answer:
     """Ask, and pay, as the analyst that the ledger knows this user by."""
-    said = {"user": user.name, "analyst": user.asks_as, "question": sql}
     try:
         check_may_ask(user)
         answer = gateway.sql(sql, analyst=user.asks_as, **options)
     except SfumatoError as error:
+        said = {"user": user.name, "analyst": user.asks_as, "question": sql}
         journal.write("refusal", **said, sqlstate=error.sqlstate, message=error.message)
         raise
+    return _told(journal, user, sql, answer)
+
+
+def recall(gateway: Gateway, journal: Journal, user: User, sql: str, **options: Any) -> Answer | None:
+    """The same where the answer is at hand: nothing is waited for, nothing is paid; None where there is work to do."""
+    check_may_ask(user)
+    answer = gateway.recall(sql, analyst=user.asks_as, **options)
+    return None if answer is None else _told(journal, user, sql, answer)
+
+
+def _told(journal: Journal, user: User, sql: str, answer: Answer) -> Answer:
+    said = {"user": user.name, "analyst": user.asks_as, "question": sql}
     journal.write("question", **said, cost=answer.cost.to_dict(), receipt=answer.receipt)
     return answer

@@ -1,16 +1,17 @@
-"""The operator's log: what an engine said of itself, in a file that the owner alone reads.
+"""The operator's log: what an engine said of itself, and what is wrong with ledger or disk, for the owner alone.
 
 Comes in: the policy, which names the directory. Goes out: nothing that an analyst sees; the file is made by its first
-line. Every door that opens a policy sets this up first.
+line. Every door that opens a policy sets this up first. A log that cannot be written stops nothing, and what it would
+have held is shown nowhere else: stderr is told that there was something.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-from io import TextIOWrapper
+import sys
 from pathlib import Path
 
+from sfumato.doors.lines import Lines
 from sfumato.policy import Policy
 
 _LOGS = ("sfumato.operator", "uvicorn")
@@ -24,18 +25,35 @@ def keep_log(policy: Policy) -> None:
         for old in list(log.handlers):
             log.removeHandler(old)
             old.close()
-    handler = _Private(Path(policy.data.state) / "operator.log", encoding="utf-8", delay=True)
+    handler = _Private(Path(policy.data.state) / "operator.log")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     for log in logs:
         log.addHandler(handler)
         log.propagate = False
 
 
-class _Private(logging.FileHandler):
-    """A file that nobody else may read, in a directory that nobody else may enter."""
+class _Private(logging.Handler):
+    """Lines of a file that nobody else may read; whatever goes wrong with it, whoever logs goes on."""
 
-    def _open(self) -> TextIOWrapper:
-        path = Path(self.baseFilename)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
-        return os.fdopen(handle, "a", encoding="utf-8")
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._lines = Lines(path, lambda lost: f"{lost} lines were lost here")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One record; an engine's words may hold a row, so they go to this file or nowhere."""
+        try:
+            why = self._lines.append(self.format(record))
+        except Exception as error:  # noqa: BLE001  a record that cannot be written as text
+            why = type(error).__name__
+        if why is not None and sys.stderr is not None:
+            try:
+                sys.stderr.write(
+                    f"sfumato: the operator's log cannot be written ({why}); what it should hold is lost\n"
+                )
+            except OSError:
+                pass
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._lines.close()
+        super().close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -16,9 +16,10 @@ from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.sql.aggregates.base import CHOICE, DISTINCT, Term
 from sfumato.sql.cut import GAUSSIAN, Cut, Part, Source, value_of
 from sfumato.sql.cut import Released as ReleasedBundle
-from sfumato.sql.forms import Form, Laws, form_of, interval, laws
+from sfumato.sql.forms import Atom, Form, Laws, form_of, interval, laws
 from sfumato.sql.plan import Plan
 from sfumato.sql.public import table_of
+from sfumato.sql.running import Reading
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Aggregate, Column, Facts, Node
 from sfumato.sql.tree import columns_of as columns_in
 from sfumato.words import Loss, Sheet, as_written, show
@@ -106,6 +107,19 @@ class Answer:
                 )
             result.append(row)
         return result
+
+    def again(self, cost: Spent, remaining: Spent) -> Answer:
+        """The same answer, told another time; what one who holds it does to its rows is not seen by others."""
+        return replace(self, rows=list(self.rows), notes=list(self.notes), cost=cost, remaining=remaining)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that it was drawn by."""
+        return self._plan
+
+    def is_again(self, other: Answer) -> bool:
+        """Whether both are one answer, told twice."""
+        return self._places is other._places and self._draws is other._draws and self._plan is other._plan
 
     @property
     def noisy(self) -> tuple[bool, ...]:
@@ -202,6 +216,7 @@ class _Numbers:
         self.cut, self.drawn = cut, drawn
         self.place = cut.release.place
         self.rows = [(i, n) for i, part in enumerate(drawn) for n in range(_count(cut.parts[i], part))]
+        self._totals: dict[tuple[int, Reading], dict[int, tuple[Fraction, Term]]] = {}
 
     def part(self, row: int) -> tuple[Part, Drawn, int]:
         """The grouping set of a released row, and which group of it the row is."""
@@ -211,6 +226,29 @@ class _Numbers:
     def of(self, row: int, source: Source) -> ReleasedBundle | None:
         """What was released for an aggregate in a row; a constant has nothing."""
         return None if source.bundle < 0 else self.part(row)[0].bundles[source.bundle]
+
+    def keys(self) -> list[tuple[Any, ...]]:
+        """The keys of all released rows, by their number in the release; NULL where a grouping set leaves one out."""
+        found = []
+        for part, drawn in zip(self.cut.parts, self.drawn, strict=True):
+            for picked in drawn.keys if part.chosen else ((),):
+                for group in part.groups:
+                    row = dict(zip(part.chosen, picked, strict=True)) | dict(zip(part.listed, group, strict=True))
+                    found.append(tuple(row.get(i) for i in range(len(self.cut.release.keys))))
+        return found
+
+    def total(self, row: int, bundle: int, reading: Reading) -> tuple[Fraction, Term]:
+        """A running total up to a row, and its noise."""
+        if (bundle, reading) not in self._totals:
+            released, cells = self.cut.parts[0].bundles[bundle], self.drawn[0].cells[bundle]
+            rows: dict[int, tuple[Fraction, Term]] = {}
+            for track in reading.tracks(tuple(self.keys())):
+                whole = 0
+                for end, place in enumerate(track, 1):
+                    whole += cells[place][0]
+                    rows[place] = whole * released.unit, released.total(len(track), end)
+            self._totals[bundle, reading] = rows
+        return self._totals[bundle, reading][row]
 
     def sums(self, row: int, bundle: int) -> tuple[Fraction, ...]:
         """The noisy sums of a bundle in a row."""
@@ -228,10 +266,12 @@ def _count(part: Part, drawn: Drawn) -> int:
 def _interval(
     form: Form, node: Node, known: Laws, numbers: list[_Numbers], *, places: dict[str, int], confidence: Fraction
 ) -> tuple[Any, Any] | None:
-    def value(atom: tuple[int, int, int]) -> tuple[Fraction, Term]:
-        cut, bundle, part = atom
+    def value(atom: Atom) -> tuple[Fraction, Term]:
+        cut, bundle, part = atom[:3]
         of = numbers[cut]
         row = places[of.place]
+        if len(atom) == 4:
+            return of.total(row, bundle, atom[3])
         released = of.part(row)[0].bundles[bundle]
         return of.sums(row, bundle)[part], Term(released.scale, released.unit, released.noise == GAUSSIAN)
 
@@ -283,14 +323,8 @@ def sheets(cuts: tuple[Cut, ...], draws: Draws) -> tuple[Sheet, ...]:
 
 def _sheet(cut: Cut, drawn: tuple[Drawn, ...]) -> Sheet:
     release, numbers = cut.release, _Numbers(cut, drawn)
-    columns: dict[str, list[Any]] = {name: [] for name, _ in release.keys}
-    for part, found in zip(cut.parts, drawn, strict=True):
-        chosen = found.keys if part.chosen else ((),)
-        for picked in chosen:
-            for group in part.groups:
-                row = dict(zip(part.chosen, picked, strict=True)) | dict(zip(part.listed, group, strict=True))
-                for i, (name, _) in enumerate(release.keys):
-                    columns[name].append(row.get(i))
+    rows = numbers.keys()
+    columns: dict[str, list[Any]] = {name: [row[i] for row in rows] for i, (name, _) in enumerate(release.keys)}
     if len(cut.parts) > 1:
         columns[f"{release.number}.set"] = [which for which, _ in numbers.rows]
     for name, aggregate, source in cut.sources:
@@ -311,7 +345,18 @@ def _column(aggregate: Aggregate, source: Source, numbers: _Numbers) -> list[Any
     for part, drawn in zip(numbers.cut.parts, numbers.drawn, strict=True):
         ratio = part.bundles[source.bundle].unit / grid
         top, bottom = 2 * ratio.numerator, 2 * ratio.denominator
-        found += [(cell[0] * top + ratio.denominator) // bottom for cell in drawn.cells[source.bundle]]
+        cells, running = drawn.cells[source.bundle], part.bundles[source.bundle].running
+        if running is None:
+            found += [(cell[0] * top + ratio.denominator) // bottom for cell in cells]
+            continue
+        steps = [0] * len(cells)  # the totals are rounded, not what they grow by: a thousand roundings would add up
+        for track in running.reading.tracks(part.groups):
+            whole = before = 0
+            for place in track:
+                whole += cells[place][0]
+                rounded = (whole * top + ratio.denominator) // bottom
+                steps[place], before = rounded - before, rounded
+        found += steps
     return found
 
 
@@ -387,7 +432,9 @@ def law_of(plan: Plan, node: Node) -> tuple[str, Fraction | None]:
         return "exact", None
     form = form_of(node, known)
     if isinstance(node, Column) and form is not None and len(form.top.terms) == 1 and not form.bottom.terms:
-        (cut, bundle, _), _ = form.top.terms[0]
+        (cut, bundle, _, *running), _ = form.top.terms[0]
+        if running:
+            return "derived", None
         found = plan.cuts[cut].parts[0].bundles[bundle]
         return found.noise, found.scale
     if isinstance(node, Column) and known.get(node.name, (0, None, None))[2] is not None:
@@ -397,14 +444,28 @@ def law_of(plan: Plan, node: Node) -> tuple[str, Fraction | None]:
     return "derived", None
 
 
+def longest_total(cut: Cut, bundle: int, reading: Reading) -> Term:
+    """The noise of the widest running total: of all totals of a track, one with the most noise."""
+    part = cut.parts[0]
+    released = part.bundles[bundle]
+    lengths = {len(track) for track in reading.tracks(part.groups)}
+    terms = [released.total(n, end) for n in lengths for end in (range(1, n + 1) if released.running else (n,))]
+    return max(terms, key=lambda term: term.scale * term.draws ** (1 if term.gaussian else 2))
+
+
 def width_of(plan: Plan, node: Node, confidence: Fraction) -> Fraction | None:
-    """Half the width of a column's interval, where it does not depend on the answer."""
+    """Half the width of a column's interval, where it does not depend on the answer; of running totals the widest."""
     form = form_of(node, laws(plan.cuts))
     if form is None or form.is_constant or form.bottom.terms:  # a ratio's depends on the answer
         return None
+    totals = [atom[0] for atom, _ in form.top.terms if len(atom) == 4]
+    if any(plan.cuts[cut].parts[0].chosen or not plan.cuts[cut].parts[0].groups for cut in totals):
+        return None  # how many groups there are is not known yet
 
-    def value(atom: tuple[int, int, int]) -> tuple[Fraction, Term]:
+    def value(atom: Atom) -> tuple[Fraction, Term]:
         found = plan.cuts[atom[0]].parts[0].bundles[atom[1]]
+        if len(atom) == 4:
+            return Fraction(0), longest_total(plan.cuts[atom[0]], atom[1], atom[3])
         return Fraction(0), Term(found.scale, found.unit, found.noise == GAUSSIAN)
 
     ends = interval(form, value, confidence)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -17,8 +18,17 @@ from typing import Any
 from sfumato.accounting import Pure, Refinement, price
 from sfumato.engines import Engine, connect
 from sfumato.engines.base import failure
-from sfumato.errors import BudgetError, EngineError, InputError, PolicyError, QueryError, SfumatoError
-from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, mechanism_of, sheets
+from sfumato.errors import (
+    BudgetError,
+    EngineError,
+    InputError,
+    LedgerError,
+    PolicyError,
+    QueryError,
+    SfumatoError,
+)
+from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, longest_total, mechanism_of, sheets
+from sfumato.gateway.memory import Asking, Memory, Told
 from sfumato.gateway.preview import Preview, columns_of, notes_of
 from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
 from sfumato.mechanisms import Geometric
@@ -39,18 +49,20 @@ _LONGEST = 10_000
 """Texts of public tables are read to this length."""
 _MOST_REFINED = 5000
 """Better answers are drawn number by number; beyond so many a new answer is drawn in full."""
+_THINKERS = 2
+"""Plans that are made at the same time: they take turns at the interpreter anyway, and a crowd of them would keep it
+from those who have an answer to send or a debit to write."""
 _FREE = Spent(Fraction(0), Fraction(0), Fraction(0))
 
 
 class Gateway:
     """The owner's data behind a policy and a ledger. A context manager."""
 
-    def __init__(
-        self, policy: Policy, ledger: Ledger, engine: Engine, clock: Callable[[], datetime] | None = None
-    ) -> None:
+    def __init__(self, policy: Policy, ledger: Ledger, engine: Engine) -> None:
         self.policy, self._ledger, self._engine = policy, ledger, engine
-        self._clock = clock or (lambda: datetime.now(UTC))
+        self._clock = ledger.clock  # one clock for versions, questions and the chain
         self._views, self._stored, self._unique = engine.views(), engine.stored(), engine.unique()
+        self._memory, self._thinking = Memory(), threading.Semaphore(_THINKERS)
         self._look = lru_cache(maxsize=1024)(engine.run_public)  # public tables do not change while they are open
 
     def __enter__(self) -> Gateway:
@@ -76,24 +88,92 @@ class Gateway:
         confidence: Any = Fraction(95, 100),
         key: str | None = None,
     ) -> Answer:
-        """Answer a question: this spends."""
+        """Answer a question: this spends, unless its answer is stored."""
         sure = probability(confidence, "confidence")
-        asked = self._plan(sql, epsilon, rows_per_unit=rows_per_unit, noise=noise, within=within, confidence=sure)
+        asking = Asking(sql, epsilon, rows_per_unit, noise, within, sure, self._clock().date())
+        with self._ledger.asking():
+            return self._asked(asking, analyst, key)
+
+    def _asked(self, asking: Asking, analyst: str, key: str | None) -> Answer:
+        """Plan, look for the answer, pay, draw, store, answer."""
+        asked = self._thought(asking)
         if asked.event is None:
-            return self._answer(asked, _nothing(asked), cost=_FREE, analyst=analyst, confidence=sure)
+            return self._answer(asked, _nothing(asked), cost=_FREE, analyst=analyst, confidence=asking.confidence)
+        if key is None and (told := self._told(asking, asked, analyst)) is not None:
+            return told
         before = self._improved(asked)
         try:
-            paid = self._pay(asked, before, analyst=analyst, text=sql, key=key)
+            paid = self._pay(asked, before, analyst=analyst, text=asking.sql, key=key)
         except Overtaken:  # somebody was faster: the better answer costs in full
-            before, paid = None, self._pay(asked, None, analyst=analyst, text=sql, key=key)
+            before, paid = None, self._pay(asked, None, analyst=analyst, text=asking.sql, key=key)
         if isinstance(paid, Stored):
             stored = paid
         else:
-            stored = self._ledger.store(paid, _write(self._draw(asked, paid, before, rows_per_unit)))
-        drawn = asked if stored.epsilon == asked.epsilon else self._replan(asked, stored.epsilon, rows_per_unit)
+            stored = self._ledger.store(paid, _write(self._draw(asked, paid, before, asking.rows_per_unit)))
         cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
-        draws = _read(stored.answer, drawn)
+        return self._answer_of(asking, asked, stored, cost=cost, analyst=analyst)
+
+    def recall(
+        self,
+        sql: str,
+        epsilon: Any = None,
+        *,
+        analyst: str = OWNER,
+        rows_per_unit: int | None = None,
+        noise: str | None = None,
+        within: Any = None,
+        confidence: Any = Fraction(95, 100),
+    ) -> Answer | None:
+        """What `sql` would answer without work and without spending, if it is at hand: for doors that cannot wait."""
+        sure = probability(confidence, "confidence")
+        now = self._clock()
+        asking = Asking(sql, epsilon, rows_per_unit, noise, within, sure, now.date())
+        version, mark = self.policy.version_at(now), self._ledger.mark()
+        told = self._memory.told(asking, version, mark)
+        left = None if told is None else told.left.get(analyst)
+        return None if told is None or left is None else told.answer.again(_FREE, left)
+
+    def _told(self, asking: Asking, asked: Plan, analyst: str) -> Answer | None:
+        """The stored answer; and it is remembered, so that it is at hand until the ledger changes."""
+        mark, version = self._ledger.mark(), self._version()
+        told = self._memory.told(asking, version, mark)
+        if told is None:
+            stored = self._ledger.again(asked.digest, version, asked.epsilon)
+            if stored is None:
+                return None
+            answer = self._memory.built(asking, version, stored.receipt.id)
+            if answer is None:
+                answer = self._answer_of(asking, asked, stored, cost=_FREE, analyst=analyst)
+            told = Told(mark, version, answer, asked if answer.plan is None else answer.plan)
+            self._memory.keep_answer(asking, told)
+        left = told.left.get(analyst)
+        if left is None:
+            left = told.left[analyst] = self._left(analyst, told.asked)
+        return told.answer.again(_FREE, left)
+
+    def _answer_of(self, asking: Asking, asked: Plan, stored: Stored, *, cost: Spent, analyst: str) -> Answer:
+        """Stored numbers as an answer; those that were drawn at a higher epsilon have a plan of their own."""
+        drawn = asked if stored.epsilon == asked.epsilon else self._replan(asked, stored.epsilon, asking.rows_per_unit)
+        draws, sure = _read(stored.answer, drawn), asking.confidence
         return self._answer(drawn, draws, cost=cost, analyst=analyst, confidence=sure, receipt=stored.receipt.id)
+
+    def _thought(self, asking: Asking) -> Plan:
+        """The plan of a question, made once a day."""
+        known = self._memory.plan(asking)
+        if known is not None:
+            return known
+        with self._thinking:
+            made = self._plan(
+                asking.sql,
+                asking.epsilon,
+                rows_per_unit=asking.rows_per_unit,
+                noise=asking.noise,
+                within=asking.within,
+                confidence=asking.confidence,
+            )
+        if self._clock().date() == asking.day:  # else nobody knows for which of two days it was made
+            self._memory.keep_plan(asking, made)
+        return made
 
     def _pay(self, asked: Plan, before: Stored | None, *, analyst: str, text: str, key: str | None) -> Receipt | Stored:
         """The debit, durable; of a better answer, the difference."""
@@ -120,7 +200,9 @@ class Gateway:
             return None
         parts = asked.cuts[0].parts
         cells = sum(len(part.groups) * sum(len(r.bundle.parts) for r in part.bundles) for part in parts)
-        if cells > _MOST_REFINED or any(part.chosen or any(r.extra for r in part.bundles) for part in parts):
+        if cells > _MOST_REFINED or any(part.chosen for part in parts):
+            return None
+        if any(r.extra or r.running for part in parts for r in part.bundles):
             return None
         best = self._ledger.stored(asked.digest, self._version(), self.policy.privacy.min_epsilon)
         return best if best is not None and best.epsilon < asked.epsilon else None
@@ -140,7 +222,7 @@ class Gateway:
         """What asking would cost and give: free, and never raises for a refusal."""
         try:
             sure = probability(confidence, "confidence")
-            asked = self._plan(sql, epsilon, rows_per_unit=rows_per_unit, noise=noise, within=within, confidence=sure)
+            asked = self._thought(Asking(sql, epsilon, rows_per_unit, noise, within, sure, self._clock().date()))
         except SfumatoError as refusal:
             return Preview(refusal)
         before = self._left(analyst, asked)
@@ -220,15 +302,21 @@ class Gateway:
                     )
         if not bundles:
             return max(self.policy.privacy.query_epsilon, least)
+
+        def narrow(at: Fraction) -> bool:
+            if not any(part.totals for part in one.cuts):
+                return _narrow(bundles, at, width, confidence)
+            return _narrow_totals(self._planned(question, at, rows_per_unit, noise), width, confidence)
+
         step = Fraction(1, 1000)
-        while not _narrow(bundles, step, width, confidence):
+        while not narrow(step):
             step *= 10
-        while step > least and _narrow(bundles, step / 10, width, confidence):
+        while step > least and narrow(step / 10):
             step /= 10
         low, high = 100, 1000  # in thousandths of `step`
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if _narrow(bundles, step * middle / 1000, width, confidence) else (middle, high)
+            low, high = (low, middle) if narrow(step * middle / 1000) else (middle, high)
         return max(step * high / 1000, least)
 
     def _draw(self, asked: Plan, receipt: Receipt, before: Stored | None, rows_per_unit: int | None) -> Draws:
@@ -294,7 +382,7 @@ class Gateway:
                 continue
             width = len(released.bundle.parts)
             exact = [cell for group in groups for cell in _sums(rows.get(group), at, width)]
-            flat = [int(value) for value in mechanism_of(released, part).release(Exact(exact))] if exact else []
+            flat = _noisy(released, part, exact)
             cells.append(tuple(tuple(flat[i : i + width]) for i in range(0, len(flat), width)))
             at += width
         return Drawn(shown, tuple(cells))
@@ -366,7 +454,17 @@ class Gateway:
             raise QueryError("what is asked of the released numbers cannot be computed", sqlstate="22000") from None
 
     def _version(self) -> str:
-        return self.policy.version_at(self._clock())
+        """The data version now. One of the calendar never comes again: its rows are gone, and who was in which cell."""
+        version = self.policy.version_at(self._clock())
+        if self.policy.dated:
+            latest = self.policy.version_at(self._ledger.latest())
+            if version < latest:
+                raise LedgerError(
+                    "the clock went back",
+                    detail=f"It says version {version}, but the ledger has come to {latest}.",
+                    hint="The owner sets the clock right, or names the version in the policy.",
+                )
+        return version
 
     def _left(self, analyst: str, asked: Plan | None) -> Spent:
         """What is left, for a question to the same people."""
@@ -404,6 +502,15 @@ def _zeros(released: ReleasedBundle) -> tuple[int, ...]:
     return (0,) * len(released.bundle.parts)
 
 
+def _noisy(released: ReleasedBundle, part: Part, exact: list[Any]) -> list[int]:
+    """Sums with noise, in the order of the groups."""
+    if not exact:
+        return []
+    if released.running is not None:
+        return released.running.release(exact, part.groups)
+    return [int(value) for value in mechanism_of(released, part).release(Exact(exact))]
+
+
 def _narrow(bundles: list[ReleasedBundle], epsilon: Fraction, width: Fraction, confidence: Fraction) -> bool:
     """Whether every interval at this epsilon is within the width."""
     for released in bundles:
@@ -412,6 +519,23 @@ def _narrow(bundles: list[ReleasedBundle], epsilon: Fraction, width: Fraction, c
         if width_of(((Fraction(1), Term(scale, released.unit, gaussian)),), confidence) > width:
             return False
     return True
+
+
+def _narrow_totals(planned: Plan, width: Fraction, confidence: Fraction) -> bool:
+    """Whether every sum, and every running total of a question, is within the width under this very plan."""
+    terms = []
+    for part in planned.cuts:
+        bundles = [released for kept in part.parts for released in kept.bundles]
+        terms += [Term(r.scale, r.unit, r.noise == GAUSSIAN) for r in bundles if r.running is None]
+        of = {name: source.bundle for name, _, source in part.sources}
+        known = [(of[column], reading) for _, column, reading in part.totals if of[column] >= 0]
+        if known and (part.parts[0].chosen or not part.parts[0].groups):
+            raise QueryError(
+                "within cannot be promised for running totals over keys that are not declared",
+                hint="Ask with epsilon.",
+            )
+        terms += [longest_total(part, bundle, reading) for bundle, reading in known]
+    return all(width_of(((Fraction(1), term),), confidence) <= width for term in terms)
 
 
 def _in_order(row: tuple[tuple[Any, ...], Exact]) -> list[tuple[bool, Any]]:

@@ -13,7 +13,7 @@ from sfumato.gateway.answer import TYPES, Spent, law_of, mechanism_of, noisy_col
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.reals import round_up, sqrt
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Part, Released
-from sfumato.sql.forms import form_of, laws
+from sfumato.sql.forms import Form, form_of, laws
 from sfumato.sql.plan import Plan
 from sfumato.sql.relations import (
     Combined,
@@ -129,8 +129,19 @@ def _note(plan: Plan, node: Node, law: str) -> str:
         form = form_of(node, laws(plan.cuts))
         if form is None:
             return "no interval: it is no sum or ratio of released numbers"
+        if (total := _running(plan, form)) is not None:
+            return total
         return "its interval depends on the answer" if width_of(plan, node, Fraction(1, 2)) is None else ""
     return "only public tables are read" if law == "exact" and not plan.cuts else ""
+
+
+def _running(plan: Plan, form: Form) -> str | None:
+    """Of a running total: where its noise is; its half width is that of the widest."""
+    for (cut, bundle, _, *reading), _ in form.top.terms:
+        if reading:
+            alone = plan.cuts[cut].parts[0].bundles[bundle].running is None
+            return f"noise on {'every group' if alone else 'running totals'}; ± is that of the widest total"
+    return None
 
 
 def _moved(plan: Plan, node: Node) -> Fraction:
@@ -138,19 +149,19 @@ def _moved(plan: Plan, node: Node) -> Fraction:
     return _released(plan, node)[0].sensitivity
 
 
-def _mechanism(plan: Plan, node: Node) -> tuple[Geometric | Gaussian, Fraction]:
-    """What draws the noise of a released column, and the unit of its whole numbers."""
+def _mechanism(plan: Plan, node: Node) -> tuple[Geometric | Gaussian | None, Fraction]:
+    """What draws the noise of a released column, and the unit of its whole numbers; None of a running total."""
     released, part = _released(plan, node)
-    return mechanism_of(released, part), released.unit
+    return (None if released.running else mechanism_of(released, part)), released.unit
 
 
 def _released(plan: Plan, node: Node) -> tuple[Released, Part]:
     """The bundle that a released column comes from, in the first grouping set."""
     form = form_of(node, laws(plan.cuts))
     assert form is not None
-    (cut, bundle, _), _ = form.top.terms[0]
-    part = plan.cuts[cut].parts[0]
-    return part.bundles[bundle], part
+    atom, _ = form.top.terms[0]
+    part = plan.cuts[atom[0]].parts[0]
+    return part.bundles[atom[1]], part
 
 
 def _noisy(relation: Relation) -> set[str]:

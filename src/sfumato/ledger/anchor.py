@@ -10,12 +10,15 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 from sfumato.errors import LedgerError
 from sfumato.ledger.chain import head
 from sfumato.ledger.store import sync_directory
+from sfumato.ledger.tell import AGAIN, words_of
 
+OLDER = "Bring back the newest ledger: an older one has forgotten what was spent since, and would give it back."
 _LINE = re.compile(r"([0-9]{1,18}) ([0-9a-f]{64})\n")
 
 
@@ -42,7 +45,7 @@ def check_anchor(connection: sqlite3.Connection, anchor: tuple[int, str] | None)
         raise LedgerError(
             "the ledger is older than its anchor",
             detail=f"The anchor names entry {anchor[0]}, which this chain of {head(connection)[0]} does not hold.",
-            hint="Bring back the newest ledger: an older one would give budget back.",
+            hint=OLDER,
         )
 
 
@@ -52,9 +55,14 @@ def write_anchor(path: Path, seq: int, sealed: str) -> None:
     if known is not None and known[0] >= seq:
         return
     fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with fresh.open("w", encoding="ascii") as file:
-        file.write(f"{seq} {sealed}\n")
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
-    sync_directory(path.parent)
+    try:
+        with fresh.open("w", encoding="ascii") as file:
+            file.write(f"{seq} {sealed}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise LedgerError("the anchor of the ledger cannot be written", detail=words_of(error), hint=AGAIN) from error

@@ -6,29 +6,36 @@ stored answer, or a refusal. Nothing here sees data or draws noise.
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO, TypeVar
 
-from sfumato.accounting import Event, Filter
+from sfumato.accounting import Event
 from sfumato.errors import InputError, LedgerError
-from sfumato.ledger import audit, chain, settle, store, sums
+from sfumato.ledger import audit, chain, settle, store
 from sfumato.ledger.anchor import check_anchor, read_anchor
 from sfumato.ledger.cells import check_cells
-from sfumato.ledger.decide import decide, find_cells, make_request
+from sfumato.ledger.decide import decide, find_again, make_request
 from sfumato.ledger.groupcommit import Work, Writer
 from sfumato.ledger.opening import Clock, Opening, now, open_ledger, place_of, stamp
-from sfumato.ledger.records import EVERYBODY, Bought, Entry, Receipt, Report, Standing, Stored, Terms, name
+from sfumato.ledger.records import Bought, Busy, Entry, Receipt, Report, Standing, Stored, Terms, name
+from sfumato.ledger.standing import count_left, find_standing
+from sfumato.ledger.tell import Owner, went_back
 from sfumato.words import Adjacency, Loss, positive
 
 T = TypeVar("T")
+
+PATIENCE = 6
+"""How many times as long as for a debit is waited to record what became of it."""
 
 LARGEST = 100_000_000
 """Bytes of one answer; SQLite itself ends at a thousand million."""
@@ -41,13 +48,15 @@ class Ledger:
     """
 
     def __init__(self, opening: Opening) -> None:
-        self._rules, self._writer = open_ledger(opening)
-        self._opening = opening
+        self._owner = Owner()
+        self._rules, self._writer = open_ledger(opening, self._owner)
+        self._opening, self.clock = opening, opening.clock
         self.data_id, self.terms = self._rules.data_id, self._rules.terms
         self._process = os.getpid()
-        self._reading = threading.Lock()
+        self._reading, self._watching = threading.Lock(), threading.Lock()
         self._reader = None if opening.path == store.MEMORY else _open_reader(opening)
-        self._finish = weakref.finalize(self, _finish, self._writer, self._reader)
+        self._watcher = None if opening.path == store.MEMORY else _open_reader(opening)
+        self._finish = weakref.finalize(self, _finish, self._writer, self._reader, self._watcher)
 
     # opening
 
@@ -88,7 +97,7 @@ class Ledger:
             adjacency=adjacency,
             partition=partition,
         )
-        held = None if anchor is None else Path(anchor)
+        held = None if anchor is None else Path(anchor).absolute()
         return cls(Opening(place_of(path), name(data_id, "data id"), terms, held, who, busy, clock))
 
     @classmethod
@@ -101,7 +110,8 @@ class Ledger:
         """
         if not Path(path).is_file() or Path(path).stat().st_size == 0:
             raise LedgerError(f'there is no ledger at "{Path(path).name}"')
-        return cls(Opening(Path(path), None, None, None if anchor is None else Path(anchor), "", busy, clock))
+        held = None if anchor is None else Path(anchor).absolute()
+        return cls(Opening(Path(path).absolute(), None, None, held, "", busy, clock))
 
     def __enter__(self) -> Ledger:
         return self
@@ -149,7 +159,9 @@ class Ledger:
             rooms::shares_ration_one_total, rooms::a_refusal_writes_nothing, rooms::a_higher_epsilon_is_free,
             rooms::eight_threads_spend_one_budget, rooms::cells_are_parallel, rooms::another_process_charged_the_cell,
             laws::spent_is_the_worst_path, doors::two_processes_spend_one_budget, doors::two_processes_share_the_cells,
-            doors::what_was_printed_is_in_the_ledger_after_kill, doors::a_full_disk_stops_serving
+            doors::what_was_printed_is_in_the_ledger_after_kill, doors::a_full_disk_stops_serving,
+            doors::a_disk_that_fails_at_any_call, doors::the_power_goes_at_any_moment,
+            doors::a_gateway_with_an_old_policy_spends_nothing
         """
         request = make_request(
             self.terms,
@@ -162,7 +174,7 @@ class Ledger:
             key=key,
             cells=cells,
         )
-        return self._write(lambda connection: decide(connection, self._rules, request, self._now()))
+        return self._write(lambda connection: decide(connection, self._rules, request, self._now(connection)))
 
     def store(self, receipt: Receipt, answer: bytes) -> Stored:
         """Keep the answer that a debit paid for, before its first byte leaves.
@@ -175,16 +187,24 @@ class Ledger:
             again, not drawn again, so draws of one question cannot be averaged.
         Reference: semantics 5.2 and 5.4.
         Checked by: rooms::the_first_answer_wins, rooms::one_debit_pays_for_one_answer, rooms::a_retry_gets_the_answer,
-            doors::what_was_printed_is_in_the_ledger_after_kill
+            doors::what_was_printed_is_in_the_ledger_after_kill, doors::what_left_the_gateway_is_in_the_ledger,
+            doors::after_a_failed_sync_the_file_is_not_trusted, doors::an_answer_that_cannot_be_stored_is_not_given
         """
         kept = bytes(answer)
         if len(kept) > LARGEST:
             raise InputError(f"an answer must have at most {LARGEST} bytes, but has {len(kept)}")
-        return self._write(lambda connection: settle.store(connection, receipt, kept, self._now()))
+        return self._settle(lambda connection: settle.store(connection, receipt, kept, self._now(connection)))
 
     def fail(self, receipt: Receipt) -> None:
-        """Record that a question failed after it was paid for. The debit stands; too many close the data version."""
-        self._write(lambda connection: settle.fail(connection, receipt, self._now()))
+        """Record that a question failed after it was paid for. The debit stands; too many close the data version.
+
+        A failure that cannot be recorded would not be counted (semantics 6.2), so that ends serving.
+        """
+        try:
+            self._settle(lambda connection: settle.fail(connection, receipt, self._now(connection)))
+        except Busy as error:
+            self._writer.give_up(error)
+            raise
 
     def freeze(self, who: str) -> None:
         """Refuse every question from now on, in every process."""
@@ -200,9 +220,47 @@ class Ledger:
 
     def _note(self, kind: str, who: str) -> None:
         document = {"who": name(who, "who")}
-        self._write(lambda connection: chain.append(connection, self._now(), kind, None, document))
+        self._write(lambda connection: chain.append(connection, self._now(connection), kind, None, document))
 
     # looking
+
+    def asking(self) -> AbstractContextManager[None]:
+        """Around a question that will soon have something to write: under load, commits wait for each other."""
+        return self._writer.asking()
+
+    def mark(self) -> int:
+        """A number that is another one after every change of the ledger, whichever process made it.
+
+        Guarantee: between two calls in this process that return the same number nothing was committed to the file, so
+            that whatever was read after the first of them is what would be read after the second; and the file was not
+            replaced by another one.
+        Proof: PRAGMA data_version, on a connection that writes nothing itself, changes with each commit of any other
+            connection, that of our own writer among them (sqlite.org/pragma.html#pragma_data_version). In memory there
+            is one writer, which counts the rows that it has changed before it tells anybody. The names of the files are
+            looked at each time, as after a commit.
+        Reference: semantics 5.4 and 5.6.
+        Checked by: rooms::every_change_moves_the_mark, rooms::another_process_moves_the_mark,
+            rooms::a_ledger_that_was_replaced_has_no_mark
+        """
+        self._check()
+        if self._watcher is None:
+            return self._writer.changes
+        self._writer.check_files()
+        try:
+            with self._watching:  # one at a time: a statement of another thread would hold an older view of the file
+                ((version,),) = self._watcher.execute("PRAGMA data_version").fetchall()
+            return int(version)
+        except sqlite3.Error as error:
+            raise store.unreachable(error) from error
+
+    def again(self, question: str, version: str, epsilon: object) -> Stored | None:
+        """What `debit` would give for nothing, or raise before it pays; it writes nothing and waits for no writer."""
+        asked = (question, version, positive(epsilon, "epsilon"))
+        return self._read(lambda connection: find_again(connection, self._rules, asked))
+
+    def latest(self) -> datetime:
+        """The time of the last entry; `clock` is behind it only if it went back."""
+        return datetime.fromisoformat(self._read(chain.latest_time))
 
     def stored(self, question: str, version: str, epsilon: object) -> Stored | None:
         """The answer that this question would get for nothing."""
@@ -214,23 +272,7 @@ class Ledger:
     ) -> Standing:
         """Where an analyst stands, or everybody together; what remains is for a question to all, or to these cells."""
         touched = check_cells(cells, self.terms)
-        return self._read(lambda connection: self._standing(connection, analyst, touched, version))
-
-    def _standing(
-        self, connection: sqlite3.Connection, analyst: str | None, cells: tuple[str, ...] | None, version: str | None
-    ) -> Standing:
-        def left(budget: Filter, who: str) -> Loss:
-            budget.restore(sums.read_sums(connection, who))
-            return budget.remaining(find_cells(connection, self.terms, who, cells, version))
-
-        filters = self.terms.filters()
-        total = filters[EVERYBODY]
-        to_all = left(total, EVERYBODY)
-        if analyst is None:
-            return Standing(total.limit, total.spent, to_all)
-        own = filters.get(analyst, self.terms.filters()[EVERYBODY])
-        to_her = left(own, analyst)
-        return Standing(own.limit, own.spent, _least(to_all, to_her) if analyst in filters else to_all)
+        return self._read(lambda connection: find_standing(connection, self.terms, analyst, touched, version))
 
     def remaining_count(
         self,
@@ -243,17 +285,9 @@ class Ledger:
         """How many more releases of this price fit, for an analyst or for everybody, to all or to the same cells."""
         touched = check_cells(cells, self.terms)
 
-        def count(connection: sqlite3.Connection) -> int:
-            filters = self.terms.filters()
-            names = {EVERYBODY, EVERYBODY if analyst not in filters else analyst}
-            for who in names:
-                filters[who].restore(sums.read_sums(connection, who))
-            return min(
-                filters[who].remaining_count(loss, find_cells(connection, self.terms, who, touched, version))
-                for who in names
-            )
-
-        return self._read(count)
+        return self._read(
+            lambda connection: count_left(connection, self.terms, analyst, loss, cells=touched, version=version)
+        )
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """The chain, from the entry after a number."""
@@ -330,8 +364,11 @@ class Ledger:
 
     # inside
 
-    def _now(self) -> str:
-        return stamp(self._opening.clock)
+    def _now(self, connection: sqlite3.Connection) -> str:
+        now, latest = stamp(self.clock), chain.latest_time(connection)
+        if now < latest:
+            self._owner.tell(went_back(now, latest), logging.WARNING)
+        return now
 
     def _check(self) -> None:
         if self._process != os.getpid():
@@ -340,7 +377,21 @@ class Ledger:
 
     def _write(self, work: Work[T]) -> T:
         self._check()
-        return self._writer.submit(work)
+        try:
+            return self._writer.submit(work)
+        except LedgerError as error:
+            if not self._writer.ended:  # then the owner knows already
+                self._owner.tell(error)
+            raise
+
+    def _settle(self, work: Work[T]) -> T:
+        """What was paid for is worth waiting for: another process that holds the lock is given more time."""
+        for _ in range(PATIENCE - 1):
+            try:
+                return self._write(work)
+            except Busy:
+                continue
+        return self._write(work)
 
     def _read(self, work: Work[T]) -> T:
         self._check()
@@ -351,9 +402,10 @@ class Ledger:
             return _snapshot(self._reader, work)
 
 
-def _finish(writer: Writer, reader: sqlite3.Connection | None) -> None:
-    if reader is not None:
-        reader.close()
+def _finish(writer: Writer, *readers: sqlite3.Connection | None) -> None:
+    for reader in readers:
+        if reader is not None:
+            reader.close()
     writer.close()
 
 
@@ -383,12 +435,3 @@ def _text(text: object) -> str:
 
 def _line(entry: Entry) -> dict[str, Any]:
     return {field: getattr(entry, field) for field in chain.COLUMNS.split(", ")}
-
-
-def _least(one: Loss, other: Loss) -> Loss:
-    """The smaller of two rooms at each door; both have the same doors."""
-    return Loss(
-        None if one.epsilon is None or other.epsilon is None else min(one.epsilon, other.epsilon),
-        None if one.rho is None or other.rho is None else min(one.rho, other.rho),
-        min(one.delta, other.delta),
-    )

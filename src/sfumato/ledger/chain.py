@@ -44,15 +44,29 @@ def seal(*fields: int | str | None) -> str:
 
 def head(connection: sqlite3.Connection) -> tuple[int, str]:
     """Number and hash of the last entry; (0, FIRST) before there is one."""
-    row = connection.execute("SELECT seq, hash FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
-    return (row[0], row[1]) if row else (0, FIRST)
+    return _last(connection)[:2]
+
+
+def latest_time(connection: sqlite3.Connection) -> str:
+    """The time of the last entry, which no other is later than; nothing before there is one."""
+    return _last(connection)[2]
+
+
+def _last(connection: sqlite3.Connection) -> tuple[int, str, str]:
+    row = connection.execute("SELECT seq, hash, time FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
+    return (row[0], row[1], str(row[2])) if row else (0, FIRST, "")
 
 
 def append(
     connection: sqlite3.Connection, time: str, kind: str, analyst: str | None, document: dict[str, Any]
 ) -> Entry:
-    """Write the next entry, inside the transaction that is open."""
-    last, previous = head(connection)
+    """Write the next entry, inside the transaction that is open.
+
+    Times never go back: where the clock did, an entry has the time of the one before it, and what the clock said.
+    """
+    last, previous, latest = _last(connection)
+    if time < latest:
+        time, document = latest, document | {"clock": time}
     seq, body = last + 1, canonical(document)
     sealed = seal(seq, time, kind, analyst, body, previous)
     connection.execute(

@@ -83,11 +83,7 @@ def make_request(
 
 def decide(connection: sqlite3.Connection, rules: Rules, request: Request, now: str) -> Receipt | Stored:
     """The whole of a debit, in the order in which it may end."""
-    check_current(connection, rules)
-    check_serving(connection, rules, request.version)
-    stored = _find_by_key(connection, request) or find_best_answer(
-        connection, request.question, request.version, request.epsilon
-    )
+    stored = find_again(connection, rules, (request.question, request.version, request.epsilon), by=request)
     if stored is not None:
         _remember_key(connection, request, stored.receipt.seq)
         return stored
@@ -103,6 +99,15 @@ def decide(connection: sqlite3.Connection, rules: Rules, request: Request, now: 
             write_cells(connection, who, scope, request.cells, request.price)
     _remember_key(connection, request, entry.seq)
     return Receipt(receipt, request.analyst, request.price, entry.seq)
+
+
+def find_again(
+    connection: sqlite3.Connection, rules: Rules, asked: tuple[str, str, Fraction], by: Request | None = None
+) -> Stored | None:
+    """The answer that a question gets for nothing, if questions are answered at all now."""
+    check_current(connection, rules)
+    check_serving(connection, rules, asked[1])
+    return (None if by is None else _find_by_key(connection, by)) or find_best_answer(connection, *asked)
 
 
 def _body(receipt: str, request: Request) -> dict[str, Any]:

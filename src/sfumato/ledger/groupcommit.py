@@ -2,20 +2,28 @@
 
 Comes in: work to do inside a transaction. Goes out: its result, once the transaction is on the disk. Each piece of work
 stands behind its own savepoint, so a refusal takes back its own writes only. What could not be committed is never tried
-again: after a failed fsync nobody knows what the disk holds, so the writer is dead and says so from then on.
+again: after a failed fsync nobody knows what the disk holds, so the writer is dead, says so from then on, and the owner
+is told why.
+
+Questions are planned one after the other, so that under load work trickles in faster than fsyncs end but slower than
+they could be shared. Where many questions are on their way (`asking`), a commit therefore waits for some of them.
 """
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from sfumato.errors import LedgerError
 from sfumato.ledger.store import is_busy, unreachable
+from sfumato.ledger.tell import AGAIN, Owner
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -23,27 +31,65 @@ Work = Callable[[sqlite3.Connection], T]
 MOST = 256
 """Pieces of work in one transaction: enough to share an fsync, few enough that nobody waits for all the others."""
 
+MANY, GROUP, PATIENCE = 16, 32, 0.002
+"""From so many questions on their way, a commit waits for half of them or so many pieces of work, while the other half
+is thought about; at most so many seconds for each question, which is little beside the time that it takes to plan them
+all. With fewer nobody waits."""
+
 CHECKPOINT = 2000
 """After so many changed rows the log is copied into the database, which keeps it at a few megabytes."""
 
 
 class Writer:
-    """The one thread of this process that writes. `committed` is called after each commit, before anybody is told."""
+    """The one thread of this process that writes.
 
-    def __init__(self, connection: sqlite3.Connection, committed: Work[None]) -> None:
+    Before anybody is told the outcome of a commit, `check` is called, and `committed` if there was something to commit.
+    A `patient` one lets commits wait for each other under load.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        check: Callable[[], None],
+        committed: Work[None],
+        owner: Owner,
+        *,
+        patient: bool = True,
+    ) -> None:
         self._connection = connection
-        self._committed = committed
+        self._check, self._committed, self._owner = check, committed, owner
+        self._patient = patient
         self._changes = self._copied = connection.total_changes
         self._jobs: deque[tuple[Work[Any], Future[Any]]] = deque()
         self._wake = threading.Condition()
         self._end: str | None = None
+        self._asking, self._wanted = 0, 1
+        self._why: str | None = None
         self._thread = threading.Thread(target=self._run, name="sfumato-ledger", daemon=True)
         self._thread.start()
 
     def check_alive(self) -> None:
         """Raise what every call raises once the writer has ended."""
         if self._end is not None:
-            raise LedgerError(self._end, hint="Open the ledger again once the cause is gone.")
+            raise LedgerError(self._end, detail=self._why, hint=AGAIN if self._why else "Open the ledger again.")
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing can be written any more."""
+        return self._end is not None
+
+    def check_files(self) -> None:
+        """The files still have their names; if not, every call raises from now on."""
+        try:
+            self._check()
+        except LedgerError as error:
+            self.give_up(error)
+            raise
+
+    @property
+    def changes(self) -> int:
+        """How many rows this writer has changed and committed."""
+        return self._changes
 
     def submit(self, work: Work[T]) -> T:
         """Do this inside a transaction; return when that transaction is durable."""
@@ -51,8 +97,22 @@ class Writer:
         with self._wake:
             self.check_alive()
             self._jobs.append((work, future))
-            self._wake.notify()
+            if len(self._jobs) >= self._wanted:
+                self._wake.notify()
         return future.result()
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """A question is on its way, and may soon have something to write."""
+        with self._wake:
+            self._asking += 1
+        try:
+            yield
+        finally:
+            with self._wake:
+                self._asking -= 1
+                if self._jobs and len(self._jobs) >= self._asking:  # nobody is left to wait for
+                    self._wake.notify()
 
     def close(self) -> None:
         """Finish what was asked for, then end."""
@@ -76,7 +136,19 @@ class Writer:
         with self._wake:
             while not self._jobs and self._end is None:
                 self._wake.wait()
+            self._gather()
             return [self._jobs.popleft() for _ in range(min(MOST, len(self._jobs)))]
+
+    def _gather(self) -> None:
+        """Under load, let others catch the same fsync; never for those who cannot come, and never for long."""
+        late = time.monotonic() + PATIENCE * self._asking
+        while self._patient and self._end is None and self._asking >= MANY:
+            self._wanted = min(GROUP, self._asking // 2)
+            left = late - time.monotonic()
+            if len(self._jobs) >= self._wanted or left <= 0:
+                break
+            self._wake.wait(left)
+        self._wanted = 1
 
     def _serve(self, batch: list[tuple[Work[Any], Future[Any]]]) -> None:
         try:
@@ -88,6 +160,7 @@ class Writer:
         try:
             outcomes = [self._attempt(work) for work, _ in batch]
             self._connection.execute("COMMIT")
+            self._check()
             if self._connection.total_changes != self._changes:
                 self._changes = self._connection.total_changes
                 self._committed(self._connection)
@@ -123,11 +196,18 @@ class Writer:
 
     def _die(self, error: BaseException) -> None:
         """End for good. Closing gives the lock back to other processes and writes no more commits."""
+        self.give_up(error)
+        self._connection.close()
+
+    def give_up(self, error: BaseException) -> None:
+        """From now on every call raises, and the thread ends; whoever waits is told why, and so is the owner."""
+        cause = unreachable(error)
         with self._wake:
-            self._end = "the ledger failed and serves no more"
+            self._end, self._why = "the ledger failed and serves no more", f"First {cause.message}: {cause.detail}"
             left = list(self._jobs)
             self._jobs.clear()
-        self._connection.close()
+            self._wake.notify()
+        self._owner.tell(LedgerError(self._end, detail=self._why, hint=AGAIN), logging.CRITICAL)
         _tell_all(left, error)
 
 

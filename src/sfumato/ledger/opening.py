@@ -15,10 +15,11 @@ from typing import Any
 
 from sfumato.errors import InputError, LedgerError, PolicyError
 from sfumato.ledger import chain, schema, store, sums
-from sfumato.ledger.anchor import check_anchor, read_anchor, write_anchor
+from sfumato.ledger.anchor import OLDER, check_anchor, read_anchor, write_anchor
 from sfumato.ledger.decide import Rules
 from sfumato.ledger.groupcommit import Writer
 from sfumato.ledger.records import EVERYBODY, Terms, name
+from sfumato.ledger.tell import Owner
 
 Clock = Callable[[], datetime]
 
@@ -47,11 +48,11 @@ class Opening:
 
 
 def place_of(path: Path | str) -> Path | str:
-    """A path, or the word for memory."""
-    return store.MEMORY if str(path) == store.MEMORY else Path(path)
+    """A path that stays the same wherever the process goes, or the word for memory."""
+    return store.MEMORY if str(path) == store.MEMORY else Path(path).absolute()
 
 
-def open_ledger(request: Opening) -> tuple[Rules, Writer]:
+def open_ledger(request: Opening, owner: Owner) -> tuple[Rules, Writer]:
     """Check, make or upgrade the file, record the policy, and start the thread that writes."""
     if request.path == store.MEMORY and request.anchor is not None:
         raise InputError("a ledger in memory has no anchor", hint="Name a file for the ledger.")
@@ -62,7 +63,7 @@ def open_ledger(request: Opening) -> tuple[Rules, Writer]:
             store.make_file(request.path)
         connection = store.connect(request.path, request.busy)
         try:
-            return _start(connection, request, mark)
+            return _start(connection, request, mark, owner)
         except BaseException:
             connection.close()
             raise
@@ -70,15 +71,24 @@ def open_ledger(request: Opening) -> tuple[Rules, Writer]:
         raise store.unreachable(error) from error
 
 
-def _start(connection: sqlite3.Connection, request: Opening, mark: tuple[int, str] | None) -> tuple[Rules, Writer]:
+def _start(
+    connection: sqlite3.Connection, request: Opening, mark: tuple[int, str] | None, owner: Owner
+) -> tuple[Rules, Writer]:
     rules = store.patiently(lambda: _prepare(connection, request, mark), request.busy)
+    names = store.Names.of(request.path) if isinstance(request.path, Path) else None
+    if names is not None:
+        store.sync_directory(names.log.parent)  # the name of the log: SQLite does it too, but ignores a failure
+
+    def check() -> None:
+        if names is not None:
+            names.check()
 
     def committed(after: sqlite3.Connection) -> None:
         if request.anchor is not None:
             write_anchor(request.anchor, *chain.head(after))
 
     committed(connection)
-    return rules, Writer(connection, committed)
+    return rules, Writer(connection, check, committed, owner, patient=request.path != store.MEMORY)
 
 
 def _check_not_lost(path: Path, mark: tuple[int, str] | None) -> None:
@@ -87,7 +97,7 @@ def _check_not_lost(path: Path, mark: tuple[int, str] | None) -> None:
         raise LedgerError(
             "the ledger is older than its anchor",
             detail=f"The anchor names entry {mark[0]}, but there is no ledger.",
-            hint="Bring back the newest ledger.",
+            hint=OLDER,
         )
 
 

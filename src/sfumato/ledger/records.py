@@ -34,6 +34,10 @@ class Overtaken(InputError):
     """A better answer was to be drawn from one that is not the last word on its question any more."""
 
 
+class Busy(LedgerError):
+    """Another process held the lock for too long; nothing was written, and trying again is safe."""
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """One debit: `id` names it to people, `seq` is its place in the chain."""

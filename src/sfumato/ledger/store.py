@@ -10,11 +10,14 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import schema
+from sfumato.ledger.records import Busy
+from sfumato.ledger.tell import AGAIN, words_of
 
 MEMORY = ":memory:"
 MOUNTS = Path("/proc/mounts")
@@ -32,12 +35,14 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def unreachable(error: BaseException) -> LedgerError:
-    """SQLite's own words, as the detail of one fixed message."""
+    """What went wrong, as the detail of one fixed message; a new error each time, as a traceback is written into it."""
     if isinstance(error, sqlite3.Error) and is_busy(error):
-        return LedgerError(
+        return Busy(
             "the ledger is busy", detail="Another process holds its lock; nothing was written.", hint="Try again."
         )
-    return LedgerError("the ledger cannot be read or written", detail=f"{type(error).__name__}: {error}.")
+    if isinstance(error, LedgerError):
+        return LedgerError(error.message, detail=error.detail, hint=error.hint)
+    return LedgerError("the ledger cannot be read or written", detail=words_of(error), hint=AGAIN)
 
 
 def connect(path: Path | str, busy: float) -> sqlite3.Connection:
@@ -94,6 +99,40 @@ def sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """An open ledger and its log: their names, and the files that stood there when they were opened."""
+
+    ledger: Path
+    log: Path
+    files: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, path: Path) -> Names:
+        """The names of a ledger that is open now; the log lies beside the file that a link names."""
+        real = path.resolve()
+        log = real.with_name(f"{real.name}-wal")
+        return cls(path, log, _files(path, log))
+
+    def check(self) -> None:
+        """The files still have their names: who opens the ledger next must find what is written now."""
+        try:
+            same = _files(self.ledger, self.log) == self.files
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise LedgerError(
+                "the file of the ledger was replaced or removed while it was open",
+                detail="Who opens it next would not find what is debited now.",
+                hint="Stop every gateway, bring back the newest ledger with the log beside it, and start again.",
+            )
+
+
+def _files(*paths: Path) -> tuple[tuple[int, int], ...]:
+    found = [path.stat() for path in paths]
+    return tuple((file.st_dev, file.st_ino) for file in found)
 
 
 def check_local(path: Path) -> None:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import comb, factorial, isqrt
 
-from sfumato.reals import PI, Enclosure, Real, as_real, bound_exp_neg, ceil_shift, exp, sqrt, total
+from sfumato.reals import PI, Enclosure, Real, bound_exp_neg, ceil_shift, exp, sqrt
 
 _DIRECT = 64 * 64
 """Up to this variance the sum is taken term by term; beyond, by the formula of Euler and Maclaurin."""
@@ -128,34 +128,3 @@ def gaussian_whole(variance: Fraction) -> Real:
         return low, high + ceil_shift(high * bound_exp_neg(19 * variance, bits)[1], bits)
 
     return Real(enclose)
-
-
-def laplace_sum_tail(scale: Fraction, count: int, k: int) -> Real:
-    """P(S >= k) for the sum S of `count` independent discrete Laplace draws of one scale, k >= 1.
-
-    With r = e^(-1/scale) and m = count, for x >= 0
-        P(S = x) = (1-r)^2m (1-r²)^(1-2m) r^x p(x),  p(x) = C(x+m-1, x) sum over j < m of (x+1-m)_j (1-m)_j / ((x+1)_j
-        j!) r^2j,
-    by Euler's transformation of the hypergeometric series of the convolution. p is a polynomial of degree m-1 in x, so
-    that
-        sum over x >= k of r^x p(x) = r^k sum over i < m of D^i p(k) r^i / (1-r)^(i+1),  D the forward difference.
-    """
-    r = exp(-1 / scale)
-    m = count
-    values = [_polynomial(k + i, m, r) for i in range(m)]
-    parts = []
-    for i in range(m):
-        difference = total([values[j] * ((-1) ** (i - j) * comb(i, j)) for j in range(i + 1)])
-        parts.append(difference * r**i / (1 - r) ** (i + 1))
-    shape = ((1 - r) ** (2 * m)) / ((1 - r * r) ** (2 * m - 1))
-    return shape * exp(-Fraction(k) / scale) * total(parts)
-
-
-def _polynomial(x: int, m: int, r: Real) -> Real:
-    """p(x) of `laplace_sum_tail`."""
-    terms = []
-    coefficient = Fraction(comb(x + m - 1, m - 1))
-    for j in range(m):
-        terms.append(r ** (2 * j) * coefficient)
-        coefficient = coefficient * (x + 1 - m + j) * (1 - m + j) / ((x + 1 + j) * (j + 1))
-    return total(terms) if terms else as_real(0)

@@ -124,6 +124,11 @@ class Policy:
     tables: dict[str, Table]
     digest: str
 
+    @property
+    def dated(self) -> bool:
+        """Whether the calendar names the data version, and not the owner."""
+        return self.data.version in CALENDAR
+
     def version_at(self, now: datetime) -> str:
         """The data version at a moment: the owner's name for it, or the day or month in UTC.
 

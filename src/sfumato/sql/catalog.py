@@ -57,7 +57,8 @@ class Known:
 def translate(text: str, known: Known) -> str | None:
     """The question for the catalog's engine; None where it is not about the catalog, or not about it alone."""
     try:
-        found = [tree for tree in sqlglot.parse(_prepared(text), read="postgres") if tree is not None]
+        text = _prepared(text)
+        found = [tree for tree in sqlglot.parse(text, read="postgres") if tree is not None]
     except (sqlglot_errors.SqlglotError, RecursionError, ValueError):
         return None
     if len(found) != 1 or not isinstance(found[0], exp.Query) or not _is_catalog(found[0], known):
@@ -66,6 +67,9 @@ def translate(text: str, known: Known) -> str | None:
     for name in tree.find_all(exp.Identifier):
         if not name.quoted:
             name.set("this", str(name.this).lower())
+    for call in tree.find_all(exp.Func):  # the parser forgets how a function was called, but not where
+        if "start" in call.meta:
+            call.meta["called"] = text[call.meta["start"] : call.meta["end"] + 1].lower()
     titled(tree)
     return _rewritten(tree, known).sql(dialect="duckdb", comments=False)
 
@@ -93,6 +97,8 @@ def _prepared(text: str) -> str:
         if word == "operator" and words[i + 1 : i + 4] == ("(", "pg_catalog", ".") and ")" in words[i:]:
             close = words.index(")", i)
             cuts.append((start, tokens[close].end, "".join(words[i + 4 : close])))
+        elif word == "pg_catalog" and words[i + 1 : i + 2] == (".",) and words[i + 3 : i + 4] == ("(",):
+            cuts.append((start, tokens[i + 1].end, ""))  # a function: with its schema the parser knows none by its name
         elif word == "as" and words[i + 1 : i + 2] and words[i + 1] in _RESERVED and words[i + 2 : i + 3] != ("(",):
             cuts.append((start, tokens[i + 1].end, f'AS "{words[i + 1]}"'))
         elif word == "::" and words[i + 1 : i + 4] == ("regtype", "[", "]"):
@@ -166,8 +172,8 @@ _NAMES: dict[type[exp.Expression], str] = {
     "extract", exp.GroupConcat: "string_agg", exp.Substring: "substring", exp.Unnest: "unnest",
     exp.CurrentDatabase: "current_database", exp.CurrentSchemas: "current_schemas", exp.ArrayToString:
     "array_to_string", exp.CurrentVersion: "version", exp.Explode: "unnest", exp.ExplodingGenerateSeries:
-    "generate_series", exp.CurrentTimestamp: "now", exp.Format: "format", exp.GenerateSeries: "generate_series",
-    exp.StringToArray: "string_to_array",
+    "generate_series", exp.CurrentTimestamp: "current_timestamp", exp.StrPosition: "position", exp.Trim: "btrim",
+    exp.Format: "format", exp.GenerateSeries: "generate_series", exp.StringToArray: "string_to_array",
 }  # fmt: skip
 
 
@@ -177,12 +183,17 @@ def _title(item: Any) -> str:  # noqa: PLR0911  one line for each kind of expres
     if isinstance(item, exp.Case):
         inner = _title(item.args.get("default"))
         return inner if inner != "?column?" else "case"
+    if isinstance(item, exp.Func) and "called" in item.meta:
+        return str(item.meta["called"])
     if isinstance(item, exp.Anonymous) or type(item) in _NAMES:
         return _function(item)
     if isinstance(item, exp.Paren | exp.Filter | exp.Window | exp.Bracket | exp.Collate):
         return _title(item.this)
     if isinstance(item, exp.Cast):
-        inner = _title(item.this)
+        base = item.this
+        while isinstance(base, exp.Cast):
+            base = base.this
+        inner = _title(base)
         return inner if inner != "?column?" else _bare(item.to)
     if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Select) and item.this.expressions:
         only = item.this.expressions[0]
@@ -200,39 +211,60 @@ def _folded(node: Any) -> str:
 
 def _bare(kind: exp.Expression) -> str:
     """The name of a type, as PostgreSQL titles a cast."""
-    name = kind.sql(dialect="postgres").lower().rpartition(".")[2]
+    name = kind.sql(dialect="postgres").lower().partition("(")[0].rpartition(".")[2].removesuffix("[]")
     short = {"int": "int4", "smallint": "int2", "bigint": "int8", "boolean": "bool", "double precision": "float8"}
-    return short.get(name, name)
+    return ({"decimal": "numeric", "real": "float4"} | short).get(name, name)
 
 
 # rewriting
 
 
 def _rewritten(tree: exp.Query, known: Known) -> exp.Query:
-    hidden = _ctes(tree)
-
-    for table in list(tree.find_all(exp.Table)):
-        name, schema = table.name.lower(), table.db.lower()
-        if isinstance(table.this, exp.Identifier) and not (not schema and name in hidden):
-            if not table.alias:
-                table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
-            table.set("this", exp.to_identifier(name, quoted=True))
-            table.set("db", exp.to_identifier(HOMES[schema or CATALOG]))
-        elif isinstance(table.this, exp.StringToArray):  # a function that gives one value is a relation of one row
-            name = table.alias or "string_to_array"
-            only = exp.select(exp.alias_(table.this.copy(), name))
-            table.replace(exp.Subquery(this=only, alias=exp.TableAlias(this=exp.to_identifier(name))))
-        elif isinstance(table.this, exp.Func):
-            table.set("db", None)
-    for column in tree.find_all(exp.Column):
+    homes = _housed(tree)
+    for column in list(tree.find_all(exp.Column)):
         if column.args.get("db"):  # pg_catalog.pg_class.oid: the relation's name is its alias now
             column.set("db", None)
+        if column.name == "tableoid" and column.table in homes:
+            column.replace(exp.Anonymous(this="pgf_regclass", expressions=[exp.Literal.string(homes[column.table])]))
+    for select in tree.find_all(exp.Select):
+        _regroup(select)
     for node in reversed(list(tree.walk())):  # from the leaves up: what is replaced was rewritten inside
         change = next((change for kind, change in _CHANGES if isinstance(node, kind)), None)
         made = node if change is None else change(node, known)
         if made is not node:
             node.replace(made)
     return tree
+
+
+def _housed(tree: exp.Query) -> dict[str, str]:
+    """Every relation in its home; and which one an alias stands for."""
+    hidden, homes = _ctes(tree), dict[str, str]()
+    for table in list(tree.find_all(exp.Table)):
+        name, schema = table.name.lower(), table.db.lower()
+        if isinstance(table.this, exp.Identifier) and not (not schema and name in hidden):
+            homes[table.alias or name] = name
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
+            table.set("this", exp.to_identifier(name, quoted=True))
+            table.set("db", exp.to_identifier(HOMES[schema or CATALOG]))
+            table.set("catalog", None)
+        elif isinstance(table.this, exp.StringToArray):  # a function that gives one value is a relation of one row
+            name = table.alias or "string_to_array"
+            only = exp.select(exp.alias_(table.this.copy(), name))
+            table.replace(exp.Subquery(this=only, alias=exp.TableAlias(this=exp.to_identifier(name))))
+        elif isinstance(table.this, exp.Func):
+            table.set("db", None)
+    return homes
+
+
+def _regroup(select: exp.Select) -> None:
+    """`GROUP BY x` where x is both a column that is shown and a relation: the engine would take the relation."""
+    group = select.args.get("group")
+    relations = {source.alias_or_name for source in select.find_all(exp.Table, exp.Subquery)}
+    shown = {item.alias: item.this for item in select.expressions if isinstance(item, exp.Alias)}
+    for name in [] if group is None else list(group.expressions):
+        if isinstance(name, exp.Column) and not name.table and name.name in shown and name.name in relations:
+            name.replace(shown[name.name].copy())
 
 
 def _cast(node: Any, known: Known) -> exp.Expression:  # noqa: PLR0911  one line for each kind of type
@@ -251,9 +283,7 @@ def _cast(node: Any, known: Known) -> exp.Expression:  # noqa: PLR0911  one line
         if first in _LOOKUPS and not _is_text(inner.this):
             return exp.Anonymous(this=f"{_LOOKUPS[first]}_name", expressions=[inner.this])
     if array and isinstance(inner, exp.Literal) and inner.is_string and inner.this.startswith("{"):
-        items = [part.strip('"') for part in inner.this[1:-1].split(",")] if inner.this != "{}" else []
-        listed = exp.Array(expressions=[exp.Literal.string(item) for item in items])
-        return exp.cast(listed, f"{_TYPES.get(name, 'VARCHAR')}[]", dialect="duckdb")
+        return exp.cast(_listed(inner.this), f"{_TYPES.get(name, 'VARCHAR')}[]", dialect="duckdb")
     if name in _TYPES:
         return exp.TryCast(this=inner, to=exp.DataType.build(_TYPES[name] + ("[]" if array else ""), dialect="duckdb"))
     return node  # type: ignore[no-any-return]
@@ -324,16 +354,37 @@ def _format(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the sha
     return exp.Anonymous(this="pgf_format", expressions=[node.this, *node.expressions])
 
 
+def _clock(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
+    """Of a word like current_date the engine thinks that it is the column which is given that name."""
+    return exp.Anonymous(this="today" if isinstance(node, exp.CurrentDate) else "now", expressions=[])
+
+
+def _substring(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
+    """`substring(x FROM pattern)`: the first group of the pattern, or all that fits it."""
+    pattern = node.args.get("start")
+    if not isinstance(pattern, exp.Literal) or not pattern.is_string:
+        return node  # type: ignore[no-any-return]
+    group = exp.Literal.number(1 if "(" in pattern.this else 0)
+    found = exp.Anonymous(this="regexp_extract", expressions=[node.this.copy(), pattern.copy(), group])
+    return exp.Anonymous(this="nullif", expressions=[found, exp.Literal.string("")])
+
+
 def _collated(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
     return node.this  # type: ignore[no-any-return]
+
+
+def _listed(text: str) -> exp.Array:
+    """`{a, "b"}` as a list."""
+    inner = text.strip()[1:-1]
+    items = [item.strip().strip('"') for item in inner.split(",")] if inner.strip() else []
+    return exp.Array(expressions=[exp.Literal.string(item) for item in items])
 
 
 def _any(node: Any, known: Known) -> exp.Expression:  # noqa: ARG001  the shape of all changes
     """`x = ANY('{a,b}')`: the string is a list."""
     inner = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
     if isinstance(inner, exp.Literal) and inner.is_string and inner.this.startswith("{"):
-        items = inner.this[1:-1].split(",") if inner.this != "{}" else []
-        node.set("this", exp.Array(expressions=[exp.Literal.string(item.strip('"')) for item in items]))
+        node.set("this", _listed(inner.this))
     return node  # type: ignore[no-any-return]
 
 
@@ -351,6 +402,8 @@ _CHANGES: tuple[tuple[Any, Callable[[Any, Known], exp.Expression]], ...] = (
     (exp.Anonymous, _called),
     (tuple(_SESSION), _session),
     (exp.Collate, _collated),
+    (exp.CurrentDate | exp.CurrentTimestamp, _clock),
+    (exp.Substring, _substring),
     (exp.Column, _column),
     (exp.Format, _format),
     (exp.Any, _any),

@@ -7,7 +7,7 @@ longest row for the joint price (3.2), sums over integers on a grid (3.3).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt, prod
 from typing import Any
@@ -26,6 +26,7 @@ from sfumato.sql.fast import fast
 from sfumato.sql.functions import call
 from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, conditions, scans_in, size_of
 from sfumato.sql.rows import longest_row
+from sfumato.sql.running import FORMULAS, Reading, Running, Total, independent_variance
 from sfumato.sql.tree import Aggregate, Column, Node
 from sfumato.sql.write import FINE, Limits, Writer, grid_of
 from sfumato.words import Adjacency, show, whole
@@ -65,6 +66,14 @@ class Released:
     unit: Fraction
     noise: str = GEOMETRIC
     extra: Extra | None = None
+    running: Running | None = None
+    """The law where the sums are read as running totals only, and noise on these is the smaller error."""
+
+    def total(self, length: int, end: int) -> Term:
+        """The noise of a running total: of the first `end` groups of so many."""
+        if self.running is not None:
+            return self.running.term(length, end, self.unit)
+        return Term(self.scale, self.unit, self.noise == GAUSSIAN, draws=end)
 
 
 @dataclass(frozen=True)
@@ -125,10 +134,23 @@ class Cut:
     sources: tuple[tuple[str, Aggregate, Source], ...]
     events: tuple[Event, ...]
     notes: tuple[tuple[str | None, str], ...]
+    totals: tuple[Total, ...] = ()
 
 
-def cut(release: Release, policy: Policy, terms: Terms, run: keys.Run, unique: frozenset[str] = frozenset()) -> Cut:
-    """How this release is made for these terms; `unique` are tables that surely have one row of each person."""
+def cut(
+    release: Release,
+    policy: Policy,
+    terms: Terms,
+    run: keys.Run,
+    unique: frozenset[str] = frozenset(),
+    *,
+    totals: tuple[Total, ...] = (),
+    orders: dict[str, Reading] | None = None,
+) -> Cut:
+    """How this release is made for these terms; `unique` are tables that surely have one row of each person.
+
+    `totals` are the windows above that are running totals; `orders` those released columns that are nothing else.
+    """
     most = contribution(release, terms)
     aggregates = [aggregate for _, aggregate in release.aggregates]
     bundles, extras, sources = _bundles(aggregates)
@@ -150,12 +172,23 @@ def cut(release: Release, policy: Policy, terms: Terms, run: keys.Run, unique: f
         opened,
         open_sets,
         unique,
+        _read_so(release, sources, orders or {}),
     )
     parts = tuple(work.part(kept, run) for kept in release.sets)
     events: list[Event] = [part.selection.event for part in parts if part.selection is not None]
     events += work.events(parts)
     named = tuple((name, a, s) for (name, a), (_, s) in zip(release.aggregates, sources, strict=True))
-    return Cut(release, terms, work.bound, parts, named, tuple(events), work.notes())
+    return Cut(release, terms, work.bound, parts, named, tuple(events), work.notes(parts), totals)
+
+
+def _read_so(
+    release: Release, sources: list[tuple[Aggregate, Source]], orders: dict[str, Reading]
+) -> dict[int, Reading]:
+    """The bundles that are read as running totals only, each in one order."""
+    found: dict[int, set[Reading | None]] = {}
+    for (name, _), (_, source) in zip(release.aggregates, sources, strict=True):
+        found.setdefault(source.bundle, set()).add(orders.get(name) if source.formula in FORMULAS else None)
+    return {bundle: r for bundle, (r, *more) in found.items() if bundle >= 0 and r is not None and not more}
 
 
 def contribution(release: Release, terms: Terms) -> int:
@@ -246,6 +279,7 @@ class _Work:
     opened: list[int]
     open_sets: int
     unique: frozenset[str]
+    orders: dict[int, Reading]
 
     @property
     def alone(self) -> bool:
@@ -276,10 +310,10 @@ class _Work:
         own = [scan.table.groups_per_unit for scan in scans_in(self.release.below) if not scan.table.public]
         return max(1, min(self.most, prod(own)))
 
-    @property
-    def limits(self) -> Limits:
-        """What bounds one person in the engine's SQL."""
-        return Limits(self.alone, self.gaussian, self.bound, self.most, 1 if self.alone else self.keys_per_unit)
+    def limits(self, by_norm: bool) -> Limits:
+        """What bounds one person in the engine's SQL: the norm of her rows (semantics 3.1e), or their number."""
+        bound = self.bound if by_norm else Fraction(self.most)
+        return Limits(self.alone, by_norm, bound, self.most, 1 if self.alone else self.keys_per_unit)
 
     def part(self, kept: tuple[int, ...], run: keys.Run) -> Part:
         """One grouping set."""
@@ -296,7 +330,10 @@ class _Work:
             self._released(bundle, share, self._cells(every, len(groups)), clip=clip, single=single and not chosen)
             for bundle in self.bundles
         )
-        writer = Writer(self.release, self.limits, kept, chosen, tuple(r.bundle for r in released), clip)
+        if not chosen and groups and len(self.release.sets) == 1:
+            released = self._running(released, tuple(groups), share, self._cells(every, len(groups)))
+        by_norm = self.gaussian and not any(r.running for r in released)
+        writer = Writer(self.release, self.limits(by_norm), kept, chosen, tuple(r.bundle for r in released), clip)
         sql = writer.sql() if released else None
         groups_of_one = 1 if every == 1 else None
         more = tuple(self._extra(aggregate, share, writer, entries=groups_of_one) for aggregate in self.extras)
@@ -405,6 +442,40 @@ class _Work:
         moved = self.adjacency.sensitivity_l2_squared(squared, entries=entries, nonnegative=bundle.nonnegative)
         return Released(bundle, moved, moved / (2 * share), unit, GAUSSIAN)
 
+    def _running(
+        self, released: tuple[Released, ...], groups: tuple[tuple[Any, ...], ...], share: Fraction, cells: int
+    ) -> tuple[Released, ...]:
+        """Bundles that are read as running totals only get their noise there, where that is the smaller error.
+
+        Guarantee: the price stays the same.
+        Proof: what is paid for is the L1 distance of neighbours' sums over `sensitivity`, summed over the bundles; that
+            is the loss of independent geometric noise and of PrefixSums alike. Gaussian noise: PrefixSums needs L1, but
+            C2 bounds L2; so such a release, one bundle by itself, weighs rows by their number, and C bounds its L1.
+        Reference: semantics 3.1, 3.2; PrefixSums.
+        Checked by: laws::one_person_moves_running_totals_by_what_is_paid
+        """
+        return tuple(
+            self._running_bundle(r, self.orders[i], groups, share, cells=cells) if i in self.orders else r
+            for i, r in enumerate(released)
+        )
+
+    def _running_bundle(
+        self, r: Released, reading: Reading, groups: tuple[tuple[Any, ...], ...], share: Fraction, *, cells: int
+    ) -> Released:
+        lengths = [len(track) for track in reading.tracks(groups)]
+        variance = independent_variance(r.scale, r.unit, self.gaussian)
+        if not self.gaussian:
+            running = Running(reading, r.sensitivity / r.unit, epsilon=share)
+            return replace(r, running=running) if running.better(lengths, variance) else r
+        if len(self.bundles) > 1 or self.extras:
+            return r
+        norm = min(Fraction(self.most), Fraction(cells)) if r.bundle.person else self.most * r.bundle.length
+        moved = self.adjacency.sensitivity_l1(norm)
+        running = Running(reading, moved / r.unit, rho=share)
+        if not running.better(lengths, variance):
+            return r
+        return replace(r, sensitivity=moved**2, scale=moved**2 / (2 * share), running=running)
+
     def _unit(self, bundle: Bundle, clip: Fraction | None) -> Fraction:
         """The unit of the whole numbers that the engine adds up: the grid, or 2^-20 of it where rows are weighted."""
         grid = grid_of(bundle)
@@ -417,7 +488,7 @@ class _Work:
             )
         return unit
 
-    def notes(self) -> tuple[tuple[str | None, str], ...]:
+    def notes(self, parts: tuple[Part, ...]) -> tuple[tuple[str | None, str], ...]:
         """Printed whenever the policy allows bounding to bite, not when it did (semantics 4.4)."""
         if not self.bundles and not self.extras and not self.open_sets:
             return ()
@@ -428,7 +499,7 @@ class _Work:
                 notes.append(f"bias possible: who has more than one row in {' or '.join(tables)} is left out")
         elif (clip := self._clip()) is not None:
             notes.append(f"bias possible: what one person adds is clipped at {show(clip)}")
-        elif self.gaussian:
+        elif self.gaussian and not any(r.running for part in parts for r in part.bundles):
             notes.append(f"bias possible: who has rows of a norm above {show(self.bound)} counts as {show(self.bound)}")
         else:
             notes.append(f"bias possible: who has more than {self.most} rows counts as {self.most}")

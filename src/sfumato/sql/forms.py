@@ -15,10 +15,11 @@ from sfumato.sql.aggregates import spread
 from sfumato.sql.aggregates.base import DISTINCT, Interval, Term, wide_enough, width_of
 from sfumato.sql.aggregates.mean import ends_of
 from sfumato.sql.cut import Cut, Source
+from sfumato.sql.running import FORMULAS, Reading
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Node
 
-Atom = tuple[int, int, int]
-"""A noisy sum: which cut, which bundle of it, which part of the bundle."""
+Atom = tuple[int, int, int] | tuple[int, int, int, Reading]
+"""A noisy sum: which cut, which bundle of it, which part of the bundle; or the running total of such sums."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,12 @@ class Form:
         """No noise is in it."""
         return not self.top.terms and not self.bottom.terms
 
+    @property
+    def has_law(self) -> bool:
+        """A running total shares its noise with other totals and sums, so that it has a law by itself only."""
+        atoms = {atom for atom, _ in (*self.top.terms, *self.bottom.terms)}
+        return all(len(atom) == 3 for atom in atoms) or (len(atoms) == 1 and not self.bottom.terms)
+
 
 @dataclass(frozen=True)
 class Spread(Form):
@@ -66,13 +73,20 @@ class Spread(Form):
     source: Source | None = None
 
 
-Laws = dict[str, tuple[int, Aggregate, Source]]
-"""Released columns: their cut, what they are, and where their number comes from."""
+Laws = dict[str, tuple[int, Aggregate, Source] | tuple[int, Aggregate, Source, Reading]]
+"""Released columns: their cut, what they are, and where their number comes from; and windows that are running totals of
+them, each with its order."""
 
 
 def laws(cuts: tuple[Cut, ...]) -> Laws:
-    """The released columns of all cuts."""
-    return {name: (i, a, s) for i, part in enumerate(cuts) for name, a, s in part.sources}
+    """The released columns of all cuts, and their running totals."""
+    known: Laws = {name: (i, a, s) for i, part in enumerate(cuts) for name, a, s in part.sources}
+    for part in cuts:
+        for window, column, reading in part.totals:
+            i, aggregate, source = known[column][:3]
+            if source.formula in FORMULAS:
+                known[window] = (i, aggregate, source, reading)
+    return known
 
 
 def form_of(node: Node, known: Laws) -> Form | None:
@@ -82,7 +96,7 @@ def form_of(node: Node, known: Laws) -> Form | None:
         plain = isinstance(value, int | Fraction) and not isinstance(value, bool)
         return Form(Linear((), Fraction(value))) if plain else None  # type: ignore[arg-type]
     if isinstance(node, Column):
-        return _released(*known[node.name]) if node.name in known else None
+        return _of_column(known, node.name)
     if not isinstance(node, Call) or node.name not in _RULES:
         return None
     forms = [form_of(arg, known) for arg in node.args]
@@ -90,11 +104,21 @@ def form_of(node: Node, known: Laws) -> Form | None:
         return None
     if forms[0] is None or (node.name in "+-*/" and forms[1] is None):
         return None
-    return _RULES[node.name](node, forms)
+    form = _RULES[node.name](node, forms)
+    return form if form is not None and form.has_law else None
+
+
+def _of_column(known: Laws, name: str) -> Form | None:
+    if name not in known:
+        return None
+    cut, aggregate, source, *reading = known[name]
+    if not reading:
+        return _released(cut, aggregate, source)
+    return Form(Linear((((cut, source.bundle, 0, reading[0]), Fraction(1)),)))
 
 
 def _released(cut: int, aggregate: Aggregate, source: Source) -> Form | None:
-    atoms = [(cut, source.bundle, part) for part in (0, 1)]
+    atoms: list[Atom] = [(cut, source.bundle, part) for part in (0, 1)]
     one = Fraction(1)
     if source.formula == "zero":
         return Form(Linear())

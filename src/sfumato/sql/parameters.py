@@ -182,6 +182,7 @@ def _cast(tokens: tuple[Token, ...], at: int) -> str | None:
         if "pg_catalog" in words[:1]:
             words = words[2:]
         name = " ".join(words[:2]) if words[:2] in (["double", "precision"], ["character", "varying"]) else words[0]
+        name = "character" if name == "char" else name  # without quotes it is not the type of one byte
         return f"{name}[]" if "[" in words[1:4] and "]" in words[1:5] else name
     return None
 

@@ -17,11 +17,12 @@ from sfumato.accounting.events import Together
 from sfumato.errors import QueryError
 from sfumato.policy import Policy
 from sfumato.sql.bind import Question
-from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Released, Terms, cut, sources_of
+from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Part, Released, Terms, cut, sources_of
 from sfumato.sql.keys import Run, is_open
 from sfumato.sql.partition import cells_of
 from sfumato.sql.public import top
 from sfumato.sql.relations import Release
+from sfumato.sql.running import read_as_totals, totals_in
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,12 @@ def plan(
     count = max(1, sum(_pays(release) for release in releases))
     each = epsilon / count if law == GEOMETRIC else _equal_rho(epsilon, count)
     terms = Terms(each, law, policy.privacy.query_delta / count, rows_per_unit)
-    cuts = tuple(cut(release, policy, terms, run, unique) for release in releases)
+    totals = totals_in(question)
+    orders = read_as_totals(question, totals)
+    cuts = tuple(
+        cut(release, policy, terms, run, unique, totals=tuple(totals.get(release, ())), orders=orders)
+        for release in releases
+    )
     events = [event for part in cuts for event in part.events]
     event: Event | None = None
     if events:
@@ -109,7 +115,7 @@ def _digest(policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> str:
             [
                 [part.kept, part.chosen, part.sql, part.people],
                 [list(map(str, group)) for group in part.groups],
-                [[str(r.sensitivity), str(r.unit), _extra(r)] for r in part.bundles],
+                [[str(r.sensitivity), str(r.unit), _extra(r), *_running(part, r)] for r in part.bundles],
                 [str(part.share / _whole(cut)), None if part.selection is None else str(part.selection.delta)],
             ]
             for cut in cuts
@@ -125,6 +131,13 @@ def _extra(released: Released) -> list[str] | None:
     if extra is None:
         return None
     return [extra.aggregate.name, extra.aggregate.extra, extra.sql, str(extra.low), str(extra.high)]
+
+
+def _running(part: Part, released: Released) -> list[list[str]]:
+    """That noise is on running totals, and on which sums of groups: another answer than noise on every group."""
+    if released.running is None:
+        return []
+    return [released.running.text([len(track) for track in released.running.reading.tracks(part.groups)])]
 
 
 def _whole(cut: Cut) -> Fraction:

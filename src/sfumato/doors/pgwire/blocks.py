@@ -34,7 +34,7 @@ class Block:
         """A message, or everything up to Sync, ends well."""
         if self.status == IDLE:
             self.before = None
-            self.settings.local.clear()
+            self.settings.end_local()
 
     def fail(self) -> None:
         """An error: a block is failed from now on, outside of one everything is taken back."""
@@ -81,7 +81,7 @@ class Block:
             result.tag = "ROLLBACK"
             if self.before is not None and self.status != IDLE:
                 self.settings.restore(self.before)
-        self.settings.local.clear()
+        self.settings.end_local()
         self.points.clear()
         self.status = OPEN if command.chain and self.status != IDLE else IDLE
         self.before = self.settings.copy() if self.status == OPEN else None

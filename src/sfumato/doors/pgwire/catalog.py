@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import lru_cache, partial
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import duckdb
 
 from sfumato.doors.pgwire.macros import FUNCTIONS, MACROS
+from sfumato.doors.pgwire.reading import remembered
 from sfumato.doors.pgwire.relations import pairs, read, rows
 from sfumato.doors.pgwire.results import Field, Result
 from sfumato.doors.pgwire.settings import VERSION
@@ -21,6 +23,7 @@ from sfumato.doors.pgwire.views import VIEWS
 from sfumato.errors import QueryError
 from sfumato.policy import Policy
 from sfumato.sql.catalog import CATALOG, HOMES, INFORMATION, Known, translate
+from sfumato.sql.lexer import statements
 from sfumato.words import identifier, string
 
 _SECONDS, _MOST_ROWS = 20.0, 100_000
@@ -39,6 +42,12 @@ _WIRE_TYPES = {
     "numeric", "BOOLEAN": "boolean", "FLOAT": "real", "DOUBLE": "double precision", "VARCHAR": "text", "DATE": "date",
     "JSON": "json", "TIMESTAMP": "timestamp", "TIMESTAMP WITH TIME ZONE": "timestamptz",
 }  # fmt: skip
+_CLOCKS = frozenset(
+    {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "now", "today", "random"}
+)
+"""Words of the language that tell the time, beside the engine's own list of functions that are not the same twice."""
+_ZONED = "TIMESTAMP WITH TIME ZONE"
+_BEGIN = datetime(1970, 1, 1)  # noqa: DTZ001  moments are naive and in UTC, as everywhere in the house
 _NUMBERS = ("UINTEGER", "UHUGEINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE")
 _STATES = {"Binder Error": "42703", "Catalog Error": "42883", "Parser Error": "42601", "Conversion Error": "22P02"}
 
@@ -66,10 +75,32 @@ class Catalog:
         procs = {name for columns in self._relations.values() for name, kind in columns if kind == "regproc"}
         relations = {CATALOG: frozenset(names[CATALOG] - own), INFORMATION: frozenset(names[INFORMATION])}
         known = Known(relations, FUNCTIONS, frozenset(procs))
-        self.question: Callable[[str], str | None] = lru_cache(maxsize=512)(partial(translate, known=known))
+        self.question: Callable[[str], str | None] = remembered(partial(translate, known=known))
         """The question in the engine's SQL; None if it is not about the catalog alone."""
+        self._moving = self._find_moving()
         self._engine.execute("SET enable_external_access = false")
         self._engine.execute("SET lock_configuration = true")
+
+    def _find_moving(self) -> set[str]:
+        """Words that may mean another thing a moment later: functions of the engine, and what is made of them.
+
+        `getvariable` is none: it holds the user and the settings, by which results are kept apart.
+        """
+        unsteady = "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE stability <> 'CONSISTENT'"
+        moving = {name for (name,) in self._engine.execute(unsteady).fetchall()} | _CLOCKS
+        moving -= {"getvariable"}
+        named = [(words[2], words[3:]) for text in MACROS for words in (statements(text)[0].words,)]
+        while more := {name for name, words in named if name not in moving and not moving.isdisjoint(words)}:
+            moving |= more
+        return moving
+
+    def is_moving(self, question: str) -> bool:
+        """Whether the same question may have another answer a moment later: it names a clock, chance, or the like."""
+        return not self._moving.isdisjoint(word for one in statements(question) for word in one.words)
+
+    def reads_settings(self, question: str) -> bool:
+        """Whether its answer may depend on the settings of who asks."""
+        return "setting" in question.lower()
 
     def close(self) -> None:
         """Let go of it."""
@@ -82,16 +113,20 @@ class Catalog:
             timer.start()
             try:
                 cursor.execute("SET VARIABLE session_user = $1", [user])
-                if "setting" in question.lower():
+                if self.reads_settings(question):
                     values = [[row[i] for row in settings] for i in (0, 1)]
                     cursor.execute("SET VARIABLE settings = map($1::VARCHAR[], $2::VARCHAR[])", values)
                 cursor.execute("BEGIN TRANSACTION READ ONLY")
                 cursor.execute(question)
-                fields = tuple(Field(str(c[0]), _wire_type(str(c[1]))) for c in cursor.description or ())
+                described = [(str(column[0]), str(column[1])) for column in cursor.description or ()]
+                fields, kinds = tuple(Field(n, _wire_type(kind)) for n, kind in described), [k for _, k in described]
+                if _ZONED in kinds:
+                    cursor.execute(_counted(question, kinds))
                 found = cursor.fetchmany(_MOST_ROWS + 1)
                 if len(found) > _MOST_ROWS:
                     raise QueryError(f"the catalog answers with at most {_MOST_ROWS} rows", sqlstate="54000")
-                return Result(fields, [self._shown(row, fields) for row in found])
+                rows = [_dated(row, kinds) for row in found] if _ZONED in kinds else found
+                return Result(fields, [self._shown(row, fields) for row in rows])
             except duckdb.InterruptException:
                 raise QueryError("the question about the catalog took too long", sqlstate="57014") from None
             except duckdb.Error as error:
@@ -150,6 +185,17 @@ def _refused(error: duckdb.Error) -> QueryError:
         sqlstate=_STATES.get(kind, "0A000"),
         hint="Questions about the catalog are answered as far as tools ask them.",
     )
+
+
+def _counted(question: str, kinds: list[str]) -> str:
+    """The same question with moments as microseconds: the engine's own moments need a table of time zones."""
+    shown = [f"epoch_us(#{i})" if kind == _ZONED else f"#{i}" for i, kind in enumerate(kinds, 1)]
+    return f"SELECT {', '.join(shown)} FROM ({question})"
+
+
+def _dated(row: tuple[Any, ...], kinds: list[str]) -> tuple[Any, ...]:
+    together = zip(row, kinds, strict=True)
+    return tuple(_BEGIN + timedelta(microseconds=v) if k == _ZONED and v is not None else v for v, k in together)
 
 
 def _nothing(kind: str) -> Any:

@@ -6,25 +6,31 @@ Comes in: Work and who asks. Goes out: a Result, or one of the house's errors. I
 from __future__ import annotations
 
 import io
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import ROUND_UP, Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from rich.console import Console
 
+from sfumato.doors.asking import ask, recall
 from sfumato.doors.cli.tables import answer_lines, print_preview
 from sfumato.doors.journal import Journal
 from sfumato.doors.pgwire.catalog import Catalog
+from sfumato.doors.pgwire.reading import remembered
 from sfumato.doors.pgwire.results import BUDGET_FIELDS, PLAN_FIELDS, Field, Result, Task, Work
-from sfumato.doors.users import OWNER, User, check_may_ask
+from sfumato.doors.users import AUDITOR, OWNER, User, check_may_ask
 from sfumato.errors import QueryError, SfumatoError
 from sfumato.gateway import Answer, Gateway, Preview
+from sfumato.gateway.memory import Recent, weight
 from sfumato.sql.catalog import configured
 from sfumato.sql.lexer import without_schema
 from sfumato.words import show
 
 _SMALLEST = Decimal("1e-15")
+_ROOM = 400_000
+"""Values of results that are kept at most."""
 
 
 class Desk:
@@ -33,6 +39,10 @@ class Desk:
     def __init__(self, gateway: Gateway, journal: Journal) -> None:
         self._gateway, self._journal = gateway, journal
         self._catalog = Catalog(gateway.policy)
+        self._bare = remembered(partial(without_schema, database=gateway.policy.data.id))
+        self._found: Recent[Result] = Recent(_ROOM)
+        self._looked: Recent[tuple[Field, ...]] = Recent(_ROOM)
+        self._made: Recent[_Made] = Recent(_ROOM)
 
     def close(self) -> None:
         """Let go of the catalog; the gateway is somebody else's."""
@@ -48,6 +58,20 @@ class Desk:
                 found.setdefault(column.name.lower(), set()).add(words.get(kind, kind))
         return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
 
+    def recall(self, work: Work, user: User) -> Any:
+        """What `do` would say, if that is at hand without work and without spending; else None."""
+        if work.task in (Task.ANSWER, Task.LOOK):
+            found = self._found.get((work.sql, user.name)) or self._found.get((work.sql, user.name, work.settings))
+            if found is not None:
+                return found if work.task is Task.ANSWER else found.fields
+        if work.task is Task.LOOK and user.role != AUDITOR:
+            return self._looked.get((work.sql, work.options))
+        if work.task is not Task.ANSWER or self._made.get((work.sql, work.options)) is None:
+            return None
+        options = work.options.to_gateway()
+        answer = recall(self._gateway, self._journal, user, self._bare(work.sql), **options)
+        return None if answer is None else self._made_of(answer, work)
+
     def do(self, work: Work, user: User) -> Any:
         """What the protocol asks for; every error is one of the house's."""
         if work.task is Task.BUDGET:
@@ -55,15 +79,18 @@ class Desk:
         about = self._catalog.question(work.sql)
         if about is not None:
             return self._look_up(about, work, user)
-        check_may_ask(user)
-        work = replace(work, sql=without_schema(work.sql, self._gateway.policy.data.id))
-        asked: dict[str, Any] = {"analyst": user.asks_as, **work.options.to_gateway()}
+        bare, options = self._bare(work.sql), work.options.to_gateway()
         if work.task is Task.ANSWER:
-            return self._answer(work, user, asked)
-        preview = self._gateway.explain(work.sql, **asked)
+            return self._made_of(ask(self._gateway, self._journal, user, bare, **options), work)
+        check_may_ask(user)
+        preview = self._gateway.explain(bare, analyst=user.asks_as, **options)
         if preview.refused is not None and not preview.columns:
             raise preview.refused
-        return _fields(preview, work.options.intervals) if work.task is Task.LOOK else _plan(preview)
+        if work.task is Task.PREVIEW:
+            return _plan(preview)
+        fields = _fields(preview, work.options.intervals)
+        self._looked.put((work.sql, work.options), fields, weight(work.sql, len(fields)))
+        return fields
 
     def _look_up(self, about: str, work: Work, user: User) -> Any:
         """A question about the catalog: free, and not worth a line in the audit log."""
@@ -72,17 +99,24 @@ class Desk:
         result = self._catalog.run(about, user.name, work.settings)
         if "set_config" in about.lower():
             result.sets = configured(work.sql)
+        if not self._catalog.is_moving(about):
+            more = (work.settings,) if self._catalog.reads_settings(about) else ()
+            self._found.put((work.sql, user.name, *more), result, _weight(work, result) + 2 * len(work.settings))
         return result.fields if work.task is Task.LOOK else result
 
-    def _answer(self, work: Work, user: User, asked: dict[str, Any]) -> Result:
-        said = {"user": user.name, "analyst": user.asks_as, "question": work.sql}
-        try:
-            answer = self._gateway.sql(work.sql, **asked)
-        except SfumatoError as error:
-            self._journal.write("refusal", **said, sqlstate=error.sqlstate, message=error.message)
-            raise
-        self._journal.write("question", **said, cost=answer.cost.to_dict(), receipt=answer.receipt)
-        return _result(answer, work.options.intervals)
+    def _made_of(self, answer: Answer, work: Work) -> Result:
+        """An answer as rows and a notice; what was made of it before is used again."""
+        key = (work.sql, work.options)
+        made = self._made.get(key)
+        if made is not None and made.answer.is_again(answer):
+            if (made.answer.cost, made.answer.remaining) == (answer.cost, answer.remaining):
+                return made.result
+            first = replace(made.result, notices=[("NOTICE", _noticed(answer, made.widths))])
+            made = _Made(answer, first, made.widths)
+        else:
+            made = _make(answer, work.options.intervals)
+        self._made.put(key, made, _weight(work, made.result))
+        return made.result
 
     def _budget(self, user: User) -> Result:
         standing = self._gateway.budget(None if user.asks_as == OWNER or user.role == "auditor" else user.name)
@@ -92,6 +126,11 @@ class Desk:
             for name, loss in amounts
         ]
         return Result(BUDGET_FIELDS, rows, "SHOW")
+
+
+def _weight(work: Work, result: Result) -> int:
+    """Values, and the same as bytes for the wire."""
+    return weight(work.sql, 2 * len(result.rows) * len(result.fields or ()))
 
 
 def _decimal(value: Fraction | None, *, up: bool) -> Decimal | None:
@@ -117,7 +156,16 @@ def _beside(columns: list[tuple[str, str, bool]], intervals: bool) -> tuple[Fiel
     return tuple(found)
 
 
-def _result(answer: Answer, intervals: bool) -> Result:
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What was made of an answer: the result, and the widths of its columns in words."""
+
+    answer: Answer
+    result: Result
+    widths: str | None
+
+
+def _make(answer: Answer, intervals: bool) -> _Made:
     noisy, ends = answer.noisy, answer.intervals()
     fields = _beside(list(zip(answer.columns, answer.types, noisy, strict=True)), intervals)
     rows = answer.rows
@@ -128,20 +176,25 @@ def _result(answer: Answer, intervals: bool) -> Result:
             for value, pair, has in zip(row, around, noisy, strict=True):
                 cells += [value, *(pair or (None, None))] if has else [value]
             rows.append(tuple(cells))
-    return Result(fields, rows, notices=[("NOTICE", _notice(answer, ends))])
+    widths = _widths(answer, ends)
+    return _Made(answer, Result(fields, rows, notices=[("NOTICE", _noticed(answer, widths))]), widths)
 
 
-def _notice(answer: Answer, ends: list[list[tuple[Any, Any] | None]]) -> SfumatoError:
+def _noticed(answer: Answer, widths: str | None) -> SfumatoError:
     """Cost and what remains; in the detail ± of each noisy column, notes and the receipt."""
     first, *rest = answer_lines(answer)
+    return QueryError(first, detail="\n".join([*([widths] if widths else []), *rest]) or None, sqlstate="00000")
+
+
+def _widths(answer: Answer, ends: list[list[tuple[Any, Any] | None]]) -> str | None:
+    """± of each noisy column."""
     widths = []
     for i, (name, noisy) in enumerate(zip(answer.columns, answer.noisy, strict=True)):
         found = [_width(row[i], around[i]) for row, around in zip(answer.rows, ends, strict=True)] if noisy else []
         known = [width for width in found if width is not None]
         if known:
             widths.append(f"{name} ± {max(known):f}")
-    around = [f"{', '.join(widths)} at {show(answer.confidence * 100)} %"] if widths else []
-    return QueryError(first, detail="\n".join([*around, *rest]) or None, sqlstate="00000")
+    return f"{', '.join(widths)} at {show(answer.confidence * 100)} %" if widths else None
 
 
 def _width(value: Any, ends: tuple[Any, Any] | None) -> Decimal | None:

@@ -24,14 +24,19 @@ _OURS = ("user", "database", "options", "replication")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one client may take. Seconds, bytes, counts."""
+    """What one client may take. Seconds, bytes, counts.
 
-    startup: float = 30.0
+    `entering` are connections that have not said yet who they are: they have a room of their own, so that whoever only
+    knocks cannot keep others out. `workers` are threads; most of them wait for the disk, so that an fsync serves many.
+    """
+
+    startup: float = 10.0
+    entering: int = 100
     message: int = 16 * 2**20
     connections: int = 500
     per_user: int = 100
     failures: int = 10
-    workers: int = 8
+    workers: int = 64
     drain: float = 10.0
     abandoned: int = 4
 

@@ -48,6 +48,32 @@ _SIMPLE: dict[str, str] = {
     "pg_operator_is_visible(x)": "true",
     "pg_opclass_is_visible(x)": "true",
     "pg_collation_is_visible(x)": "true",
+    "pg_opfamily_is_visible(x)": "true",
+    "pg_ts_dict_is_visible(x)": "true",
+    "pg_ts_parser_is_visible(x)": "true",
+    "pg_ts_template_is_visible(x)": "true",
+    "getdatabaseencoding()": "'UTF8'",
+    "clock_timestamp()": "now()",
+    "statement_timestamp()": "now()",
+    "transaction_timestamp()": "now()",
+    "current_query()": _NULL,
+    "pg_blocking_pids(x)": "CAST([] AS INTEGER[])",
+    "pg_typeof(x)": "coalesce(%TYPED%[lower(typeof(x))], lower(typeof(x)))",
+    "array_remove(x, y)": "[part FOR part IN x IF part IS DISTINCT FROM y]",
+    "array_position(x, y)": "nullif(list_position(x, y), 0)",
+    "to_regrole(x)": "pgf_regrole(x)",
+    "pg_get_statisticsobjdef(x)": _NULL,
+    "pg_get_publication_tables(x)": _NULL,
+    "pg_current_wal_lsn()": _NULL,
+    "pg_last_wal_receive_lsn()": _NULL,
+    "pg_last_wal_replay_lsn()": _NULL,
+    "pg_is_wal_replay_paused()": "false",
+    "pg_stat_get_dead_tuples(x)": _ZERO,
+    "has_server_privilege(a, b)": "false",
+    "has_server_privilege(a, b, c)": "false",
+    "has_foreign_data_wrapper_privilege(a, b)": "false",
+    "row_security_active(x)": "false",
+    "pg_jit_available()": "false",
     "pg_conversion_is_visible(x)": "true",
     "pg_statistics_obj_is_visible(x)": "true",
     "pg_ts_config_is_visible(x)": "true",
@@ -114,8 +140,14 @@ _SIMPLE: dict[str, str] = {
     "set_config(x, y, z)": "y",
     "quote_ident(x)": _QUOTED,
     "quote_literal(x)": "'''' || replace(x, '''', '''''') || ''''",
-    "format(f, a)": "replace(replace(f, '%I', a), '%s', a)",
-    "format(f, a, b)": "regexp_replace(regexp_replace(f, '%[IsL]', a), '%[IsL]', b)",
+    "format(f, a)": "regexp_replace(f, '%[IsL]', CAST(a AS VARCHAR))",
+    "format(f, a, b)": (
+        "regexp_replace(regexp_replace(f, '%[IsL]', CAST(a AS VARCHAR)), '%[IsL]', CAST(b AS VARCHAR))"
+    ),
+    "format(f, a, b, c)": (
+        "regexp_replace(regexp_replace(regexp_replace(f, '%[IsL]', CAST(a AS VARCHAR)), '%[IsL]', CAST(b AS VARCHAR)),"
+        " '%[IsL]', CAST(c AS VARCHAR))"
+    ),
     "parse_ident(x)": "[replace(part, '\"', '') FOR part IN string_split(x, '.')]",
     "array_lower(x, y)": "CASE WHEN len(x) > 0 THEN 1 END",
     "array_upper(x, y)": "CASE WHEN len(x) > 0 THEN len(x) END",
@@ -167,6 +199,11 @@ _SPELLED = {
 _SHORT = {long: short for short, long in _SPELLED.items()} | {"int": "int4", "decimal": "numeric", "float": "float8"}
 
 
+_TYPED = {
+    "varchar": "text", "double": "double precision", "float": "real", "uinteger": "oid", "string_literal": "unknown",
+}  # fmt: skip
+
+
 def _map(pairs: dict[str, str]) -> str:
     quoted = [["'" + text.replace("'", "''") + "'" for text in side] for side in (pairs.keys(), pairs.values())]
     return f"map([{', '.join(quoted[0])}], [{', '.join(quoted[1])}])"
@@ -174,7 +211,8 @@ def _map(pairs: dict[str, str]) -> str:
 
 def _macro(name: str, bodies: list[tuple[str, str]]) -> str:
     text = ", ".join(f"({arguments}) AS {body}" for arguments, body in bodies)
-    for mark, meant in (("%BARE%", _BARE), ("%SPELLED%", _map(_SPELLED)), ("%SHORT%", _map(_SHORT))):
+    tables = {"%SPELLED%": _SPELLED, "%SHORT%": _SHORT, "%TYPED%": _TYPED}
+    for mark, meant in {"%BARE%": _BARE, **{mark: _map(table) for mark, table in tables.items()}}.items():
         text = text.replace(mark, meant)
     return f"CREATE MACRO {name} {text}"
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
+from typing import TypeVar
 
 from sfumato.doors.pgwire.commands import (
     Command,
@@ -25,9 +27,10 @@ from sfumato.doors.pgwire.commands import (
     Show,
     Transaction,
 )
-from sfumato.errors import QueryError
+from sfumato.errors import QueryError, SfumatoError
 from sfumato.sql.lexer import NUMBER, QUOTED, STRING, WORD, Statement, Token, statements
 
+T = TypeVar("T")
 _WRITTEN = re.compile(r"\b(epsilon|within|confidence|rows_per_unit|noise)\s*=\s*([\w.+/-]+)")
 
 
@@ -41,6 +44,38 @@ def command(statement: Statement) -> Command:
     words = statement.words
     reader = _READERS.get(words[0])
     return Question(statement) if reader is None else reader(statement, words)
+
+
+_SHORT = 10_000
+
+
+def remembered(make: Callable[[str], T]) -> Callable[[str], T]:
+    """The same for the same text, without work; long texts are not kept."""
+    kept = lru_cache(maxsize=512)(make)
+    return lambda text: kept(text) if len(text) <= _SHORT else make(text)
+
+
+def _read(sql: str) -> tuple[tuple[Statement, Command], ...]:
+    """The statements of a text, with their commands; an error has its place in the whole text."""
+    return tuple((one, placed_command(one)) for one in statements(sql))
+
+
+read = remembered(_read)
+
+
+def placed_command(statement: Statement) -> Command:
+    """The command of a statement, or an error with its place in what was sent."""
+    try:
+        return command(statement)
+    except SfumatoError as error:
+        raise moved(error, statement.offset) from None
+
+
+def moved(error: SfumatoError, offset: int) -> SfumatoError:
+    """An error at its place in the whole text that was sent; the one that came is left as it was."""
+    copy = type(error)(error.message, detail=error.detail, hint=error.hint, sqlstate=error.sqlstate)
+    copy.position = None if error.position is None else error.position + offset
+    return copy
 
 
 def tail(statement: Statement, start: int, end: int | None = None) -> Statement:

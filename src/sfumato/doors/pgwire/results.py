@@ -39,6 +39,8 @@ class Result:
     tag: str = "SELECT"
     notices: list[tuple[str, SfumatoError]] = field(default_factory=list)
     sets: list[tuple[str, str, bool]] = field(default_factory=list)
+    sent: dict[tuple[int, ...], bytes] = field(default_factory=dict, repr=False, compare=False)
+    """All its rows as messages, by the formats of its columns, where they were sent before."""
 
 
 class Task(Enum):

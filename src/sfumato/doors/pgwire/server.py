@@ -7,8 +7,10 @@ cancelled question may still be paid for, but then its answer is stored, and ask
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import secrets
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -28,6 +30,11 @@ from sfumato.gateway import Gateway
 
 _OPERATOR = logging.getLogger("sfumato.operator")
 _CHUNK = 1 << 16
+_TURN = 16
+"""Messages that one client may have handled in a row."""
+_POLITE = 1.0
+"""Seconds that everybody has to say who she is, however many knock."""
+_FULL = QueryError("too many connections", sqlstate="53300", hint="Try again, or close some.")
 _STOPPED = QueryError("terminating connection due to administrator command", sqlstate="57P01")
 
 
@@ -69,7 +76,7 @@ class Connection:
             self._server.cancel(came)
             return
         self._user, settings = came
-        with self._server.seat(self._user):
+        with self._server.seat(self, self._user):
             self._server.journal.write("log-in", user=self._user.name, role=self._user.role, peer=self.wire.peer)
             session = Session(self._user.name, settings, self._server.columns)
             self._out += m.authentication(0)
@@ -80,7 +87,9 @@ class Connection:
             await self._talk(session)
 
     async def _talk(self, session: Session) -> None:
-        while True:
+        for count in itertools.count(1):
+            if count % _TURN == 0:
+                await asyncio.sleep(0)  # who sends without end does not keep the others waiting
             kind, body = await self.wire.message()
             if kind == "X":
                 return
@@ -107,9 +116,11 @@ class Connection:
             step = next(steps)
             while True:
                 if isinstance(step, Work):
-                    await self._flush()
                     try:
-                        done = await self._work(step)
+                        done = self._server.recall(step, self._who)
+                        if done is None:
+                            await self._flush()
+                            done = await self._work(step)
                     except SfumatoError as error:
                         step = steps.throw(error)
                     else:
@@ -122,6 +133,11 @@ class Connection:
         except StopIteration:
             return
 
+    @property
+    def _who(self) -> User:
+        assert self._user is not None
+        return self._user
+
     async def _flush(self) -> None:
         if self._out:
             data, self._out = bytes(self._out), bytearray()
@@ -129,15 +145,14 @@ class Connection:
 
     async def _work(self, work: Work) -> Any:
         """In a thread, until it is done, cancelled, late, or nobody listens any more."""
-        assert self._user is not None
-        doing = self._server.submit(work, self._user)
+        doing = self._server.submit(work, self._who)
         self.cancelled = asyncio.Event()
         stops = [asyncio.ensure_future(event.wait()) for event in (self.cancelled, self.wire.gone)]
         try:
             await asyncio.wait([doing, *stops], timeout=work.timeout, return_when=asyncio.FIRST_COMPLETED)
             if doing.done():
                 return doing.result()
-            self._server.abandon(doing, self._user)
+            self._server.abandon(doing, self._who)
             if self.wire.gone.is_set():
                 raise Gone
             why = "user request" if self.cancelled.is_set() else "statement timeout"
@@ -172,6 +187,7 @@ class Server:
         self.entrance = Entrance(gateway.policy.data.id, users, journal, self.limits, tls, allow_plain)
         self._pool = ThreadPoolExecutor(self.limits.workers, thread_name_prefix="sfumato-pg")
         self._open: dict[Connection, asyncio.Task[None]] = {}
+        self._entering: dict[Connection, float] = {}
         self._seats: Counter[str] = Counter()
         self._left: Counter[str] = Counter()
         self._listening: list[asyncio.Server] = []
@@ -190,21 +206,47 @@ class Server:
         return wire
 
     def _begin(self, wire: Wire) -> None:
-        if len(self._open) >= self.limits.connections or self.stopping:
-            refusing = asyncio.ensure_future(_refuse(wire, QueryError("too many connections", sqlstate="53300")))
+        if self.stopping or self._is_full() or not self._may_enter():
+            refusing = asyncio.ensure_future(_refuse(wire, _FULL))
             self._refusing.add(refusing)
             refusing.add_done_callback(self._refusing.discard)
             return
         connection = Connection(self, wire)
+        self._entering[connection] = time.monotonic()
         task = asyncio.ensure_future(connection.run())
         self._open[connection] = task
-        task.add_done_callback(lambda _: self._open.pop(connection, None))
+        task.add_done_callback(lambda _: self._forget(connection))
 
-    def seat(self, user: User) -> _Seat:
-        """A place for one more connection of somebody, while it lasts."""
+    def _forget(self, connection: Connection) -> None:
+        self._open.pop(connection, None)
+        self._entering.pop(connection, None)
+
+    def _is_full(self) -> bool:
+        return self._seats.total() >= self.limits.connections
+
+    def _may_enter(self) -> bool:
+        """Whether one more may say who it is; who has taken long to say it makes room for others."""
+        if len(self._entering) < self.limits.entering:
+            return True
+        oldest, since = next(iter(self._entering.items()))
+        if time.monotonic() - since < _POLITE:
+            return False
+        del self._entering[oldest]
+        self._open[oldest].cancel()
+        return True
+
+    def seat(self, connection: Connection, user: User) -> _Seat:
+        """A place for a connection of somebody who has proved who she is, while it lasts."""
+        if self._is_full():
+            raise _FULL
         if self._seats[user.name] >= self.limits.per_user:
             raise QueryError(f'too many connections for role "{user.name}"', sqlstate="53300", hint="Close some.")
+        self._entering.pop(connection, None)
         return _Seat(self._seats, user.name)
+
+    def recall(self, work: Work, user: User) -> Any:
+        """What is at hand, without a thread; None where there is work to do."""
+        return self._desk.recall(work, user)
 
     def submit(self, work: Work, user: User) -> asyncio.Future[Any]:
         """Let a thread do it."""

@@ -6,8 +6,12 @@ PostgreSQL would do with most of them has no meaning here: they are kept, so tha
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from fractions import Fraction
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, cast
 
 from sfumato.errors import InputError, QueryError, SfumatoError
 from sfumato.words import positive, probability, whole
@@ -75,7 +79,13 @@ class Options:
 
     def to_gateway(self) -> dict[str, Any]:
         """The keyword arguments of `Gateway.sql`."""
-        return {name: getattr(self, name) for name in ("epsilon", "within", "confidence", "rows_per_unit", "noise")}
+        options = {name: getattr(self, name) for name in ("epsilon", "within", "rows_per_unit", "noise")}
+        return options | {"confidence": _sure(self.confidence)}
+
+
+@lru_cache(maxsize=256)
+def _sure(written: str) -> Fraction:
+    return probability(written, "confidence")
 
 
 @dataclass
@@ -86,6 +96,8 @@ class Settings:
     session: dict[str, str] = field(default_factory=dict)
     local: dict[str, str] = field(default_factory=dict)
     initial: dict[str, str] = field(default_factory=dict)
+    _made: dict[str, Any] = field(default_factory=dict)
+    """What was worked out from the values, until one of them changes."""
 
     def get(self, name: str) -> str:
         """The value of a setting, or 42704."""
@@ -104,6 +116,7 @@ class Settings:
             self.get(name)
             for values in (self.local, self.session):
                 values.pop(name, None)
+            self._made.clear()
             return
         changed = {name: _checked(name, value, self.user)}
         if value and name in _EITHER:  # the later one holds: both together would be refused
@@ -113,6 +126,7 @@ class Settings:
         else:
             self.session |= changed
             self.local = {kept: was for kept, was in self.local.items() if kept not in changed}
+        self._made.clear()
 
     def start(self, parameters: dict[str, str]) -> None:
         """Settings that came with the start-up message; what is not known there is passed over by many tools."""
@@ -122,11 +136,19 @@ class Settings:
             except SfumatoError:
                 if name.lower().startswith("sfumato.") or name.lower() == "client_encoding":
                     raise
+        self._made.clear()
 
     def reset(self) -> None:
         """RESET ALL."""
         self.session.clear()
         self.local.clear()
+        self._made.clear()
+
+    def end_local(self) -> None:
+        """The end of a transaction, and with it of SET LOCAL."""
+        if self.local:
+            self.local.clear()
+            self._made.clear()
 
     def copy(self) -> tuple[dict[str, str], dict[str, str]]:
         """What a rollback goes back to."""
@@ -135,17 +157,30 @@ class Settings:
     def restore(self, kept: tuple[dict[str, str], dict[str, str]]) -> None:
         """Go back."""
         self.session, self.local = dict(kept[0]), dict(kept[1])
+        self._made.clear()
 
     def reported(self) -> dict[str, str]:
-        """What the client follows."""
-        return {name: self.get(name) for name in REPORTED}
+        """What the client follows; the same object until something changes."""
+        return cast("dict[str, str]", self._once("reported", lambda: {name: self.get(name) for name in REPORTED}))
 
-    def names(self) -> list[str]:
-        """Every setting, for SHOW ALL."""
-        return sorted({*_FIXED, *_DEFAULTS, *_OURS, *self.initial, *self.session, *self.local}, key=str.lower)
+    def all(self) -> tuple[tuple[str, str], ...]:
+        """Every setting with its value, by name."""
+        return cast("tuple[tuple[str, str], ...]", self._once("all", self._all))
+
+    def _all(self) -> tuple[tuple[str, str], ...]:
+        names = {*_FIXED, *_DEFAULTS, *_OURS, *self.initial, *self.session, *self.local}
+        return tuple((name, self.get(name)) for name in sorted(names, key=str.lower))
+
+    def _once(self, what: str, make: Callable[[], Any]) -> Any:
+        if what not in self._made:
+            self._made[what] = make()
+        return self._made[what]
 
     def options(self, written: dict[str, str]) -> Options:
         """What a question is asked with; `written` stands in a comment before it, and wins."""
+        return cast("Options", self._once("options", self._options) if not written else self._options(written))
+
+    def _options(self, written: Mapping[str, str] = MappingProxyType({})) -> Options:
         values = {name: self.get(f"sfumato.{name}") for name in ("epsilon", "within", "confidence", "noise")}
         if {"epsilon", "within"} & written.keys():
             values |= {"epsilon": "", "within": ""}
@@ -164,6 +199,9 @@ class Settings:
 
     def timeout(self) -> float | None:
         """statement_timeout in seconds."""
+        return cast("float | None", self._once("timeout", self._timeout))
+
+    def _timeout(self) -> float | None:
         text = self.get("statement_timeout").strip().lower()
         for unit, factor in (("ms", 0.001), ("min", 60.0), ("s", 1.0), ("h", 3600.0), ("d", 86400.0), ("", 0.001)):
             if text.endswith(unit) and text.removesuffix(unit).strip().isdigit():

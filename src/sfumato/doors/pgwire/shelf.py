@@ -27,12 +27,12 @@ from sfumato.doors.pgwire.commands import (
 )
 from sfumato.doors.pgwire.messages import TEXT
 from sfumato.doors.pgwire.portals import Portal, Prepared
-from sfumato.doors.pgwire.reading import command, written_options
+from sfumato.doors.pgwire.reading import moved, placed_command, read, written_options
 from sfumato.doors.pgwire.results import BUDGET_FIELDS, PLAN_FIELDS, Field, Result, Task, Work
 from sfumato.doors.pgwire.settings import Options, Settings, spelled
 from sfumato.doors.pgwire.types import BY_ARRAY, BY_OID, decode, oid_of
 from sfumato.errors import QueryError, SfumatoError
-from sfumato.sql.lexer import Statement, statements
+from sfumato.sql.lexer import Statement
 from sfumato.sql.parameters import fill, numbers, types
 
 Steps = Generator[bytes | Work, Any, Any]
@@ -91,7 +91,7 @@ class Shelf:
         """A statement with the types of its parameters: those that were given, else what their places ask for."""
         if statement is None:
             return Prepared(None, None)
-        kind = _command(statement)
+        kind = placed_command(statement)
         self.guard(kind)
         wanted = types(statement, self._columns)
         count = max(numbers(statement), len(given))
@@ -106,7 +106,7 @@ class Shelf:
         if prepared.statement is None or not prepared.oids:
             return Portal(prepared.command, prepared, options, None, formats)
         filled = fill(prepared.statement, values)
-        return Portal(_command(statements(filled.text)[0]), prepared, options, filled, formats)
+        return Portal(read(filled.text)[0][1], prepared, options, filled, formats)
 
     def sampled(self, prepared: Prepared, options: Options) -> Steps:
         """The columns of a statement whose values are not known yet: with samples of their types in their places."""
@@ -168,9 +168,8 @@ class Shelf:
         return self._command(kind, portal)
 
     def _work(self, task: Task, statement: Statement, portal: Portal) -> Steps:
-        settings = tuple((name, self.settings.get(name)) for name in self.settings.names())
         try:
-            return (yield Work(task, statement.text, portal.options, settings, self.settings.timeout()))
+            return (yield Work(task, statement.text, portal.options, self.settings.all(), self.settings.timeout()))
         except SfumatoError as error:
             placed = moved(error, statement.offset)
             if portal.filled is not None and placed.position:
@@ -207,7 +206,7 @@ class Shelf:
 
     def _show(self, kind: Show) -> Result:
         if kind.name == "all":
-            rows = [(name, self.settings.get(name), "") for name in self.settings.names()]
+            rows = [(name, value, "") for name, value in self.settings.all()]
             return Result(self._show_fields(kind), rows, "SHOW")
         return Result(self._show_fields(kind), [(self.settings.get(kind.name),)], "SHOW")
 
@@ -216,7 +215,7 @@ class Shelf:
             raise QueryError("DECLARE CURSOR can only be used in transaction blocks", sqlstate="25P01")
         if kind.name in self.portals:
             raise QueryError(f'cursor "{kind.name}" already exists', sqlstate="42P03")
-        inner = _command(kind.statement)
+        inner = placed_command(kind.statement)
         made = Portal(inner, None, self.options(inner), portal.filled, hold=kind.hold, cursor=True)
         self.portals[kind.name] = made
         return Result(tag="DECLARE CURSOR")
@@ -269,21 +268,6 @@ class Shelf:
             elif kept.pop(kind.name, None) is None:
                 raise self._missing(kind.what, kind.name)
         return Result(tag=kind.tag)
-
-
-def _command(statement: Statement) -> Command:
-    """The command of a statement, or an error with its place in what was sent."""
-    try:
-        return command(statement)
-    except SfumatoError as error:
-        raise moved(error, statement.offset) from None
-
-
-def moved(error: SfumatoError, offset: int) -> SfumatoError:
-    """An error at its place in the whole text that was sent; the one that came is left as it was."""
-    copy = type(error)(error.message, detail=error.detail, hint=error.hint, sqlstate=error.sqlstate)
-    copy.position = None if error.position is None else error.position + offset
-    return copy
 
 
 def _sample(oid: int) -> Any:

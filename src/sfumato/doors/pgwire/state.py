@@ -7,21 +7,23 @@ the portal holds it. A rollback takes settings back and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from sfumato.doors.pgwire import messages as m
-from sfumato.doors.pgwire.commands import Command, CopyOut
+from sfumato.doors.pgwire.commands import CopyOut
 from sfumato.doors.pgwire.copying import lines
-from sfumato.doors.pgwire.portals import Portal
-from sfumato.doors.pgwire.reading import command
+from sfumato.doors.pgwire.portals import Portal, Row
+from sfumato.doors.pgwire.reading import read
 from sfumato.doors.pgwire.results import Field, Result
 from sfumato.doors.pgwire.settings import Settings
-from sfumato.doors.pgwire.shelf import Shelf, Steps, moved
+from sfumato.doors.pgwire.shelf import Shelf, Steps
 from sfumato.doors.pgwire.types import decode, encode, size_of
 from sfumato.errors import QueryError, SfumatoError
-from sfumato.sql.lexer import Statement, statements
 
+_FEW = 5000
+"""So many rows are put together once, and sent again as they are."""
 _QUIET = ("warning", "error", "fatal", "panic")
 
 
@@ -70,23 +72,15 @@ class Session:
         self._shelf.portals.pop("", None)
         self._shelf.statements.pop("", None)
         self._shelf.block.enter()
-        offset = 0
         try:
-            found = statements(sql)
-            asked: list[tuple[Statement, Command]] = []
-            for one in found:
-                offset = one.offset
-                asked.append((one, command(one)))
+            found = read(sql)
             if not found:
                 yield m.EMPTY_QUERY
-            for one, kind in asked:
-                offset = one.offset
+            for _, kind in found:
                 self._shelf.guard(kind)
-                portal = Portal(kind, options=self._shelf.options(kind))
-                offset = 0
-                yield from self._finish(portal, 0, describe=True)
+                yield from self._finish(Portal(kind, options=self._shelf.options(kind)), 0, describe=True)
         except SfumatoError as error:
-            yield self._failed(moved(error, offset))
+            yield self._failed(error)
         self._shelf.end_of_message()
 
     def _failed(self, error: SfumatoError) -> bytes:
@@ -95,6 +89,8 @@ class Session:
 
     def _changed(self) -> Steps:
         now = self._shelf.settings.reported()
+        if now is self._told:
+            return
         for name, value in now.items():
             if self._told.get(name) != value:
                 yield m.parameter_status(name, value)
@@ -118,12 +114,12 @@ class Session:
             raise m.broken("this message does not belong here")
 
     def _parse(self, message: m.Parse) -> bytes:
-        found = statements(message.sql)
+        found = read(message.sql)
         if len(found) > 1:
             raise QueryError("cannot insert multiple commands into a prepared statement", sqlstate="42601")
         if message.name and message.name in self._shelf.statements:
             raise QueryError(f'prepared statement "{message.name}" already exists', sqlstate="42P05")
-        self._shelf.statements[message.name] = self._shelf.prepared(found[0] if found else None, message.types)
+        self._shelf.statements[message.name] = self._shelf.prepared(found[0][0] if found else None, message.types)
         return m.PARSE_COMPLETE
 
     def _bind(self, message: m.Bind) -> Steps:
@@ -136,8 +132,10 @@ class Session:
         if prepared.described is not None and prepared.described != options.intervals:
             hint = "sfumato.intervals has changed: prepare the statement again."
             raise QueryError("cached plan must not change result type", sqlstate="0A000", hint=hint)
-        if any(form not in (m.TEXT, m.BINARY) for form in (*message.results, *message.formats)):
-            raise QueryError("formats are 0 (text) and 1 (binary)", sqlstate="22023")
+        unknown = [form for form in (*message.results, *message.formats) if form not in (m.TEXT, m.BINARY)]
+        if unknown:  # PostgreSQL says it of results when they are sent, which here would be after they were paid for
+            hint = "There are 0 (text) and 1 (binary)."
+            raise QueryError(f"unsupported format code: {unknown[0]}", sqlstate="22023", hint=hint)
         portal = self._shelf.filled(prepared, values, options, message.results)
         if len(message.results) > 1:
             _formats(message.results, (yield from self._shelf.fields(portal)) or ())
@@ -170,7 +168,7 @@ class Session:
         result = portal.result
         for severity, notice in result.notices if fresh else ():
             if severity != "NOTICE" or self._shelf.settings.get("client_min_messages").lower() not in _QUIET:
-                yield m.report(b"N", severity, notice)
+                yield _notice(severity, notice)
         if isinstance(portal.command, CopyOut):
             yield from _copied(result, portal.command)
             return
@@ -181,8 +179,12 @@ class Session:
             yield _description(result.fields, portal.formats)
         forms = _formats(portal.formats, result.fields)
         rows, more = portal.take(limit)
-        for row in rows:
-            yield m.data_row([encode(v, f.oid, form) for v, f, form in zip(row, result.fields, forms, strict=True)])
+        if len(rows) == len(result.rows) <= _FEW:
+            if forms not in result.sent:
+                result.sent[forms] = b"".join(_rows(rows, result.fields, forms))
+            yield result.sent[forms]
+        else:
+            yield from _rows(rows, result.fields, forms)
         counted = result.tag in ("SELECT", "FETCH")
         yield m.PORTAL_SUSPENDED if more else m.complete(f"{result.tag} {len(rows)}" if counted else result.tag)
 
@@ -204,9 +206,23 @@ def _formats(given: tuple[int, ...], fields: tuple[Field, ...]) -> tuple[int, ..
     return given * len(fields) if len(given) == 1 else given or (m.TEXT,) * len(fields)
 
 
+@lru_cache(maxsize=512)
 def _description(fields: tuple[Field, ...], given: tuple[int, ...]) -> bytes:
     forms = _formats(given, fields)
     return m.row_description([(f.name, f.oid, size_of(f.oid), form) for f, form in zip(fields, forms, strict=True)])
+
+
+def _rows(rows: list[Row], fields: tuple[Field, ...], forms: tuple[int, ...]) -> Iterator[bytes]:
+    """Rows as messages."""
+    oids = [field.oid for field in fields]
+    for row in rows:
+        yield m.data_row([encode(value, oid, form) for value, oid, form in zip(row, oids, forms, strict=True)])
+
+
+@lru_cache(maxsize=256)
+def _notice(severity: str, notice: SfumatoError) -> bytes:
+    """A notice as bytes; that of a stored answer is the same object each time."""
+    return m.report(b"N", severity, notice)
 
 
 def _copied(result: Result, copy: CopyOut) -> Steps:

@@ -16,6 +16,8 @@ from typing import Any
 from sfumato.doors.pgwire.messages import BINARY, broken
 from sfumato.errors import QueryError
 
+_SPACE = " \t\n\r\f\v"
+"""PostgreSQL's; Python would take more characters for blanks."""
 _EPOCH = date(2000, 1, 1)
 _MOMENT = datetime(2000, 1, 1)  # noqa: DTZ001  moments are naive and in UTC, as everywhere in the house
 
@@ -113,7 +115,7 @@ def _to_text(value: Any, oid: int) -> str:
 
 
 def _quoted(text: str) -> str:
-    plain = text and not any(c in '{}," \\\t\n\r\f\v' for c in text) and text.lower() != "null"
+    plain = text and not any(c in '{}",\\' + _SPACE for c in text) and text.lower() != "null"
     return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -297,7 +299,7 @@ def _from_array(data: bytes) -> list[Any]:
 
 def split_array(text: str) -> list[str | None]:
     """The items of `{a,"b c",NULL}`."""
-    text = text.strip()
+    text = text.strip(_SPACE)
     if not (text.startswith("{") and text.endswith("}")):
         raise ValueError(text)
     items: list[str | None] = []
@@ -319,11 +321,11 @@ def split_array(text: str) -> list[str | None]:
         at += 1
     if inside:
         raise ValueError(text)
-    return [*items, _item(word, quoted)] if body.strip() else []
+    return [*items, _item(word, quoted)] if body.strip(_SPACE) else []
 
 
 def _item(word: str, quoted: bool) -> str | None:
-    bare = word if quoted else word.strip()
+    bare = word if quoted else word.strip(_SPACE)
     if not bare and not quoted:
         raise ValueError(word)
     return None if not quoted and bare.upper() == "NULL" else bare

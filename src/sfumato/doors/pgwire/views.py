@@ -15,6 +15,12 @@ _ROLE = {
     "rolbypassrls": "false",
 }  # fmt: skip
 
+_UNCOUNTED = {
+    "": "pgx.pg_class c WHERE c.relnamespace = 2200", "relid": "c.oid", "schemaname": "'public'",
+    "relname": "c.relname", "seq_scan": "0", "n_live_tup": "0",
+}  # fmt: skip
+"""Statistics of tables, which nobody counts."""
+
 VIEWS: dict[str, dict[str, str]] = {
     "pg_catalog.pg_roles": {**_ROLE, "rolpassword": "'********'"},
     "pg_catalog.pg_authid": _ROLE,
@@ -36,10 +42,8 @@ VIEWS: dict[str, dict[str, str]] = {
         "category": "'Preset'", "short_desc": "''", "context": "'user'", "vartype": "'string'", "source": "'default'",
         "boot_val": "e.value", "reset_val": "e.value", "pending_restart": "false",
     },
-    "pg_catalog.pg_stat_user_tables": {
-        "": "pgx.pg_class c WHERE c.relnamespace = 2200", "relid": "c.oid", "schemaname": "'public'",
-        "relname": "c.relname", "seq_scan": "0", "n_live_tup": "0",
-    },
+    "pg_catalog.pg_stat_user_tables": _UNCOUNTED,
+    "pg_catalog.pg_stat_all_tables": _UNCOUNTED,
     "information_schema.tables": {
         "": _PLACED, "table_catalog": "%DATABASE%", "table_schema": "n.nspname", "table_name": "c.relname",
         "table_type": "CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'BASE TABLE' END", "is_insertable_into": "'NO'",

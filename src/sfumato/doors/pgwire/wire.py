@@ -16,6 +16,7 @@ from sfumato.errors import QueryError
 LONGEST_STARTUP = 10_000
 """PostgreSQL's own limit."""
 KINDS = "QPBDECSHXFpdcf"
+_HEAD = struct.Struct("!BI")
 _HIGH = 1 << 16
 _GRACE = 2.0
 """Seconds for the last bytes to leave."""
@@ -88,16 +89,19 @@ class Wire(asyncio.Protocol):
     async def read(self, size: int) -> bytes:
         """Exactly so many bytes."""
         while len(self._buffer) < size:
-            if self.gone.is_set():
-                raise Gone
-            self._came.clear()
-            await self._came.wait()
+            await self._more()
         data = bytes(self._buffer[:size])
         del self._buffer[:size]
         if self._paused and self._transport is not None and len(self._buffer) <= _HIGH:
             self._paused = False
             self._transport.resume_reading()
         return data
+
+    async def _more(self) -> None:
+        if self.gone.is_set():
+            raise Gone
+        self._came.clear()
+        await self._came.wait()
 
     async def startup(self) -> bytes:
         """The body of the first message."""
@@ -107,25 +111,27 @@ class Wire(asyncio.Protocol):
         return await self.read(length - 4)
 
     async def message(self, longest: int | None = None) -> tuple[str, bytes]:
-        """Kind and body of a later one."""
+        """Kind and body of a later one. Its head is judged as soon as it is there, whether or not a body follows."""
         most = longest or self._longest
-        head = await self.read(5)
-        kind, (length,) = chr(head[0]), struct.unpack("!I", head[1:])
-        if kind not in KINDS:
-            raise broken(f"invalid frontend message type {head[0]}")
+        while len(self._buffer) < 5:
+            await self._more()
+        number, length = _HEAD.unpack_from(self._buffer)
+        if chr(number) not in KINDS:
+            raise broken(f"invalid frontend message type {number}")
         if length < 4:
             raise broken("invalid message length")
         if length > most:
             what = f"a message has at most {most} bytes, but this one has {length}"
             raise QueryError(what, sqlstate="54000")
-        return kind, await self.read(length - 4)
+        return chr(number), (await self.read(length + 1))[5:]
 
     async def write(self, data: bytes) -> None:
         """Send, as fast as the client reads."""
         if self.gone.is_set() or self._transport is None:
             raise Gone
         self._transport.write(data)
-        await asyncio.sleep(0)  # a long answer lets others speak in between
+        if len(data) >= _HIGH:
+            await asyncio.sleep(0)  # a long answer lets others speak in between
         await self._writable.wait()
 
     async def secure(self, context: ssl.SSLContext) -> None:

@@ -15,7 +15,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from sfumato.errors import QueryError
-from sfumato.mechanisms import Gaussian, Geometric
+from sfumato.mechanisms import Gaussian, Geometric, PrefixSums
+from sfumato.mechanisms.sums import sum_width
 from sfumato.sql.functions import call
 from sfumato.sql.tree import INTEGER, NULL, Aggregate, Constant, Facts, Node
 
@@ -102,29 +103,41 @@ def bounded_number(arg: Node | None, name: str, position: int) -> Node:
 
 @dataclass(frozen=True)
 class Term:
-    """The noise of one released sum: geometric with a scale, or Gaussian with a variance, on multiples of step."""
+    """The noise of one released sum: geometric with a scale, or Gaussian with a variance, on multiples of step.
+
+    Of a running total: the sum of so many independent `draws`, or that of the first `end` entries by a `law` of its
+    own. A running total stands alone in its form: see `forms`.
+    """
 
     scale: Fraction
     step: Fraction
     gaussian: bool = False
+    draws: int = 1
+    law: PrefixSums | None = None
+    end: int = 0
 
 
 @lru_cache(maxsize=4096)
 def width_of(terms: tuple[tuple[Fraction, Term], ...], confidence: Fraction) -> Fraction:
     """A t with P(|sum of weight Z| <= t) >= confidence, for independent noise Z.
 
-    One term: the smallest such t, by its exact law. Two geometric ones: a discrete draw and a continuous Laplace one
-    can be coupled within one step, so the continuous tail at t covers the discrete at t + the sum of |weight| step; it
-    is (a² e^(-t/a) - b² e^(-t/b))/(a² - b²), or (1 + t/2a) e^(-t/a) for a = b. More: Chernoff's bound with
-    the moments of the continuous laws, which exceed those of the discrete ones: for a geometric Z of scale b, E e^(lZ)
-    <= 1/(1 - l² b²), because (cosh y - 1)/y² grows with y; for a Gaussian it is at most e^(l² s²/2). Ends are rounded
-    outward: this is post-processing, and errs to the wide side.
+    One term: the smallest such t, by its exact law, also where it is a sum of several draws of one law. Two geometric
+    ones: a discrete draw and a continuous Laplace one can be coupled within one step, so the continuous tail at t
+    covers the discrete at t + the sum of |weight| step; it is (a² e^(-t/a) - b² e^(-t/b))/(a² - b²), or (1 + t/2a)
+    e^(-t/a) for a = b. More: Chernoff's bound with the moments of the continuous laws, which exceed those of the
+    discrete ones: for a geometric Z of scale b, E e^(lZ) <= 1/(1 - l² b²), because (cosh y - 1)/y² grows with y; for a
+    Gaussian it is at most e^(l² s²/2). Ends are rounded outward: this is post-processing, and errs to the wide side.
     """
     used = tuple((abs(weight), term) for weight, term in terms if weight and term.scale)
     if not used:
         return Fraction(0)
     if len(used) == 1:
         weight, term = used[0]
+        if term.law is not None:
+            return term.law.interval(confidence, term.end)[1] * term.step * weight
+        if term.draws > 1:
+            scale = term.scale / term.step ** (2 if term.gaussian else 1)
+            return sum_width(scale, term.draws, 1 - confidence, term.gaussian) * term.step * weight
         if term.gaussian:
             law = Gaussian(None, Fraction(1, 2), squared=term.scale / term.step**2)
             return law.interval(confidence)[1] * term.step * weight

@@ -1,0 +1,139 @@
+"""What the gateway remembers: the same answers, under the same rules, with less work."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+import sfumato
+from sfumato.doors.cli import clinic
+from sfumato.errors import BudgetError, SfumatoError
+from sfumato.gateway import Gateway
+from sfumato.gateway.memory import Recent
+
+COUNT = "SELECT area, COUNT(*) AS n FROM patient GROUP BY area"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("clinic")
+    clinic.write_clinic(directory)
+    return directory
+
+
+@pytest.fixture
+def gate(written, tmp_path):
+    for name in clinic.FILES:
+        (tmp_path / name).write_bytes((written / name).read_bytes())
+    policy = tmp_path / clinic.POLICY_FILE
+    changed = policy.read_text().replace('version = "', 'version = "daily" # "', 1)
+    assert "daily" in changed
+    policy.write_text(changed)
+    with sfumato.open(policy) as made:
+        yield made
+
+
+def remembered(gate, sql=COUNT, **options):
+    """Ask until the answer is at hand."""
+    gate.sql(sql, analyst="ana", **options)
+    gate.sql(sql, analyst="ana", **options)
+    found = gate.recall(sql, analyst="ana", **options)
+    assert found is not None
+    return found
+
+
+def test_what_is_remembered_is_what_was_answered(gate):
+    assert gate.recall(COUNT, analyst="ana") is None
+    first = gate.sql(COUNT, analyst="ana")
+    assert gate.recall(COUNT, analyst="ana") is None, "it was paid for, but not found in the ledger yet"
+    second = gate.sql(COUNT, analyst="ana")
+    third = gate.recall(COUNT, analyst="ana")
+    for told in (second, third):
+        assert (told.columns, told.types, told.rows, told.notes) == (
+            first.columns, first.types, first.rows, first.notes,
+        )  # fmt: skip
+        assert told.intervals() == first.intervals()
+        assert told.receipt == first.receipt
+        assert (told.cost.epsilon, told.cost.rho, told.cost.delta) == (0, 0, 0)
+        assert told.remaining == first.remaining
+    assert gate.recall(COUNT, analyst="zoe") is None, "what is left to her was not looked up yet"
+    assert gate.sql(COUNT, analyst="zoe").rows == first.rows
+    assert gate.recall(COUNT, analyst="zoe").remaining.epsilon == gate.budget("zoe").remaining.epsilon
+
+
+def test_what_is_remembered_honours_a_freeze(gate):
+    remembered(gate)
+    gate._ledger.freeze("owner")
+    assert gate.recall(COUNT, analyst="ana") is None
+    with pytest.raises(BudgetError, match="frozen"):
+        gate.sql(COUNT, analyst="ana")
+    gate._ledger.thaw("owner")
+    assert len(gate.sql(COUNT, analyst="ana").rows) == 5
+
+
+def test_what_is_remembered_shows_the_budget_of_today(gate):
+    before = remembered(gate).remaining
+    gate.sql("SELECT COUNT(*) FROM visit", analyst="zoe")
+    gate.sql("SELECT COUNT(*) FROM patient", 0.25, analyst="ana")
+    after = gate.sql(COUNT, analyst="ana").remaining
+    assert before.epsilon - after.epsilon == Fraction(1, 4)
+    assert gate.recall(COUNT, analyst="ana").remaining == after
+    assert after.queries < before.queries
+
+
+def test_what_is_remembered_is_forgotten_with_the_version(gate):
+    first = remembered(gate)
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    other = Gateway(gate.policy, gate._ledger, gate._engine)
+    other._memory, other._clock = gate._memory, lambda: tomorrow
+    assert other.recall(COUNT, analyst="ana") is None
+    second = other.sql(COUNT, analyst="ana")
+    assert second.cost.epsilon == Fraction(1, 10), "another version of the data is another question"
+    assert second.receipt != first.receipt
+
+
+def test_who_changes_her_answer_changes_nobody_elses(gate):
+    mine = remembered(gate)
+    rows = list(mine.rows)
+    mine.rows.clear()
+    mine.notes.append((None, "mine"))
+    assert gate.recall(COUNT, analyst="ana").rows == rows
+    assert gate.sql(COUNT, analyst="ana").notes == gate.sql(COUNT, analyst="zoe").notes
+
+
+def test_options_are_told_apart_by_value_and_by_type(gate):
+    remembered(gate, epsilon=1)
+    assert gate.recall(COUNT, 1, analyst="ana") is not None
+    for other in (True, 1.0, Decimal(1), Fraction(1), "1"):
+        assert gate.recall(COUNT, other, analyst="ana") is None
+    with pytest.raises(SfumatoError):
+        gate.sql(COUNT, True, analyst="ana")
+    with pytest.raises(SfumatoError):
+        gate.sql(COUNT, [1], analyst="ana")
+
+
+def test_a_question_is_planned_once_a_day(gate, monkeypatch):
+    planned, plan = [], Gateway._plan
+    monkeypatch.setattr(Gateway, "_plan", lambda *a, **k: (planned.append(a[1]), plan(*a, **k))[1])
+    for _ in range(2):
+        gate.explain(COUNT, analyst="ana")
+        gate.sql(COUNT, analyst="ana")
+        gate.sql(COUNT, analyst="zoe")
+    assert planned == [COUNT]
+    assert gate.sql(COUNT, key="once", analyst="ana").receipt == gate.sql(COUNT, analyst="ana").receipt
+
+
+def test_the_last_things_are_kept_and_not_more_than_there_is_room_for():
+    kept = Recent(100)
+    for i in range(10):
+        kept.put(i, str(i), 20)
+    assert [i for i in range(10) if kept.get(i)] == [5, 6, 7, 8, 9]
+    kept.get(5)
+    kept.put(10, "10", 20)
+    assert [i for i in range(11) if kept.get(i)] == [5, 7, 8, 9, 10]
+    kept.put(5, "large", 26)
+    assert kept.get(5) is None, "what would push out the others is not kept"
+    for _ in range(100):
+        kept.put("same", "x", 20)
+    assert sum(kept.get(i) is not None for i in range(11)) == 4
