@@ -43,6 +43,10 @@ class Page:
 PAGES = (
     Page("/", "ask", "Ask", ASKS),
     Page("/history", "history", "Your questions", ASKS),
+    Page("/ledger", "ledger", "Ledger", READS),
+    Page("/people", "people", "People", (OWNER,)),
+    Page("/policy", "policy", "Policy", (OWNER,)),
+    Page("/wizard", "wizard", "Set up", (OWNER,)),
 )
 
 

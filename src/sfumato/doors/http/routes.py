@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sfumato.doors.http import pages
+from sfumato.doors.http import owning, pages
 from sfumato.doors.http.entry import Entry
 from sfumato.doors.http.gatehouse import log_in, log_out
 from sfumato.doors.http.office import Office
@@ -19,7 +19,7 @@ async def _paper(office: Office, _: Request) -> Response:
     return reply(paper(office.gate.policy.data.id, ROUTES))
 
 
-ASKS, READS, ALL = (ANALYST, OWNER), (OWNER, AUDITOR), (ANALYST, OWNER, AUDITOR)
+ASKS, READS, OWNS, ALL = (ANALYST, OWNER), (OWNER, AUDITOR), (OWNER,), (ANALYST, OWNER, AUDITOR)
 ROUTES = (
     Entry("/api/query", "POST", ASKS, "Ask, and pay. Asked again, the stored answer is free.", pages.query),
     Entry("/api/explain", "POST", ASKS, "What asking would cost and give: free.", pages.explain),
@@ -41,6 +41,19 @@ ROUTES = (
     Entry("/api/ledger/verify", "GET", READS, "Recompute the whole chain.", pages.verify),
     Entry("/api/me", "GET", ALL, "Who asks.", pages.me),
     Entry("/metrics", "GET", (OWNER,), "Counts and budgets for Prometheus; no row has a part in them.", pages.metrics),
+    Entry("/api/spending", "GET", READS, "What was spent when and by whom, from the chain.", owning.spending),
+    Entry("/api/freeze", "POST", OWNS, "Stop all answers, or answer again.", owning.freeze),
+    Entry("/api/people", "GET", OWNS, "Who may come in, and which tokens there are.", owning.people),
+    Entry("/api/people/add", "POST", OWNS, "Let somebody in; by a session.", owning.add_person),
+    Entry("/api/people/remove", "POST", OWNS, "Let somebody in no more; by a session.", owning.remove_person),
+    Entry("/api/people/token", "POST", OWNS, "A token for programs, shown once; by a session.", owning.add_token),
+    Entry("/api/people/revoke", "POST", OWNS, "End a token; by a session.", owning.end_token),
+    Entry("/api/policy", "GET", OWNS, "The text of the policy file.", owning.policy),
+    Entry("/api/policy/check", "POST", OWNS, "What is wrong with a text, and its diff.", owning.check_policy),
+    Entry("/api/policy/apply", "POST", OWNS, "Write the policy file; by a session.", owning.apply_policy),
+    Entry("/api/policy/sources", "GET", OWNS, "Files beside the policy.", owning.sources),
+    Entry("/api/policy/draft", "POST", OWNS, "A new policy, drafted from names and types.", owning.draft),
+    Entry("/api/policy/write", "POST", OWNS, "Write a new policy file; by a session.", owning.write_policy),
     Entry("/login", "POST", (), "Name and password; a cookie comes back.", log_in),
     Entry("/logout", "POST", ALL, "End the session of the cookie.", log_out),
     Entry("/healthz", "GET", (), "Whether this door serves.", pages.health),
