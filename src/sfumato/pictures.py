@@ -20,20 +20,25 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 412, 66, 236
 """The frame of the bars, in a drawing as wide as a telephone: text of 12 units is 11 pixels at 390."""
 
 STYLE = """
-.sfumato-neighbours { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5; --out: #b9c4d2;
+.sfumato-picture { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5; --out: #b9c4d2;
   --out-edge: #66768a; --in: #0f62a8;
   background: var(--paper); max-width: 760px; font: 12px system-ui, -apple-system, "Segoe UI", sans-serif;
   font-variant-numeric: tabular-nums; }
 @media (prefers-color-scheme: dark) {
-  .sfumato-neighbours { --paper: #14181d; --ink: #e8ecf1; --quiet: #a3afbd; --line: #323a44; --out: #3d4856;
+  .sfumato-picture { --paper: #14181d; --ink: #e8ecf1; --quiet: #a3afbd; --line: #323a44; --out: #3d4856;
     --out-edge: #9aa8b8; --in: #6cb4f5; } }
-.sfumato-neighbours text { fill: var(--ink); }
-.sfumato-neighbours .heading { font-size: 14px; font-weight: 600; }
-.sfumato-neighbours .quiet { fill: var(--quiet); }
-.sfumato-neighbours .line { stroke: var(--line); stroke-width: 1; }
-.sfumato-neighbours .out { fill: var(--out); stroke: var(--out-edge); stroke-width: 0.6; }
-.sfumato-neighbours .in { fill: var(--in); }
-.sfumato-neighbours .paper { fill: var(--paper); }
+.sfumato-picture text { fill: var(--ink); }
+.sfumato-picture .heading { font-size: 14px; font-weight: 600; }
+.sfumato-picture .quiet { fill: var(--quiet); }
+.sfumato-picture .line { stroke: var(--line); stroke-width: 1; }
+.sfumato-picture .out { fill: var(--out); stroke: var(--out-edge); stroke-width: 0.6; }
+.sfumato-picture .in { fill: var(--in); }
+.sfumato-picture .paper { fill: var(--paper); }
+.sfumato-picture .curve { fill: none; stroke: var(--in); stroke-width: 2; }
+.sfumato-picture .curve-1 { stroke: var(--ink); stroke-dasharray: 6 3; }
+.sfumato-picture .curve-2 { stroke: var(--out-edge); }
+.sfumato-picture .curve-3 { stroke: var(--in); stroke-dasharray: 2 3; }
+.sfumato-picture .curve-4 { stroke: var(--ink); stroke-width: 1; }
 """
 
 
@@ -69,7 +74,7 @@ def neighbours(
     below = 18 * (len(heading) - 1)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT + below}"',
-        'class="sfumato-neighbours" role="img">',
+        'class="sfumato-picture" role="img">',
         f"<title>{_escape(title)}</title>",
         f"<desc>{_escape(description)}</desc>",
         *([] if bare else [f"<style>{STYLE}</style>"]),
@@ -85,6 +90,64 @@ def neighbours(
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
+
+
+Curve = tuple[str, Sequence[tuple[float, float]]]
+"""A name, and points from left to right."""
+
+
+def curves(lines: Sequence[Curve], *, title: str, axis: str, measure: str, bare: bool = False) -> str:
+    """Up to five curves over one axis, told apart by colour and dashes, with their names above.
+
+    >>> curves([("sum", [(1, 0.1), (2, 0.2)])], title="Prices", axis="questions", measure="epsilon")[:4]
+    '<svg'
+    """
+    points = [point for _, line in lines for point in line]
+    if not 1 <= len(lines) <= 5 or not points or not all(math.isfinite(x) and math.isfinite(y) for x, y in points):
+        raise InputError("a picture of curves needs one to five of them, with finite points")
+    if min(y for _, y in points) < 0 or max(y for _, y in points) == 0:
+        raise InputError("a picture of curves needs heights from 0 on, not all of them 0")
+    first, last = min(x for x, _ in points), max(x for x, _ in points)
+    top = _nice_top(max(y for _, y in points))
+    wide = (last - first) or 1.0
+
+    def place(x: float, y: float) -> str:
+        return f"{_LEFT + (x - first) / wide * (_RIGHT - _LEFT):.2f},{_BOTTOM - y / top * (_BOTTOM - _TOP):.2f}"
+
+    below = 18 * ((len(lines) - 1) // 2)
+    ends = "; ".join(f"{name}: {line[-1][1]:.4g} at {line[-1][0]:g}" for name, line in lines if line)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_BOTTOM + 44 + below}"',
+        'class="sfumato-picture" role="img">',
+        f"<title>{_escape(title)}</title>",
+        f"<desc>{_escape(f'{measure} by {axis}. {ends}.')}</desc>",
+        *([] if bare else [f"<style>{STYLE}</style>"]),
+        f'<rect width="{_WIDTH}" height="{_BOTTOM + 44 + below}" class="paper"/>',
+        _text(12, 24, _fit(title, _WIDTH - 24), "heading"),
+        *_names(lines),
+        f'<g transform="translate(0 {below})">',
+        *_scale(top),
+    ]
+    for i, (_, line) in enumerate(lines):
+        parts.append(f'<polyline points="{" ".join(place(x, y) for x, y in line)}" class="curve curve-{i}"/>')
+    parts += [
+        _text(_LEFT, _BOTTOM + 16, f"{first:g}", "quiet"),
+        _text(_RIGHT, _BOTTOM + 16, f"{last:g}", "quiet", "end"),
+    ]
+    parts += [
+        _text((_LEFT + _RIGHT) / 2, _BOTTOM + 34, _fit(f"{measure}, by {axis}", _RIGHT - _LEFT), "quiet", "middle")
+    ]
+    return "\n".join([*parts, "</g>", "</svg>"]) + "\n"
+
+
+def _names(lines: Sequence[Curve]) -> list[str]:
+    """Two names to a line, each with a piece of its curve."""
+    parts = []
+    for i, (name, _) in enumerate(lines):
+        x, y = 12 + 200 * (i % 2), 42 + 18 * (i // 2)
+        parts.append(f'<polyline points="{x},{y} {x + 24},{y}" class="curve curve-{i}"/>')
+        parts.append(_text(x + 30, y + 4, _fit(name, 166)))
+    return parts
 
 
 def largest_ratio(first: Sequence[float], second: Sequence[float]) -> float:

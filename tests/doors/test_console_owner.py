@@ -114,6 +114,7 @@ def test_people_come_and_go_in_the_console(served, tab):
     row = page.locator("#users tr", has_text="<b>eve</b>")
     check_axe(page)
     row.locator("text=Make a token").click()
+    expect(page.locator("dialog h2")).to_have_text("A token for <b>eve</b>")
     token = page.locator("dialog pre").inner_text()
     page.keyboard.press("Escape")
     with served.client() as client:
@@ -296,3 +297,21 @@ def test_an_owner_neither_removes_herself_nor_gives_up_her_role(served):
         assert tokens.admit(served.users, made["token"]) is None
         (kept,) = [t for t in tokens.tokens(served.users) if t.kind == tokens.SESSION]
         assert kept.ends - kept.made == timedelta(hours=12)
+
+
+def test_a_page_of_the_playground_is_a_link(served, tab, tmp_path):
+    auditor = tab("auditor")
+    page = auditor.page
+    auditor.go("/play?page=composition&epsilon=0.2&k=50")
+    expect(page.locator("#picture svg title")).to_have_text("50 questions together")
+    expect(page.locator("#rows")).to_contain_text("basic: prices add up10")
+    page.locator("#slide-k").focus()
+    page.keyboard.press("End")
+    expect(page.locator("#picture svg title")).to_have_text("400 questions together")
+    page.wait_for_url("**k=400")
+    check_axe(page)
+    for name in ("geometric", "laplace", "gaussian", "averaging", "response", "joint"):
+        auditor.go(f"/play?page={name}")
+        page.wait_for_selector("#picture svg .curve, #picture svg .in", state="attached")
+    page.screenshot(path=tmp_path / "play.png", full_page=True)
+    assert not auditor.troubles

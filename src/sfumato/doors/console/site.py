@@ -46,6 +46,7 @@ PAGES = (
     Page("/ledger", "ledger", "Ledger", READS),
     Page("/people", "people", "People", (OWNER,)),
     Page("/policy", "policy", "Policy", (OWNER,)),
+    Page("/play", "play", "Playground", ALL),
     Page("/wizard", "wizard", "Set up", (OWNER,)),
 )
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sfumato.doors.http import desk, gallery
+from sfumato.doors.http import play as playground
 from sfumato.doors.http.failing import status_of
 from sfumato.doors.http.gatehouse import Guest, about
 from sfumato.doors.http.office import Office
@@ -83,6 +84,17 @@ async def odds(_: Office, request: Request, __: Guest) -> Response:
     if not WRITTEN.fullmatch(given):
         raise InputError("epsilon must be a number like 0.1 or 1/10")
     return reply(gallery.odds(as_written(given, "epsilon")))
+
+
+async def play(office: Office, request: Request, _: Guest) -> Response:
+    """A page of the playground."""
+    wanted(request)
+    given = dict(request.query_params)
+    name = given.pop("page", "geometric")
+    for word, value in given.items():
+        if not WRITTEN.fullmatch(value):
+            raise InputError(f"{word} must be a number like 0.1 or 1/10")
+    return reply(await office.look(lambda _: playground.play(name, given)))
 
 
 async def ledger(office: Office, request: Request, _: Guest) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sfumato.doors.http.play import PAGES, WORDS
 from sfumato.doors.http.reading import NOISES, WRITTEN
 from sfumato.doors.http.writing import ARROW, CSV, JSON, LINES, PARQUET
 from sfumato.doors.users import ROLES
@@ -146,6 +147,16 @@ SCHEMAS: dict[str, Schema] = {
         {"text": _MAYBE, "problems": _list(of("Mistake"))},
         {"likely": _list(TEXT), "tables": {"type": "object", "additionalProperties": _list(TEXT)}},
     ),
+    "Play": _object(
+        {
+            "page": TEXT,
+            "numbers": {"type": "object", "additionalProperties": TEXT},
+            "limits": {"type": "object", "additionalProperties": _list(TEXT)},
+            "svg": TEXT,
+            "rows": _list(_list(TEXT)),
+            "code": TEXT,
+        }
+    ),
     "Me": _object({"name": TEXT, "role": TEXT, "ends": TEXT}, {"csrf": TEXT}),
     "Login": _object({"name": TEXT, "password": TEXT}),
     "Health": _object({"status": TEXT}),
@@ -191,6 +202,7 @@ GIVES: dict[str, dict[str, Schema]] = {
     "/api/policy/sources": {JSON: of("Sources")},
     "/api/policy/draft": {JSON: of("Draft")},
     "/api/policy/write": {JSON: of("PolicyWritten")},
+    "/api/play": {JSON: of("Play")},
     "/api/me": {JSON: of("Me")},
     "/metrics": {"text/plain": TEXT},
     "/login": {JSON: of("Me")},
@@ -207,6 +219,13 @@ PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
     "/api/history": [
         ("before", "query", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Entries before this number."),
         ("limit", "query", {"type": "integer", "minimum": 1, "maximum": 1000}, "At most so many of them."),
+    ],
+    "/api/play": [
+        ("page", "query", {"enum": list(PAGES)}, "Which."),
+        *(
+            (word, "query", {"type": "string", "pattern": f"^({WRITTEN.pattern})$"}, "As it is written.")
+            for word in WORDS
+        ),
     ],
     "/api/odds": [
         ("epsilon", "query", {"type": "string", "pattern": f"^({WRITTEN.pattern})$"}, "As it is written."),

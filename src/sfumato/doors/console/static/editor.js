@@ -4,6 +4,7 @@ import {
   drawSelection, EditorState, EditorView, HighlightStyle, history, historyKeymap, keymap, keywordCompletionSource,
   placeholder, PostgreSQL, Prec, setDiagnostics, sql, syntaxHighlighting, tags,
 } from "./vendor/codemirror.js";
+import { place } from "./dom.js";
 import { blanked, reads } from "./names.js";
 
 const AGGREGATES = ["COUNT(*)", "COUNT(DISTINCT ", "SUM(", "AVG(", "MIN(", "MAX(", "MEDIAN(", "VAR_SAMP(", "STDDEV_SAMP("];
@@ -79,11 +80,6 @@ function completer(schema, tell) {
       validFor: /^\w*$/,
     };
   };
-}
-
-// Positions of the server count characters; the editor's count halves of rare ones.
-function place(text, position) {
-  return [...text].slice(0, Math.max(0, position - 1)).join("").length;
 }
 
 export function makeEditor(host, { text, keys, onChange }) {

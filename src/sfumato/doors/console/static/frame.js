@@ -10,6 +10,7 @@ const PAGES = [
   ["/people", "People", ["owner"]],
   ["/policy", "Policy", ["owner"]],
   ["/wizard", "Set up", ["owner"]],
+  ["/play", "Playground", ["analyst", "owner", "auditor"]],
 ];
 const gauge = h("div", { class: "gauge", hidden: true });
 

@@ -1,6 +1,6 @@
 // The policy as text: every mistake at its line, and the difference before anything is written.
 import { call } from "./api.js";
-import { $, h, pause } from "./dom.js";
+import { $, h, pause, place } from "./dom.js";
 import { frame, say } from "./frame.js";
 
 const tell = (error) => say([error.message, error.detail, error.hint].filter(Boolean).join(". "), { kind: "bad" });
@@ -9,7 +9,7 @@ let known, judged;
 export function problemsOf(problems, field) {
   return problems.map((one) => h("div", { class: "refusal" },
     h("p", {}, h("strong", {}, one.line ? `Line ${one.line}: ` : "", one.message), one.hint ? ` ${one.hint}` : ""),
-    one.position ? h("button", { class: "plain", onclick: () => { field.focus(); field.setSelectionRange(one.position - 1, one.position + 2); } }, "Show it") : null));
+    one.position ? h("button", { class: "plain", onclick: () => { field.focus(); const at = place(field.value, one.position); field.setSelectionRange(at, at + 3); } }, "Show it") : null));
 }
 
 function showDiff(lines) {

@@ -1,6 +1,6 @@
 // Set up a policy: files, the person, the budget as odds, and the decisions that are left; the text beside it is the truth.
 import { call } from "./api.js";
-import { $, h, pause, word } from "./dom.js";
+import { $, h, pause, place, word } from "./dom.js";
 import { frame, say } from "./frame.js";
 import { percent } from "./numbers.js";
 import { problemsOf } from "./policy.js";
@@ -25,6 +25,7 @@ async function findPeople() {
 
 async function draft(unit) {
   state.unit = unit;
+  fields.clear();
   const found = await call("/api/policy/draft", { body: { files: chosen(), unit } });
   $("text").value = found.text;
   for (const id of ["budget", "decide", "finish"]) $(id).hidden = false;
@@ -45,15 +46,25 @@ async function judge() {
   if (!text.trim()) return;
   const found = await call("/api/policy/check", { body: { text } });
   if (text !== $("text").value) return;
-  const open = found.problems.filter((one) => text.slice(one.position - 1, one.position + 2) === '"?"');
+  const open = found.problems.filter((one) => text.slice(place(text, one.position)).startsWith('"?"'));
   const wrong = found.problems.filter((one) => !open.includes(one));
   $("save").disabled = found.problems.length > 0;
+  const focused = document.activeElement; // what is being typed stays, and so does the cursor
   $("fields").replaceChildren(
     h("p", { class: "quiet" }, open.length ? `${open.length} left. What is marked "check" in the text is a guess from a name.` : wrong.length ? "" : "All made. Read the lines that are marked check once more."),
-    ...open.map((one) => fieldOf(one)),
+    ...open.map((one) => fieldOf(one, place(text, one.position))),
     ...problemsOf(wrong, $("text")),
     ...lists(text),
   );
+  if (focused?.isConnected) focused.focus();
+}
+
+// One field for one decision, for as long as it is open.
+const fields = new Map();
+
+function keep(name, make) {
+  if (!fields.has(name)) fields.set(name, make());
+  return fields.get(name);
 }
 
 // Texts that could be grouped by, if the owner says which values there are.
@@ -66,10 +77,10 @@ function lists(text) {
     if (name) found.push([`${table}.${name}`, line]);
   }
   if (!found.length) return [];
-  const field = ([name, line]) => {
+  const field = ([name, line]) => keep(line, () => {
     const input = h("input", { autocomplete: "off", size: 24, placeholder: "a, b, c", onchange: () => input.value.trim() && put(line, `${line.split("=")[0]}= { values = ${literal("values", input.value)} }`) });
     return h("div", { class: "field" }, h("label", {}, word(`${name}: values`, "mono"), input));
-  };
+  });
   return [h("p", { class: "quiet" }, "Where a text is to be grouped by, say which values there are; any other becomes NULL."), ...found.map(field)];
 }
 
@@ -78,15 +89,22 @@ function put(line, wanted) {
   judge().catch(tell);
 }
 
-function fieldOf(one) {
-  const [, key, section] = /^(\S+) in \[(.*)\]/.exec(one.message) ?? [null, one.message, ""];
+function fieldOf(one, at) {
+  const field = keep(one.message, () => makeField(one.message, one.hint));
+  field.dataset.at = at;
+  return field;
+}
+
+function makeField(message, hint) {
+  const [, key, section] = /^(\S+) in \[(.*)\]/.exec(message) ?? [null, message, ""];
   const path = section.split(".");
   const where = path.slice(1).filter((part) => part !== "columns").join(".");
   const input = h("input", { autocomplete: "off", size: 14, placeholder: key === "values" ? 'a, b, c' : key === "unit" ? "column" : "" });
-  const set = () => input.value.trim() && replace(one.position, literal(key, input.value.trim()));
+  const set = () => input.value.trim() && replace(field, literal(key, input.value.trim()));
   input.addEventListener("change", set);
   const open = key === "unit" ? h("button", { type: "button", class: "plain", onclick: () => makePublic(path[1]) }, "no row is about anybody: public") : null;
-  return h("div", { class: "field" }, h("label", {}, word(where ? `${where}: ${key}` : key, "mono"), input), open, h("p", { class: "quiet" }, one.hint ?? ""));
+  const field = h("div", { class: "field" }, h("label", {}, word(where ? `${where}: ${key}` : key, "mono"), input), open, h("p", { class: "quiet" }, hint ?? ""));
+  return field;
 }
 
 // As TOML: numbers and days as they are, everything else as text.
@@ -96,9 +114,12 @@ function literal(key, value) {
   return /^[-+]?\d[\d_]*(\.\d+)?$|^\d{4}-\d\d-\d\d$/.test(value) ? value : text(value);
 }
 
-function replace(position, value) {
-  const text = $("text").value;
-  $("text").value = text.slice(0, position - 1) + value + text.slice(position + 2);
+// In place of its "?"; whatever stands behind it moves.
+function replace(field, value) {
+  const [text, at] = [$("text").value, Number(field.dataset.at)];
+  if (!text.startsWith('"?"', at)) return judge().catch(tell);
+  $("text").value = text.slice(0, at) + value + text.slice(at + 3);
+  for (const other of fields.values()) if (Number(other.dataset.at) > at) other.dataset.at = Number(other.dataset.at) + value.length - 3;
   judge().catch(tell);
 }
 
