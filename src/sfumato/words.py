@@ -8,6 +8,7 @@ also as a Python float, by its repr (semantics 4.2).
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -168,6 +169,12 @@ class Exact:
     def part(self, index: int) -> Exact:
         """One number of a sealed row, sealed."""
         return Exact(self._sealed[index])
+
+    @staticmethod
+    def gather(rows: Iterable[Exact | None], first: int, width: int) -> Exact:
+        """The same places of many sealed rows as one sealed list; a row that is missing has zeros."""
+        none = (0,) * width
+        return Exact([n for row in rows for n in (none if row is None else row._sealed[first : first + width])])
 
     def __repr__(self) -> str:
         return "<exact>"

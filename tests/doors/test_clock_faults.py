@@ -12,7 +12,7 @@ from tests.doors.told import told_to_the_owner
 
 from sfumato.accounting import Pure
 from sfumato.errors import LedgerError
-from sfumato.gateway import corridor, open_policy
+from sfumato.gateway import open_policy, opening
 from sfumato.ledger import Ledger, Receipt
 
 FIRST = datetime(2026, 3, 30, 12, tzinfo=UTC)
@@ -35,7 +35,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(corridor, "Ledger", SimpleNamespace(open=partial(Ledger.open, clock=clock)))
+    monkeypatch.setattr(opening, "Ledger", SimpleNamespace(open=partial(Ledger.open, clock=clock)))
     return clock
 
 

@@ -1,4 +1,4 @@
-"""`sfumato init` and `sfumato check` as the owner runs them."""
+"""`sfumato init`, `sfumato check` and `sfumato prepare` as the owner runs them."""
 
 import json
 import os
@@ -8,11 +8,14 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from fractions import Fraction
 
 import duckdb
 import pytest
 
 from sfumato.doors.cli import clinic, main
+from sfumato.engines.duckdb import DuckDB
+from sfumato.gateway import open_policy
 from sfumato.policy import load
 
 
@@ -272,3 +275,123 @@ def test_a_wide_glob_and_a_database_work_as_well(files, call):
     policy.unlink()
     assert call("init", "visit*.csv", "--unit", "visit.patient_ssn")[0] == 0
     assert tomllib.loads(policy.read_text())["source"]["files"] == {"visit": "visit*.csv"}
+
+
+# prepare
+
+ASKED = (
+    "SELECT COUNT(*) FROM visit",
+    "SELECT SUM(cost), COUNT(DISTINCT patient_ssn) FROM visit",
+    "SELECT disease, COUNT(*), AVG(cost) FROM visit JOIN patient ON patient_ssn = ssn GROUP BY disease",
+    "SELECT disease, COUNT(*) FROM patient WHERE age > 40 GROUP BY disease",
+)
+
+
+@pytest.fixture
+def home(written, tmp_path):
+    """The clinic with its policy."""
+    for name in clinic.FILES:
+        (tmp_path / name).write_bytes((written / name).read_bytes())
+    return tmp_path
+
+
+def sums(home):
+    """Whether prepared rows are used, and what the engine adds up below the noise."""
+    with open_policy(home / clinic.POLICY_FILE) as gate:
+        found = []
+        for sql in ASKED:
+            asked = gate._plan(sql, None, rows_per_unit=None, noise=None, within=None, confidence=Fraction(1, 2))
+            for part in asked.cuts[0].parts:
+                rows = gate._engine._private.execute(part.fast or part.sql).fetchall()
+                found.append((asked.digest, asked.notes, sorted(rows, key=str)))
+        return bool(gate._engine.counted()), found
+
+
+def test_prepared_rows_give_the_same_sums(call, home):
+    used, before = sums(home)
+    assert not used
+    code, out, err = call("prepare", "-p", home / clinic.POLICY_FILE)
+    assert (code, err) == (0, "")
+    assert "prepared patient, visit" in out
+    file = home / ".sfumato" / "prepared.duckdb"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert sorted(p.name for p in file.parent.iterdir() if p.name.startswith("prepared")) == ["prepared.duckdb"]
+    used, after = sums(home)
+    assert used
+    assert after == before
+    code, out, _ = call("query", "SELECT COUNT(*) FROM visit", "-p", home / clinic.POLICY_FILE, "--json")
+    assert code == 0
+    assert json.loads(out)["rows"][0][0] > 0
+
+
+def test_prepared_rows_wait_for_a_bound_that_is_to_be_found(call, home):
+    """What is found later is the bound of the weights, whatever was stored before."""
+    policy = home / clinic.POLICY_FILE
+    written = policy.read_text()
+    policy.write_text(written.replace("rows_per_unit = 20", 'rows_per_unit = "auto"'))
+    code, _, err = call("prepare", "-p", policy)
+    assert (code, err) == (0, "")
+    assert call("check", "-p", policy)[0] == 0
+    used, after = sums(home)
+    assert used
+    (home / ".sfumato" / "prepared.duckdb").unlink()
+    assert sums(home) == (False, after)
+
+
+def test_prepare_says_what_it_wrote(call, home):
+    code, out, _ = call("prepare", "-p", home / clinic.POLICY_FILE, "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert told["tables"] == ["patient", "visit"]
+    assert told["bytes"] == (home / ".sfumato" / "prepared.duckdb").stat().st_size
+
+
+def test_prepared_rows_of_changed_files_are_not_used(call, home):
+    """One more row in a file, and the file is read again: until it is prepared again."""
+    call("prepare", "-p", home / clinic.POLICY_FILE)
+    used, before = sums(home)
+    visits = home / "visit.csv"
+    last = visits.read_text().splitlines()[-1]
+    visits.write_text(visits.read_text() + last + "\n")
+    now, after = sums(home)
+    assert (used, now) == (True, False)
+    assert after != before
+    call("prepare", "-p", home / clinic.POLICY_FILE)
+    assert sums(home) == (True, after)
+
+
+def test_prepared_rows_of_another_policy_are_not_used(call, home):
+    """Nor those of another version, nor what is no such file."""
+    policy = home / clinic.POLICY_FILE
+    text = policy.read_text()
+    call("prepare", "-p", policy)
+    for old, new in (('version = "2024-11"', 'version = "2024-12"'), ("max = 1000", "max = 900")):
+        assert old in text
+        policy.write_text(text.replace(old, new, 1))
+        assert not sums(home)[0]
+    policy.write_text(text)
+    assert sums(home)[0]
+    file = home / ".sfumato" / "prepared.duckdb"
+    file.write_bytes(file.read_bytes()[:5000])
+    assert not sums(home)[0]
+
+
+def test_files_that_change_while_they_are_read_are_not_prepared(call, home, monkeypatch):
+    """And what was prepared before stays."""
+    policy = home / clinic.POLICY_FILE
+    call("prepare", "-p", policy)
+    file = home / ".sfumato" / "prepared.duckdb"
+    before = file.read_bytes()
+    keep = DuckDB.keep
+
+    def touched(self, scans):
+        (home / "visit.csv").touch()
+        keep(self, scans)
+
+    monkeypatch.setattr(DuckDB, "keep", touched)
+    code, _, err = call("prepare", "-p", policy)
+    assert code == 2
+    assert "changed while they were read" in err
+    assert file.read_bytes() == before
+    assert [p.name for p in file.parent.iterdir() if p.name.startswith("prepared")] == ["prepared.duckdb"]

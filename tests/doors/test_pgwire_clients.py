@@ -611,7 +611,9 @@ def test_serve_and_users_from_the_command_line(written, tmp_path):
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
     server = subprocess.Popen(
-        [*command, "serve", "--pg", "127.0.0.1:0", "-p", str(policy)], stdout=subprocess.PIPE, text=True
+        [*command, "serve", "--pg", "127.0.0.1:0", "--http", "none", "-p", str(policy)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         address = server.stdout.readline().strip()

@@ -21,7 +21,7 @@ from tests.doors.told import told_to_the_owner
 
 from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import BudgetError, LedgerError
-from sfumato.gateway import corridor, open_policy
+from sfumato.gateway import open_policy, opening
 from sfumato.ledger import Ledger
 
 QUESTION = "SELECT city, COUNT(*) FROM visit WHERE age < {} GROUP BY city"
@@ -120,7 +120,7 @@ def entries(policy):
 
 def seconds(monkeypatch, busy):
     """How long the gateways of this process wait for a lock."""
-    monkeypatch.setattr(corridor, "Ledger", SimpleNamespace(open=partial(Ledger.open, busy=busy)))
+    monkeypatch.setattr(opening, "Ledger", SimpleNamespace(open=partial(Ledger.open, busy=busy)))
 
 
 def stop_while_holding(policy):

@@ -12,7 +12,7 @@ import duckdb
 from sqlglot import exp
 
 from sfumato.errors import QueryError
-from sfumato.gateway import corridor
+from sfumato.gateway import keeping
 from sfumato.gateway.answer import Drawn, Draws, Spent, build
 from sfumato.sql.bind import bind
 from sfumato.sql.parse import ALLOWED, parse
@@ -136,8 +136,8 @@ def rehearsed(asked: Case) -> None:
     groups of zeros, and over numbers that might have been released."""
     free = Spent(Fraction(0), Fraction(0), Fraction(0))
     more: dict[str, Any] = {"cost": free, "remaining": free, "receipt": None, "confidence": Fraction(1, 2)}
-    first = replace(asked.plan, cuts=tuple(corridor._first(part) for part in asked.plan.cuts))
-    tried = [(first, corridor._nothing(asked.plan, rows=1)), (asked.plan, corridor._nothing(asked.plan))]
+    first = replace(asked.plan, cuts=tuple(keeping.first_groups(part) for part in asked.plan.cuts))
+    tried = [(first, keeping.nothing(asked.plan, rows=1)), (asked.plan, keeping.nothing(asked.plan))]
     for which, (plan_, draws) in enumerate([*tried, (asked.plan, _draws(asked.plan, random.Random(asked.seed)))]):
         try:
             build(plan_, draws, run=asked.world.run, **more).intervals()

@@ -43,6 +43,7 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "half of a mean": ("seven rows, weights are rounded down", ("aggregates.mean", "for end in ends), width)", "for end in ends), width / 2)"),),
     "persons by rows": ("persons with many rows", (WRITE, 'counted, most = "w._g" if bundle.person', 'counted, most = "w._n" if bundle.person'),),
     "persons without weight": ("persons in many groups", (WRITE, 'counted, most = "w._g" if bundle.person', 'counted, most = "1" if bundle.person'),),
+    "persons whole in any number of groups": ("persons in many groups", (CUT, "return not self.gaussian and cells <= self.bound", "return not self.gaussian"),),
     "persons are rows": ("persons in many groups", (WRITE, "'MAX' if b.person else 'SUM'", "'SUM'"),),
     "persons once in all groups": ("persons in many groups", (CUT, "norm = min(self.bound, Fraction(cells))", "norm = Fraction(1)"),),
     "persons by the longest row": ("persons behind two filters", (CUT, "if not b.person or self.alone]", "]"),),

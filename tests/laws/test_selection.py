@@ -125,6 +125,21 @@ def test_selection_has_the_stated_frequencies() -> None:
         assert shown[0] == 0
 
 
+@settings(max_examples=20, deadline=None)
+@given(laws)
+def test_who_is_surely_shown_needs_no_coin(law: KeySelection) -> None:
+    """One person fewer than the certain number is not certain; from there on nothing is hidden."""
+    chances = recursion(law, law.certain + 1)
+    assert chances[law.certain - 1] < 1
+    assert chances[law.certain] >= 1 - mpmath.mpf(2) ** -250
+    assert law.release([law.certain, law.certain + 7, 0]).tolist() == [True, True, False]
+
+
+def test_where_the_last_bound_is_met_exactly() -> None:
+    assert KeySelection(5, F(1, 2)).release([2] * 50).all()
+    assert KeySelection(F(1, 3), F(3, 4)).release([2] * 50).all()
+
+
 def test_a_key_of_nobody_is_never_shown() -> None:
     assert not KeySelection(5, F(1, 2)).release([0] * 1000).any()
     assert not GaussianKeySelection(F(1, 1000), F(1, 2)).release([0] * 1000).any()

@@ -16,7 +16,8 @@ import pytest
 from scipy import stats
 
 from sfumato.errors import BudgetError, QueryError, SfumatoError
-from sfumato.gateway import corridor, open_policy, protect
+from sfumato.gateway import answer as answers
+from sfumato.gateway import open_policy, protect
 from tests.laws.directed import planned, policy
 
 F = Fraction
@@ -250,12 +251,12 @@ def test_the_noise_is_drawn_from_the_law_of_the_plan(tmp_path, monkeypatch) -> N
     """What the neighbour check proves of a plan holds for the answer only if the draw takes the plan's scale."""
     drawn = []
 
-    class Spy(corridor.Geometric):
+    class Spy(answers.Geometric):
         def release(self, exact):
             drawn.append(self.scale)
             return super().release(exact)
 
-    monkeypatch.setattr(corridor, "Geometric", Spy)
+    monkeypatch.setattr(answers, "Geometric", Spy)
     with opened(tmp_path, crowd(), each=5) as gateway:
         for text in (
             "SELECT COUNT(*), SUM(cost), AVG(age) FROM visit",

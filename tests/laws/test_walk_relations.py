@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.accounting import price
 from sfumato.errors import BudgetError, QueryError
-from sfumato.gateway import corridor
+from sfumato.gateway import answer as answers
 from tests.laws.test_walk import opened
 
 F = Fraction
@@ -66,18 +66,18 @@ def test_what_is_drawn_is_what_the_plan_says(tmp_path, monkeypatch, law) -> None
     """The laws of all bundles of all grouping sets of all stages, in their order; the debit is the price of the plan."""
     drawn = []
 
-    class Geometric(corridor.Geometric):
+    class Geometric(answers.Geometric):
         def release(self, exact):
             drawn.append(self.scale)
             return super().release(exact)
 
-    class Gaussian(corridor.Gaussian):
+    class Gaussian(answers.Gaussian):
         def release(self, exact):
             drawn.append(self.squared / (2 * self.rho) if hasattr(self, "squared") else self.variance)
             return super().release(exact)
 
-    monkeypatch.setattr(corridor, "Geometric", Geometric)
-    monkeypatch.setattr(corridor, "Gaussian", Gaussian)
+    monkeypatch.setattr(answers, "Geometric", Geometric)
+    monkeypatch.setattr(answers, "Gaussian", Gaussian)
     with walk(tmp_path, privacy="epsilon = 1e6\nquery_epsilon = 1\ndelta = 0.1\nquery_delta = 1e-3") as gateway:
         for text in (
             "SELECT s, COUNT(*), SUM(i) FROM visit GROUP BY ROLLUP(s)",

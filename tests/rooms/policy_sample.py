@@ -236,9 +236,15 @@ MISTAKES = {
         "unit missing": ('[tables.patient]\nunit = "ssn"\n', "[tables.‸patient]\n"),
         "rows_per_unit zero": ("rows_per_unit = 20 ", "rows_per_unit = ‸0 "),
         "rows_per_unit a word": ("rows_per_unit = 20 ", 'rows_per_unit = ‸"many" '),
-        "auto without l2": (
-            ("rows_per_unit = 20 ", 'rows_per_unit = "auto" '),
-            ("[tables.visit]\n", "[tables.‸visit]\n"),
+        "sum a word": (GROUPS, 'sum_per_unit = { cost = ‸"many" } '),
+        "sums a word": (GROUPS, 'sum_per_unit = ‸"all" '),
+        "sums of nothing": (
+            (GROUPS, 'sum_per_unit = ‸"auto" '),
+            ('cost = { type = "decimal", min = 0, max = 1000, grid = 0.01 }', 'cost = { type = "decimal" }'),
+        ),
+        "sum of too many steps": (
+            (GROUPS, 'sum_per_unit = { ‸cost = "auto" } '),
+            ("max = 1000, grid = 0.01 }", "max = 1e17, grid = 0.01 }"),
         ),
         "groups above rows": (GROUPS, "groups_per_unit = ‸21 "),
         "groups zero": (GROUPS, "groups_per_unit = ‸0 "),

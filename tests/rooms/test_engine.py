@@ -227,6 +227,23 @@ def test_rows_never_spill_into_the_working_folder(tmp_path: Path, monkeypatch: p
     assert list(elsewhere.iterdir()) == []
 
 
+def test_no_two_databases_spill_into_one_folder(tmp_path: Path) -> None:
+    """Workers share a state directory, and so does an engine with its successor: their files would be overwritten."""
+    ask = "SELECT current_setting('temp_directory')"
+    with both(tmp_path) as one, open_policy(tmp_path / "sfumato.toml") as two:
+        engines = [one._engine, two._engine]
+        folders = {c.execute(ask).fetchone()[0] for e in engines for c in (e._private, e._public)}
+        assert len(folders) == 4
+        left = tmp_path / ".sfumato" / "spill-4"  # as a process that was killed leaves it
+        left.mkdir()
+        (left / "rows.tmp").write_bytes(b"rows of people")
+        with open_policy(tmp_path / "sfumato.toml") as three:
+            assert three._engine._private.execute(ask).fetchone()[0] == str(left)
+            assert not left.exists()
+    with open_policy(tmp_path / "sfumato.toml") as again:
+        assert again._engine._private.execute(ask).fetchone()[0] in folders
+
+
 MALFORMED = ["odd;1;2;x", "odd,1,2,x,more"]
 ODD = ["#odd,1,2,x", "o|d|d,1,2,x", '"o,""d"" d",1,2,x', "odd,,,", "'odd',1,2,x", "o\td\td,1,2,x", "odd,1e9,nan,x"]
 

@@ -1,5 +1,7 @@
 """What the gateway remembers: the same answers, under the same rules, with less work."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -8,8 +10,9 @@ import pytest
 
 import sfumato
 from sfumato.doors.cli import clinic
-from sfumato.errors import BudgetError, SfumatoError
-from sfumato.gateway import Gateway
+from sfumato.errors import BudgetError, EngineError, SfumatoError
+from sfumato.gateway import Gateway, corridor
+from sfumato.gateway.drawing import draw
 from sfumato.gateway.memory import Recent
 
 COUNT = "SELECT area, COUNT(*) AS n FROM patient GROUP BY area"
@@ -137,3 +140,38 @@ def test_the_last_things_are_kept_and_not_more_than_there_is_room_for():
     for _ in range(100):
         kept.put("same", "x", 20)
     assert sum(kept.get(i) is not None for i in range(11)) == 4
+
+
+def test_one_question_asked_at_once_is_paid_for_once(gate, monkeypatch):
+    """Thirty threads ask the same, while the engine takes its time; others are not kept waiting by it."""
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def slow(engine, asked):
+        if len(asked.question.items) == 2:
+            begun.set()
+            assert goes_on.wait(30)
+        return draw(engine, asked)
+
+    monkeypatch.setattr(corridor, "draw", slow)
+    with ThreadPoolExecutor(31) as pool:
+        asked = [pool.submit(gate.sql, COUNT, analyst="ana") for _ in range(30)]
+        assert begun.wait(30)
+        other = pool.submit(gate.sql, "SELECT COUNT(*) FROM patient", analyst="ana")
+        assert other.result(30).cost.epsilon == Fraction(1, 10)
+        goes_on.set()
+        answers = [future.result(60) for future in asked]
+    assert sum(answer.cost.epsilon for answer in answers) == Fraction(1, 10)
+    assert len({answer.receipt for answer in answers}) == 1
+    assert gate.budget("ana").spent.epsilon == Fraction(2, 10)
+    assert gate._turns._waiting == {}
+
+
+def test_a_question_that_failed_does_not_keep_others_waiting(gate, monkeypatch):
+    def broken(engine, asked):
+        raise RuntimeError
+
+    monkeypatch.setattr(corridor, "draw", broken)
+    with pytest.raises(EngineError):
+        gate.sql(COUNT, analyst="ana")
+    monkeypatch.undo()
+    assert gate.sql(COUNT, analyst="ana").cost.epsilon == Fraction(1, 10)

@@ -1,19 +1,24 @@
-"""The operator's log: what an engine said of itself, and what is wrong with ledger or disk, for the owner alone.
+"""The operator's log: what the house says of itself, in a file that the owner alone reads; one line of JSON each.
 
-Comes in: the policy, which names the directory. Goes out: nothing that an analyst sees; the file is made by its first
-line. Every door that opens a policy sets this up first. A log that cannot be written stops nothing, and what it would
-have held is shown nowhere else: stderr is told that there was something.
+Comes in: the policy, which names the directory. Goes out: operator.log there, made by its first line: starts, ends,
+reloads, what an engine said when it failed, and what is wrong with ledger or disk; nothing that an analyst sees. Every
+door that opens a policy sets this up first. A log that cannot be written stops nothing, and what it would have held is
+shown nowhere else: stderr is told that there was something.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from sfumato.doors.lines import Lines
 from sfumato.policy import Policy
 
+_LOG = logging.getLogger("sfumato.operator")
 _LOGS = ("sfumato.operator", "uvicorn")
 """Ours, and what the HTTP server says of itself."""
 
@@ -26,10 +31,37 @@ def keep_log(policy: Policy) -> None:
             log.removeHandler(old)
             old.close()
     handler = _Private(Path(policy.data.state) / "operator.log")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(_Lines())
     for log in logs:
         log.addHandler(handler)
         log.propagate = False
+    _LOG.setLevel(logging.INFO)
+
+
+def tell(message: str, **fields: Any) -> None:
+    """One line, with what belongs to it."""
+    _LOG.info(message, extra={"fields": fields})
+
+
+def warn(message: str, **fields: Any) -> None:
+    """One line that the operator should not miss."""
+    _LOG.warning(message, extra={"fields": fields})
+
+
+class _Lines(logging.Formatter):
+    """A record as one line of JSON; a traceback names places in the code, never the values that were there."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        document = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "process": record.process,
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            document["trace"] = self.formatException(record.exc_info)
+        return json.dumps(document)
 
 
 class _Private(logging.Handler):
@@ -37,7 +69,7 @@ class _Private(logging.Handler):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self._lines = Lines(path, lambda lost: f"{lost} lines were lost here")
+        self._lines = Lines(path, lambda lost: json.dumps({"message": "lines were lost here", "lines": lost}))
 
     def emit(self, record: logging.LogRecord) -> None:
         """One record; an engine's words may hold a row, so they go to this file or nowhere."""

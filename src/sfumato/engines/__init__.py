@@ -4,25 +4,26 @@ from collections.abc import Callable
 from typing import Any
 
 from sfumato.engines.base import Engine
+from sfumato.engines.prepared import Prepared
 from sfumato.errors import PolicyError
 from sfumato.policy import Policy
 
 
-def _duckdb(policy: Policy, frames: dict[str, Any] | None) -> Engine:
+def _duckdb(policy: Policy, frames: dict[str, Any] | None, prepared: Prepared | None) -> Engine:
     from sfumato.engines.duckdb import DuckDB
 
-    return DuckDB(policy, frames)
+    return DuckDB(policy, frames, prepared=prepared)
 
 
-ENGINES: dict[str, Callable[[Policy, dict[str, Any] | None], Engine]] = {"duckdb": _duckdb}
+ENGINES: dict[str, Callable[[Policy, dict[str, Any] | None, Prepared | None], Engine]] = {"duckdb": _duckdb}
 """Every engine by name."""
 
 
-def connect(policy: Policy, frames: dict[str, Any] | None = None) -> Engine:
-    """The engine that the policy names."""
+def connect(policy: Policy, frames: dict[str, Any] | None = None, prepared: Prepared | None = None) -> Engine:
+    """The engine that the policy names; tables that are `prepared` are not loaded again."""
     if policy.source.engine not in ENGINES:
         raise PolicyError(f'engine "{policy.source.engine}" is not supported yet', hint='Use engine = "duckdb".')
-    return ENGINES[policy.source.engine](policy, frames)
+    return ENGINES[policy.source.engine](policy, frames, prepared)
 
 
 __all__ = ["ENGINES", "Engine", "connect"]

@@ -39,6 +39,11 @@ class Engine(Protocol):
     def unique(self) -> frozenset[str]:
         """Tables in which each person surely has one row: for the choice of a plan, and nothing else."""
 
+    def counted(self) -> dict[str, tuple[str, ...]]:
+        """Tables beside whose rows the number of their person's rows stands, and which sums of them are stored as well:
+        for the choice of a plan, too.
+        """
+
     def views(self) -> dict[str, str]:
         """The tables of the policy that are views in the source, with their queries."""
 

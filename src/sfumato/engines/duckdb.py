@@ -16,6 +16,8 @@ import duckdb
 
 from sfumato.engines import texts
 from sfumato.engines.base import OPERATOR, failure
+from sfumato.engines.prepared import HOME, Prepared
+from sfumato.engines.spill import take_spill
 from sfumato.errors import PolicyError
 from sfumato.policy import Policy, Table, UnitJoin
 from sfumato.words import Exact, Sheet, identifier, string
@@ -26,20 +28,39 @@ _LINES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
 class DuckDB:
     """The owner's tables in one DuckDB process, read only; public ones in an engine of their own, beside it."""
 
-    def __init__(self, policy: Policy, frames: dict[str, Any] | None = None, threads: int | None = None) -> None:
-        config: dict[str, Any] = {"memory_limit": _memory(), "temp_directory": _spill(policy)}
+    def __init__(
+        self,
+        policy: Policy,
+        frames: dict[str, Any] | None = None,
+        threads: int | None = None,
+        *,
+        prepared: Prepared | None = None,
+        into: Path | None = None,
+    ) -> None:
+        """Load the source; of `prepared` tables none. `into` is a new file that rows will be prepared into."""
+        config: dict[str, Any] = {"memory_limit": _memory()}
         if threads:
             config["threads"] = threads
-        self._private = duckdb.connect(":memory:", config=config)
-        self._public = duckdb.connect(":memory:", config=config)
+        self._spills = [take_spill(policy), take_spill(policy)]
+        self._private, self._public = (
+            duckdb.connect(":memory:", config=config | {"temp_directory": spill.folder}) for spill in self._spills
+        )
         self._views: dict[str, str] = {}
         self._kept: frozenset[str] = frozenset()
         self._unique: frozenset[str] = frozenset()
+        self._prepared = prepared
         self._open = frozenset(table.name for table in policy.tables.values() if table.public)
         self._schemas: dict[str, dict[str, str]] = {}
         try:
+            if prepared is not None:
+                self._private.execute(f"ATTACH {string(str(prepared.place))} AS {HOME} (READ_ONLY)")
+            if into is not None:
+                self._private.execute(f"ATTACH {string(str(into))} AS {HOME}")
             for table in policy.tables.values():
-                self._load(policy, table, frames or {})
+                if prepared is not None and table.name in prepared.scans:
+                    self._schemas[table.name] = prepared.schemas[table.name]
+                else:
+                    self._load(policy, table, frames or {})
         except duckdb.Error as error:
             OPERATOR.error("loading failed: %s", error)
             raise PolicyError(
@@ -47,7 +68,8 @@ class DuckDB:
                 detail=str(error).split("\n")[0],
                 hint="Check files and columns of the policy.",
             ) from None
-        self._check_units(policy)
+        if prepared is None:  # else it was checked when these rows were prepared
+            self._check_units(policy)
         for connection in (self._private, self._public):
             connection.execute("DETACH DATABASE IF EXISTS source")
             connection.execute("SET enable_external_access = false")
@@ -134,15 +156,29 @@ class DuckDB:
 
     def keep(self, scans: dict[str, str]) -> None:
         """Keep each table as its scan gives it: domains are enforced once, when the data are loaded, not each time."""
-        for name, sql in scans.items():
+        loaded = {name: sql for name, sql in scans.items() if name not in self.counted()}
+        for name, sql in loaded.items():
             for connection in self._holding(name):
                 connection.execute(f"CREATE TABLE {identifier('#' + name)} AS {sql}")
-        for name in scans:
+        for name in loaded:
             for connection in self._holding(name):
                 connection.execute(f"DROP TABLE {identifier(name)}")
                 connection.execute(f"ALTER TABLE {identifier('#' + name)} RENAME TO {identifier(name)}")
+        for name in self.counted():
+            for there in (name, f"#people {name}"):
+                self._private.execute(f"CREATE VIEW {identifier(there)} AS SELECT * FROM {HOME}.{identifier(there)}")
         self._kept = frozenset(scans)
-        self._unique = frozenset(name for name in scans if name not in self._open and self._is_unique(name))
+        self._unique = frozenset(name for name in loaded if name not in self._open and self._is_unique(name))
+        if self._prepared is not None:
+            self._unique |= self._prepared.unique
+
+    def prepare(self, tables: dict[str, str], record: str) -> None:
+        """Write what these SELECTs give of kept tables into the new file, then its record, and let go of it."""
+        for name, sql in tables.items():
+            self._private.execute(f"CREATE TABLE {HOME}.{identifier(name)} AS {sql}")  # "#people x" among them
+        self._private.execute(f"CREATE TABLE {HOME}.{HOME} AS SELECT ? AS record", [record])
+        self._private.execute(f"CHECKPOINT {HOME}")
+        self._private.execute(f"DETACH {HOME}")
 
     def _is_unique(self, name: str) -> bool:
         person = identifier("#person")
@@ -153,6 +189,10 @@ class DuckDB:
     def unique(self) -> frozenset[str]:
         """Tables in which each person surely has one row."""
         return self._unique
+
+    def counted(self) -> dict[str, tuple[str, ...]]:
+        """Tables beside whose rows the number of their person's rows stands, with stored sums of a person's rows."""
+        return {} if self._prepared is None else self._prepared.sums
 
     def _holding(self, name: str) -> list[duckdb.DuckDBPyConnection]:
         """The connections that hold a table: public ones are in both."""
@@ -222,6 +262,8 @@ class DuckDB:
         """Let go of the data."""
         self._private.close()
         self._public.close()
+        for spill in self._spills:
+            spill.release()
 
 
 def _asked(
@@ -237,18 +279,6 @@ def _asked(
 def _memory() -> str:
     """What the engine may take: half of the machine's memory. A question cannot change it."""
     return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 2 // 2**20}MiB"
-
-
-def _spill(policy: Policy) -> str:
-    """Where rows may lie that do not fit into memory: the owner's own folder, never the one that she happens to be in.
-
-    A frame has no such folder: what does not fit fails.
-    """
-    if policy.path is None:
-        return ""
-    folder = Path(policy.data.state)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return str(folder / "spill")
 
 
 def _kind(declared: str) -> str:

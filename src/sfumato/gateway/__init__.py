@@ -5,7 +5,9 @@ durable, run, draw, store the answer durable, reply. A crash may waste budget, n
 """
 
 from sfumato.gateway.answer import Answer, Spent
-from sfumato.gateway.corridor import Gateway, open_policy, protect
+from sfumato.gateway.bounds import Found
+from sfumato.gateway.corridor import Gateway
+from sfumato.gateway.opening import Loaded, enter, open_policy, protect, read_rows
 from sfumato.gateway.preview import Preview
 
-__all__ = ["Answer", "Gateway", "Preview", "Spent", "open_policy", "protect"]
+__all__ = ["Answer", "Found", "Gateway", "Loaded", "Preview", "Spent", "enter", "open_policy", "protect", "read_rows"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
@@ -14,11 +14,12 @@ from typing import Any
 from sfumato.errors import InputError
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.sql.aggregates.base import CHOICE, DISTINCT, Term
+from sfumato.sql.bind import Question
 from sfumato.sql.cut import GAUSSIAN, Cut, Part, Source, value_of
 from sfumato.sql.cut import Released as ReleasedBundle
 from sfumato.sql.forms import Atom, Form, Laws, form_of, interval, laws
 from sfumato.sql.plan import Plan
-from sfumato.sql.public import table_of
+from sfumato.sql.public import is_bare, table_of
 from sfumato.sql.running import Reading
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Aggregate, Column, Facts, Node
 from sfumato.sql.tree import columns_of as columns_in
@@ -229,13 +230,11 @@ class _Numbers:
 
     def keys(self) -> list[tuple[Any, ...]]:
         """The keys of all released rows, by their number in the release; NULL where a grouping set leaves one out."""
-        found = []
-        for part, drawn in zip(self.cut.parts, self.drawn, strict=True):
-            for picked in drawn.keys if part.chosen else ((),):
-                for group in part.groups:
-                    row = dict(zip(part.chosen, picked, strict=True)) | dict(zip(part.listed, group, strict=True))
-                    found.append(tuple(row.get(i) for i in range(len(self.cut.release.keys))))
-        return found
+        listed = [
+            [value for part, drawn in zip(self.cut.parts, self.drawn, strict=True) for value in _key(i, part, drawn)]
+            for i in range(len(self.cut.release.keys))
+        ]
+        return list(zip(*listed, strict=True)) if listed else [()] * len(self.rows)
 
     def total(self, row: int, bundle: int, reading: Reading) -> tuple[Fraction, Term]:
         """A running total up to a row, and its noise."""
@@ -333,6 +332,18 @@ def _sheet(cut: Cut, drawn: tuple[Drawn, ...]) -> Sheet:
     return table_of(release, columns)
 
 
+def _key(number: int, part: Part, found: Drawn) -> list[Any]:
+    """A key of all rows of a grouping set: open keys one after the other, the listed groups inside each."""
+    listed = part.listed
+    if number in listed:
+        at = listed.index(number)
+        return [group[at] for group in part.groups] * (len(found.keys) if part.chosen else 1)
+    if number in part.chosen:
+        at = part.chosen.index(number)
+        return [picked[at] for picked in found.keys for _ in part.groups]
+    return [None] * _count(part, found)
+
+
 def _column(aggregate: Aggregate, source: Source, numbers: _Numbers) -> list[Any]:
     """A released column as the engine above holds it; a single sum by whole numbers alone, for there may be many."""
     grid = aggregate.facts.grid
@@ -372,11 +383,13 @@ def build(
 ) -> Answer:
     """The answer from released whole numbers: everything from here on is post-processing."""
     question = plan.question
-    rows = run(plan.sql, sheets(plan.cuts, draws))
+    released = sheets(plan.cuts, draws)
+    rows = _bare(question, released[-1]) if is_bare(question) else run(plan.sql, released)
     known = laws(plan.cuts)
-    shown = [
-        tuple(_shown(value, node, known) for value, (_, node) in zip(row, question.items, strict=False)) for row in rows
-    ]
+    across = zip(*rows, strict=True) if rows else ()
+    shown = list(
+        zip(*(_shown(v, node, known) for v, (_, node) in zip(across, question.items, strict=False)), strict=True)
+    )
     columns = tuple(name for name, _ in question.items)
     types = tuple(TYPES.get(node.facts.kind, "text") for _, node in question.items)
     notes: list[tuple[str | None, str]] = list(plan.notes)
@@ -385,6 +398,13 @@ def build(
     names = question.relation.shape.places
     places = tuple(dict(zip(names, row[len(question.items) :], strict=True)) for row in rows)
     return Answer(columns, types, shown, cost, remaining, notes, receipt, confidence, plan, draws, places)
+
+
+def _bare(question: Question, sheet: Sheet) -> list[tuple[Any, ...]]:
+    """The rows that the last SELECT would give of a released table where it computes nothing (see `public.top`)."""
+    columns = {name: values for (name, _), values in zip(sheet.columns, sheet.values, strict=True)}
+    shown = [node.name for _, node in question.items if isinstance(node, Column)]
+    return list(zip(*(columns[name] for name in (*shown, *question.relation.shape.places)), strict=True))
 
 
 def _released(aggregate: Aggregate, value: Any) -> Any:
@@ -398,17 +418,18 @@ def _released(aggregate: Aggregate, value: Any) -> Any:
     return float(value)
 
 
-def _shown(value: Any, node: Node, known: Laws) -> Any:
-    """A value for people: exact numbers from steps, doubles to twelve digits, clamped to what is possible."""
+def _shown(values: tuple[Any, ...], node: Node, known: Laws) -> Iterable[Any]:
+    """A column for people: exact numbers from steps, doubles to twelve digits, clamped to what is possible."""
     facts = node.facts
-    if value is None or facts.kind not in (INTEGER, DECIMAL, DOUBLE):
-        return value
-    if facts.exact and facts.grid is not None:
-        whole = int(value)
-        if whole < 0 and isinstance(node, Column) and node.name in known and _nonnegative(known[node.name][1]):
-            whole = 0
-        return whole if facts.kind == INTEGER and facts.grid == 1 else _number(whole * facts.grid, facts)
-    return +Decimal(f"{float(value):.12g}")
+    if facts.kind not in (INTEGER, DECIMAL, DOUBLE):
+        return values
+    if not facts.exact or facts.grid is None:
+        return [None if value is None else +Decimal(f"{float(value):.12g}") for value in values]
+    clamped = isinstance(node, Column) and node.name in known and _nonnegative(known[node.name][1])
+    steps = [None if value is None else max(0, int(value)) if clamped else int(value) for value in values]
+    if facts.kind == INTEGER and facts.grid == 1:
+        return steps
+    return [None if step is None else _number(step * facts.grid, facts) for step in steps]
 
 
 def noisy_column(node: Node, known: Laws) -> bool:

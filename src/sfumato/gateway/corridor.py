@@ -2,53 +2,59 @@
 
 from __future__ import annotations
 
-import json
-import secrets
-import sys
 import threading
-from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date
 from fractions import Fraction
-from functools import lru_cache
-from pathlib import Path
+from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any
 
 from sfumato.accounting import Pure, Refinement, price
-from sfumato.engines import Engine, connect
+from sfumato.engines import Engine
 from sfumato.engines.base import failure
 from sfumato.errors import (
     BudgetError,
     EngineError,
     InputError,
     LedgerError,
-    PolicyError,
     QueryError,
     SfumatoError,
 )
-from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, longest_total, mechanism_of, sheets
+from sfumato.gateway.answer import Answer, Draws, Spent, build
+from sfumato.gateway.bounds import OWNER, Bounds, Found
+from sfumato.gateway.drawing import draw, refine
+from sfumato.gateway.keeping import first_groups, nothing, read, write
 from sfumato.gateway.memory import Asking, Memory, Told
-from sfumato.gateway.preview import Preview, columns_of, notes_of
+from sfumato.gateway.preview import (
+    Less,
+    Preview,
+    after,
+    columns_of,
+    columns_unknown,
+    lacking,
+    least,
+    less,
+    notes_of,
+    said,
+)
+from sfumato.gateway.succession import Line, handed_on
+from sfumato.gateway.timing import grid_of
+from sfumato.gateway.turns import Turns
+from sfumato.gateway.width import epsilon_within
 from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
-from sfumato.mechanisms import Geometric
-from sfumato.policy import Column, Policy, from_dict, load, with_types
-from sfumato.sql.aggregates.base import DISTINCT, Term, width_of
+from sfumato.policy import Policy, Unknown
 from sfumato.sql.bind import Question, bind
-from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Extra, Part
-from sfumato.sql.cut import Released as ReleasedBundle
+from sfumato.sql.cut import GAUSSIAN, GEOMETRIC
+from sfumato.sql.fast import Known
 from sfumato.sql.parse import parse
-from sfumato.sql.plan import Plan, plan
-from sfumato.sql.select import stored
-from sfumato.sql.sources import scan_of
-from sfumato.sql.tree import DATE, TIMESTAMP
-from sfumato.words import Exact, Sheet, identifier, positive, probability, show
+from sfumato.sql.plan import Plan, noise_of, plan
+from sfumato.words import Loss, Sheet, positive, probability, show, whole
 
-OWNER = "owner"
-_LONGEST = 10_000
-"""Texts of public tables are read to this length."""
 _MOST_REFINED = 5000
 """Better answers are drawn number by number; beyond so many a new answer is drawn in full."""
+_REMEMBERED = 1024
+"""Texts that are bound once, and rehearsals that are held once."""
 _THINKERS = 2
 """Plans that are made at the same time: they take turns at the interpreter anyway, and a crowd of them would keep it
 from those who have an answer to send or a debit to write."""
@@ -60,10 +66,16 @@ class Gateway:
 
     def __init__(self, policy: Policy, ledger: Ledger, engine: Engine) -> None:
         self.policy, self._ledger, self._engine = policy, ledger, engine
+        self.line, self._grid = Line(), grid_of(policy.privacy.timing)
         self._clock = ledger.clock  # one clock for versions, questions and the chain
-        self._views, self._stored, self._unique = engine.views(), engine.stored(), engine.unique()
-        self._memory, self._thinking = Memory(), threading.Semaphore(_THINKERS)
-        self._look = lru_cache(maxsize=1024)(engine.run_public)  # public tables do not change while they are open
+        self._views, self._stored = engine.views(), engine.stored()
+        self._known = Known(engine.unique(), engine.counted())
+        self._bounds = Bounds(policy, ledger, engine)
+        self._memory, self._turns, self._thinking = Memory(), Turns(), threading.Semaphore(_THINKERS)
+        # public tables, the policy and the engine do not change while they are open
+        self._look = lru_cache(maxsize=_REMEMBERED)(engine.run_public)
+        self._bound = lru_cache(maxsize=_REMEMBERED)(self._bind)
+        self._tried = lru_cache(maxsize=_REMEMBERED)(self._try_above)
 
     def __enter__(self) -> Gateway:
         return self
@@ -76,6 +88,12 @@ class Gateway:
         self._engine.close()
         self._ledger.close()
 
+    def retire(self) -> None:
+        """Close, after another gateway has taken over and the last question has left this one."""
+        self.line.wait_until_empty()
+        self.close()
+
+    @handed_on
     def sql(
         self,
         sql: str,
@@ -88,31 +106,44 @@ class Gateway:
         confidence: Any = Fraction(95, 100),
         key: str | None = None,
     ) -> Answer:
-        """Answer a question: this spends, unless its answer is stored."""
+        """Answer a question: this spends, unless its answer is stored; also for a bound that is left to be found."""
+        arrived = self._grid.now()
         sure = probability(confidence, "confidence")
         asking = Asking(sql, epsilon, rows_per_unit, noise, within, sure, self._clock().date())
         with self._ledger.asking():
-            return self._asked(asking, analyst, key)
+            return self._asked(asking, analyst, key, arrived)
 
-    def _asked(self, asking: Asking, analyst: str, key: str | None) -> Answer:
-        """Plan, look for the answer, pay, draw, store, answer."""
+    def _asked(self, asking: Asking, analyst: str, key: str | None, arrived: float) -> Answer:
+        """Plan, look for the answer; then it is somebody's turn to pay."""
         asked = self._thought(asking)
+        if asked.missing:
+            found = self._bounds.buy(asked.missing, self._version())
+            answer = self._asked(asking, analyst, key, arrived)
+            return replace(answer, notes=[*answer.notes, *((None, one.words) for one in found if one.bought)])
         if asked.event is None:
-            return self._answer(asked, _nothing(asked), cost=_FREE, analyst=analyst, confidence=asking.confidence)
+            return self._answer(asked, nothing(asked), cost=_FREE, analyst=analyst, confidence=asking.confidence)
         if key is None and (told := self._told(asking, asked, analyst)) is not None:
             return told
+        with self._turns.of(asked.digest):
+            return self._paid(asking, asked, analyst, key, arrived=arrived)
+
+    def _paid(self, asking: Asking, asked: Plan, analyst: str, key: str | None, *, arrived: float) -> Answer:
+        """Pay, draw, store, answer."""
         before = self._improved(asked)
         try:
             paid = self._pay(asked, before, analyst=analyst, text=asking.sql, key=key)
         except Overtaken:  # somebody was faster: the better answer costs in full
             before, paid = None, self._pay(asked, None, analyst=analyst, text=asking.sql, key=key)
-        if isinstance(paid, Stored):
-            stored = paid
-        else:
-            stored = self._ledger.store(paid, _write(self._draw(asked, paid, before, asking.rows_per_unit)))
-        cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
-        return self._answer_of(asking, asked, stored, cost=cost, analyst=analyst)
+        with self._grid.even(arrived, wait=isinstance(paid, Receipt)):
+            if isinstance(paid, Stored):
+                stored = paid
+            else:
+                draws = self._draw(asked, paid, before, asking.rows_per_unit, arrived)
+                stored = self._ledger.store(paid, write(draws))
+            cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
+            return self._answer_of(asking, asked, stored, cost=cost, analyst=analyst)
 
+    @handed_on
     def recall(
         self,
         sql: str,
@@ -154,7 +185,7 @@ class Gateway:
     def _answer_of(self, asking: Asking, asked: Plan, stored: Stored, *, cost: Spent, analyst: str) -> Answer:
         """Stored numbers as an answer; those that were drawn at a higher epsilon have a plan of their own."""
         drawn = asked if stored.epsilon == asked.epsilon else self._replan(asked, stored.epsilon, asking.rows_per_unit)
-        draws, sure = _read(stored.answer, drawn), asking.confidence
+        draws, sure = read(stored.answer, drawn), asking.confidence
         return self._answer(drawn, draws, cost=cost, analyst=analyst, confidence=sure, receipt=stored.receipt.id)
 
     def _thought(self, asking: Asking) -> Plan:
@@ -171,7 +202,8 @@ class Gateway:
                 within=asking.within,
                 confidence=asking.confidence,
             )
-        if self._clock().date() == asking.day:  # else nobody knows for which of two days it was made
+        # else nobody knows for which of two days it was made; and one with stand-ins is made anew when bounds are known
+        if self._clock().date() == asking.day and not made.missing:
             self._memory.keep_plan(asking, made)
         return made
 
@@ -207,6 +239,7 @@ class Gateway:
         best = self._ledger.stored(asked.digest, self._version(), self.policy.privacy.min_epsilon)
         return best if best is not None and best.epsilon < asked.epsilon else None
 
+    @handed_on
     def explain(
         self,
         sql: str,
@@ -225,22 +258,70 @@ class Gateway:
             asked = self._thought(Asking(sql, epsilon, rows_per_unit, noise, within, sure, self._clock().date()))
         except SfumatoError as refusal:
             return Preview(refusal)
-        before = self._left(analyst, asked)
+        before, fewer = self._left(analyst, asked), partial(self._fewer, asked, self.bounds())
+        if asked.missing:
+            return self._not_known(asked, analyst, before, within=within, confidence=sure)
         if asked.event is None or self._ledger.stored(asked.digest, self._version(), asked.epsilon) is not None:
-            return Preview(None, _FREE, before, before, columns_of(asked), asked.notes, sure)
+            return Preview(None, _FREE, before, before, columns_of(asked), asked.notes, sure, fewer)
         improved = self._improved(asked)
         cost = price(asked.event if improved is None else Refinement(improved.epsilon, asked.epsilon))
-        refused = None
-        if self._ledger.remaining_count(analyst, cost, cells=asked.cells, version=self._version()) < 1:
-            refused = BudgetError(
-                f'budget of "{analyst}" on "{self.policy.data.id}" does not allow this question',
-                detail=_lacking(Spent.of(cost), before),
-                hint="Ask for a smaller epsilon, or the owner for a larger budget; stored answers stay free.",
-            )
-        after = Spent(_minus(before.epsilon, cost.epsilon), _minus(before.rho, cost.rho), before.delta - cost.delta)
+        refused = self._refused(analyst, asked, cost, before)
         notes = notes_of(asked, self.policy.privacy.composition, self._ledger.budget(None).spent.epsilon is not None)
-        return Preview(refused, Spent.of(cost), before, after, columns_of(asked), notes, sure)
+        return Preview(refused, Spent.of(cost), before, after(before, cost), columns_of(asked), notes, sure, fewer)
 
+    def _refused(self, analyst: str, asked: Plan, cost: Loss, before: Spent) -> BudgetError | None:
+        """What asking would raise if it costs more than is left."""
+        if self._ledger.remaining_count(analyst, cost, cells=asked.cells, version=self._version()) >= 1:
+            return None
+        return BudgetError(
+            f'budget of "{analyst}" on "{self.policy.data.id}" does not allow this question',
+            detail=lacking(Spent.of(cost), before),
+            hint="Ask for a smaller epsilon, or the owner for a larger budget; stored answers stay free.",
+        )
+
+    def _not_known(self, asked: Plan, analyst: str, before: Spent, *, within: Any, confidence: Fraction) -> Preview:
+        """The preview of a question for which bounds are to be found first: what they cost, and what it costs then.
+
+        Free, so nothing that depends on the bounds is told; where the width is to choose the price, not even that.
+        """
+        assert asked.event is not None
+        missing, columns = asked.missing, columns_unknown(asked)
+        shown = Preview(None, None, before, None, columns, confidence=confidence, bounds=missing)
+        each, left = self._bounds.price, Spent.of(self._ledger.budget(None).remaining)
+        once = f"is not known yet: asking finds it first, for {said(each, left)}, once for this data version"
+        shown = replace(shown, notes=tuple((None, f"{one.words} {once}") for one in missing))
+        if self._ledger.remaining_count(None, each) < len(missing):
+            return replace(shown, refused=self._bounds.refused(missing[0], lacking(Spent.of(each), left)))
+        if within is not None:
+            return shown
+        cost = price(asked.event)
+        for _ in missing:
+            left = after(left, each)
+        refused = self._refused(analyst, asked, cost, before)
+        mine, everybody = after(before, cost), after(left, cost)
+        return replace(shown, refused=refused, cost=Spent.of(cost), after=least(mine, everybody))
+
+    def _fewer(self, asked: Plan, found: tuple[Found, ...], confidence: Fraction) -> tuple[Less, ...]:
+        """What fewer rows of each person would give: from plans, and from bounds that were found.
+
+        Planned when somebody looks at it. What planning reads of public tables was read for the first plan, and kept.
+        """
+        again = partial(self._planned, asked.question, asked.epsilon, noise=asked.noise)
+        return less(asked, again, found, confidence)
+
+    def bounds(self) -> tuple[Found, ...]:
+        """The bounds that were found for this data version: free."""
+        return tuple(self._bounds.known(self._version()).values())
+
+    def missing_bounds(self) -> tuple[Unknown, ...]:
+        """The bounds that the policy leaves to be found, and nobody has paid for in this data version: free."""
+        return self._bounds.missing(self._bounds.known(self._version()))
+
+    def find_bounds(self) -> tuple[Found, ...]:
+        """All bounds that the policy leaves to be found: this spends, once for each of them in each data version."""
+        return self._bounds.buy(self._bounds.all, self._version())
+
+    @handed_on
     def budget(self, analyst: str | None = None) -> Standing:
         """What an analyst may spend, has spent, and has left; of everybody together without a name."""
         return self._ledger.budget(analyst)
@@ -259,20 +340,28 @@ class Gateway:
         if epsilon is not None and within is not None:
             raise InputError("give epsilon or within, not both")
         try:
-            question = bind(
-                parse(sql), self.policy, self._clock().date(), self._look, views=self._views, stored=self._stored
-            )
+            known = self._bounds.known(self._version())
+            question = self._bound(sql, self._clock().date(), tuple((one, found.value) for one, found in known.items()))
+            missing = self._bounds.missing(known, question, gaussian=noise_of(self.policy, noise) == GAUSSIAN)
+            if missing and rows_per_unit is not None:  # whether it lowers anything is seen when the bounds are known
+                whole(rows_per_unit, "rows_per_unit", 1)
+                rows_per_unit = None
             wanted = self.policy.privacy.query_epsilon if epsilon is None else positive(epsilon, "epsilon")
             if within is not None:
-                wanted = self._within(question, rows_per_unit, noise, positive(within, "within"), confidence)
+                planned = partial(self._planned, question, rows_per_unit=rows_per_unit, noise=noise)
+                wanted = epsilon_within(planned, positive(within, "within"), confidence, self.policy.privacy)
             asked = self._planned(question, self._allowed(wanted), rows_per_unit, noise)
             self._rehearse(asked)
         except RecursionError:
             raise QueryError("the question is nested too deeply", sqlstate="54001") from None
-        return asked
+        return replace(asked, missing=missing) if missing else asked
+
+    def _bind(self, sql: str, today: date, found: tuple[tuple[Unknown, Fraction | None], ...]) -> Question:
+        policy = self._bounds.settled(dict(found))
+        return bind(parse(sql), policy, today, self._look, views=self._views, stored=self._stored)
 
     def _planned(self, question: Question, epsilon: Fraction, rows_per_unit: int | None, noise: str | None) -> Plan:
-        return plan(question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look, unique=self._unique)
+        return plan(question, self.policy, epsilon, rows_per_unit, noise=noise, run=self._look, known=self._known)
 
     def _allowed(self, epsilon: Fraction) -> Fraction:
         least = self.policy.privacy.min_epsilon
@@ -284,141 +373,19 @@ class Gateway:
         """The plan of a stored answer that was drawn at a higher epsilon."""
         return self._planned(asked.question, epsilon, rows_per_unit, asked.noise)
 
-    def _within(
-        self, question: Question, rows_per_unit: int | None, noise: str | None, width: Fraction, confidence: Fraction
-    ) -> Fraction:
-        """The least epsilon, to three digits, for which every column is within the wanted width (semantics 5.7)."""
-        one = self._planned(question, Fraction(1), rows_per_unit, noise)
-        least = self.policy.privacy.min_epsilon
-        bundles = [released for part in one.cuts for kept in part.parts for released in kept.bundles]
-        for part in one.cuts:
-            for _, aggregate, source in part.sources:
-                if source.bundle >= 0 and source.formula not in ("count", "count_persons", "sum", DISTINCT):
-                    raise QueryError(
-                        f"within cannot be promised for {aggregate.name.upper()}: its error depends on the number of"
-                        " rows",
-                        position=aggregate.position,
-                        hint="Ask with epsilon, or for COUNT and SUM apart.",
-                    )
-        if not bundles:
-            return max(self.policy.privacy.query_epsilon, least)
-
-        def narrow(at: Fraction) -> bool:
-            if not any(part.totals for part in one.cuts):
-                return _narrow(bundles, at, width, confidence)
-            return _narrow_totals(self._planned(question, at, rows_per_unit, noise), width, confidence)
-
-        step = Fraction(1, 1000)
-        while not narrow(step):
-            step *= 10
-        while step > least and narrow(step / 10):
-            step /= 10
-        low, high = 100, 1000  # in thousandths of `step`
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if narrow(step * middle / 1000) else (middle, high)
-        return max(step * high / 1000, least)
-
-    def _draw(self, asked: Plan, receipt: Receipt, before: Stored | None, rows_per_unit: int | None) -> Draws:
+    def _draw(
+        self, asked: Plan, receipt: Receipt, before: Stored | None, rows_per_unit: int | None, arrived: float
+    ) -> Draws:
         """Run, then noise, stage by stage; a failure after the debit is recorded, and the debit stands."""
         try:
-            if before is not None:
-                return self._refined(asked, self._replan(asked, before.epsilon, rows_per_unit), before)
-            drawn: list[tuple[Drawn, ...]] = []
-            for number, part in enumerate(asked.cuts):
-                released = sheets(asked.cuts[:number], tuple(drawn))
-                drawn.append(tuple(self._release(kept, released) for kept in part.parts))
-            return tuple(drawn)
+            with self._grid.hidden(arrived):
+                if before is None:
+                    return draw(self._engine, asked)
+                earlier = self._replan(asked, before.epsilon, rows_per_unit)
+                return refine(self._engine, asked, earlier, read(before.answer, earlier))
         except Exception as error:  # noqa: BLE001  one sentence for every cause (semantics 6.2)
             self._ledger.fail(receipt)
             raise error if isinstance(error, EngineError) else failure(error) from None
-
-    def _refined(self, asked: Plan, earlier: Plan, before: Stored) -> Draws:
-        """Better numbers, each drawn given the earlier one."""
-        (cut,), (old,), (drawn,) = asked.cuts, earlier.cuts, _read(before.answer, earlier)
-        better = []
-        for part, was, found in zip(cut.parts, old.parts, drawn, strict=True):
-            rows = {tuple(group): sums for group, sums in self._sums(part, (), None)}
-            cells, at = [], 0
-            for released, then, known in zip(part.bundles, was.bundles, found.cells, strict=True):
-                width = len(released.bundle.parts)
-                new, law = mechanism_of(released, part), mechanism_of(then, was)
-                assert isinstance(new, Geometric)
-                assert isinstance(law, Geometric)
-                exact = [_sums(rows.get(group), at, width) for group in part.groups]
-                cells.append(
-                    tuple(
-                        tuple(new.refine(value, seen, law) for value, seen in zip(row, numbers, strict=True))
-                        for row, numbers in zip(exact, known, strict=True)
-                    )
-                )
-                at += width
-            better.append(Drawn((), tuple(cells)))
-        return (tuple(better),)
-
-    def _release(self, part: Part, before: tuple[Sheet, ...]) -> Drawn:
-        """Which open keys are shown, then noise on every sum of every group, in list and key order."""
-        salted = bool(part.chosen) or any(r.extra is not None and "$salt" in r.extra.sql for r in part.bundles)
-        salt = secrets.token_hex(16) if salted else None
-        places = [part.kept.index(i) for i in (*part.chosen, *part.listed)]
-        found = self._sums(part, before, salt)
-        shown: tuple[tuple[Any, ...], ...] = ()
-        if part.selection is not None and part.people is not None:
-            counted = found
-            if part.fast is None:
-                counted = self._engine.run(part.people, len(part.chosen), before, salt)
-            counted = sorted(counted, key=_in_order)
-            people = [row.part(-1) for _, row in counted]
-            chosen = part.selection.release(Exact(people)).tolist() if people else []
-            shown = tuple(key for (key, _), kept in zip(counted, chosen, strict=True) if kept)
-        rows = {tuple(group[i] for i in places): sums for group, sums in found}
-        groups = [(*key, *group) for key in (shown if part.chosen else ((),)) for group in part.groups]
-        cells, at = [], 0
-        for released in part.bundles:
-            if released.extra is not None:
-                cells.append(
-                    self._chosen(released, released.extra, part, groups, places=places, sheets=before, salt=salt)
-                )
-                continue
-            width = len(released.bundle.parts)
-            exact = [cell for group in groups for cell in _sums(rows.get(group), at, width)]
-            flat = _noisy(released, part, exact)
-            cells.append(tuple(tuple(flat[i : i + width]) for i in range(0, len(flat), width)))
-            at += width
-        return Drawn(shown, tuple(cells))
-
-    def _sums(self, part: Part, before: tuple[Sheet, ...], salt: str | None) -> list[tuple[tuple[Any, ...], Exact]]:
-        """The sums of a part, group by group; what has none is asked for nothing."""
-        sql = part.fast or part.sql
-        return [] if sql is None else self._engine.run(sql, len(part.kept), before, salt if part.chosen else None)
-
-    def _chosen(
-        self,
-        released: ReleasedBundle,
-        extra: Extra,
-        part: Part,
-        groups: list[tuple[Any, ...]],
-        *,
-        places: list[int],
-        sheets: tuple[Sheet, ...],
-        salt: str | None,
-    ) -> tuple[tuple[int, ...], ...]:
-        """What is not a sum: noise on numbers of different values, or a choice in every group."""
-        salted = salt if "$salt" in extra.sql else None
-        found = self._engine.run(extra.sql, len(part.kept) + (extra.law is not None), sheets, salted)
-        if extra.law is None:
-            counts = {tuple(group[i] for i in places): row for group, row in found}
-            exact = [_sums(counts.get(group), 0, 1)[0] for group in groups]
-            return tuple((int(value),) for value in mechanism_of(released, part).release(Exact(exact))) if exact else ()
-        rows: dict[tuple[Any, ...], list[tuple[int, Exact]]] = {}
-        for group, weight in found:
-            rows.setdefault(tuple(group[i] for i in places), []).append((int(group[-1]), weight.part(0)))
-        chosen = []
-        for group in groups:
-            there = sorted(rows.get(group, []), key=lambda row: row[0])
-            weights = Exact([weight for _, weight in there])
-            chosen.append((extra.law.release([place for place, _ in there], weights, extra.low, extra.high),))
-        return tuple(chosen)
 
     def _answer(
         self,
@@ -436,9 +403,9 @@ class Gateway:
 
     def _rehearse(self, asked: Plan) -> None:
         """What lies above the cut, once over zeros: what cannot be computed is refused before anything is paid."""
-        draws = _nothing(asked, rows=1)
+        draws = nothing(asked, rows=1)
         build(
-            replace(asked, cuts=tuple(_first(part) for part in asked.cuts)),
+            replace(asked, cuts=tuple(first_groups(part) for part in asked.cuts)),
             draws,
             run=self._run_above,
             cost=_FREE,
@@ -448,8 +415,13 @@ class Gateway:
         )
 
     def _run_above(self, sql: str, released: tuple[Sheet, ...]) -> list[tuple[Any, ...]]:
+        """The same statement over the same zeros is the same rehearsal: it is held once."""
+        frozen = tuple((sheet.name, sheet.columns, tuple(map(tuple, sheet.values))) for sheet in released)
+        return self._tried(sql, frozen)
+
+    def _try_above(self, sql: str, released: tuple[tuple[Any, ...], ...]) -> list[tuple[Any, ...]]:
         try:
-            return self._engine.run_public(sql, released)
+            return self._engine.run_public(sql, tuple(Sheet(*sheet) for sheet in released))
         except EngineError:
             raise QueryError("what is asked of the released numbers cannot be computed", sqlstate="22000") from None
 
@@ -474,239 +446,3 @@ class Gateway:
         of: dict[str, Any] = {"cells": asked.cells, "version": self._version()}
         count = self._ledger.remaining_count(analyst, price(asked.event), **of)
         return Spent.of(self._ledger.budget(who, **of).remaining, count)
-
-
-def _first(part: Cut) -> Cut:
-    """A cut with one group in each grouping set."""
-    return replace(part, parts=tuple(replace(kept, groups=kept.groups[:1]) for kept in part.parts))
-
-
-def _nothing(asked: Plan, rows: int | None = None) -> Draws:
-    """Zeros in all groups, or in the first ones; open keys are none, or one that is NULL."""
-    draws = []
-    for part in asked.cuts:
-        found = []
-        for kept in part.parts:
-            keys = ((None,) * len(kept.chosen),) if kept.chosen and rows else ()
-            count = len(kept.groups[:rows]) * (len(keys) if kept.chosen else 1)
-            cells = tuple((_zeros(released),) * count for released in kept.bundles)
-            found.append(Drawn(keys, cells))
-        draws.append(tuple(found))
-    return tuple(draws)
-
-
-def _zeros(released: ReleasedBundle) -> tuple[int, ...]:
-    """What stands for nothing: zeros, or the first candidate."""
-    if released.extra is not None:
-        return (released.extra.low,)
-    return (0,) * len(released.bundle.parts)
-
-
-def _noisy(released: ReleasedBundle, part: Part, exact: list[Any]) -> list[int]:
-    """Sums with noise, in the order of the groups."""
-    if not exact:
-        return []
-    if released.running is not None:
-        return released.running.release(exact, part.groups)
-    return [int(value) for value in mechanism_of(released, part).release(Exact(exact))]
-
-
-def _narrow(bundles: list[ReleasedBundle], epsilon: Fraction, width: Fraction, confidence: Fraction) -> bool:
-    """Whether every interval at this epsilon is within the width."""
-    for released in bundles:
-        gaussian = released.noise == GAUSSIAN
-        scale = released.scale / (epsilon**2 if gaussian else epsilon)
-        if width_of(((Fraction(1), Term(scale, released.unit, gaussian)),), confidence) > width:
-            return False
-    return True
-
-
-def _narrow_totals(planned: Plan, width: Fraction, confidence: Fraction) -> bool:
-    """Whether every sum, and every running total of a question, is within the width under this very plan."""
-    terms = []
-    for part in planned.cuts:
-        bundles = [released for kept in part.parts for released in kept.bundles]
-        terms += [Term(r.scale, r.unit, r.noise == GAUSSIAN) for r in bundles if r.running is None]
-        of = {name: source.bundle for name, _, source in part.sources}
-        known = [(of[column], reading) for _, column, reading in part.totals if of[column] >= 0]
-        if known and (part.parts[0].chosen or not part.parts[0].groups):
-            raise QueryError(
-                "within cannot be promised for running totals over keys that are not declared",
-                hint="Ask with epsilon.",
-            )
-        terms += [longest_total(part, bundle, reading) for bundle, reading in known]
-    return all(width_of(((Fraction(1), term),), confidence) <= width for term in terms)
-
-
-def _in_order(row: tuple[tuple[Any, ...], Exact]) -> list[tuple[bool, Any]]:
-    """Keys in their own order, NULL last (semantics 2.5)."""
-    return [(value is None, 0 if value is None else value) for value in row[0]]
-
-
-def _sums(row: Exact | None, at: int, width: int) -> tuple[Any, ...]:
-    """The sums of one bundle in one group, still sealed; a group without rows has none."""
-    return (0,) * width if row is None else tuple(row.part(i) for i in range(at, at + width))
-
-
-def _lacking(cost: Spent, left: Spent) -> str:
-    """What does not suffice: delta, or epsilon, or rho where the price or what is left is counted in it."""
-    if cost.delta > left.delta:
-        return f"It costs delta {show(cost.delta)}; {show(left.delta)} remains."
-    if cost.epsilon is None or (not left.epsilon and left.rho is not None):
-        return f"It costs rho {show(cost.rho or 0)}; {show(left.rho or 0)} remains."
-    return f"It costs epsilon {show(cost.epsilon)}; {show(left.epsilon or 0)} remains."
-
-
-def _minus(left: Fraction | None, cost: Fraction | None) -> Fraction | None:
-    """What is left at a door; a price without a claim in its currency shuts it."""
-    if left is None or cost is None:
-        return None if left is None else Fraction(0)
-    return max(Fraction(0), left - cost)
-
-
-def _write(draws: Draws) -> bytes:
-    """Released numbers as they are stored; keys that JSON does not know as text."""
-    document = [
-        [{"keys": [[_plain(value) for value in key] for key in part.keys], "cells": part.cells} for part in drawn]
-        for drawn in draws
-    ]
-    return json.dumps({"format": 2, "cuts": document}, separators=(",", ":")).encode()
-
-
-def _read(stored: bytes, asked: Plan) -> Draws:
-    document = json.loads(stored)
-    return tuple(
-        tuple(
-            Drawn(
-                tuple(
-                    tuple(
-                        _typed(value, part.release.keys[i][1].facts.kind)
-                        for i, value in zip(kept.chosen, key, strict=True)
-                    )
-                    for key in found["keys"]
-                ),
-                tuple(tuple(tuple(group) for group in bundle) for bundle in found["cells"]),
-            )
-            for kept, found in zip(part.parts, drawn, strict=True)
-        )
-        for part, drawn in zip(asked.cuts, document["cuts"], strict=True)
-    )
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, date) else value
-
-
-def _typed(value: Any, kind: str) -> Any:
-    """A stored key in its own type."""
-    if value is None or kind not in (DATE, TIMESTAMP):
-        return value
-    return datetime.fromisoformat(value) if kind == TIMESTAMP else date.fromisoformat(value)
-
-
-def open_policy(path: str | Path) -> Gateway:
-    """The gateway of a policy file."""
-    policy = load(path)
-    return _open(policy, None, policy.data.ledger, policy.data.anchor)
-
-
-def _open(policy: Policy, frames: dict[str, Any] | None, ledger: str, anchor: str | None) -> Gateway:
-    if "://" in ledger:
-        raise PolicyError("a ledger in PostgreSQL is not supported yet", hint="Name a file.")
-    engine = connect(policy, frames)
-    policy = _with_schema(policy, engine)
-    privacy = policy.privacy
-    _check_views(policy, engine)
-    tables = [table for name, table in policy.tables.items() if name not in engine.views()]
-    engine.keep({table.name: stored(scan_of(table, policy, 0)) for table in tables})
-    book = Ledger.open(
-        ledger,
-        data_id=policy.data.id,
-        composition=privacy.composition,
-        epsilon=privacy.epsilon,
-        delta=privacy.delta,
-        delta_selection=privacy.delta_selection,
-        shares={name: share.epsilon for name, share in policy.analysts.items()},
-        policy_digest=policy.digest,
-        failures=privacy.failures,
-        adjacency=privacy.adjacency,
-        partition=None if privacy.partition is None else ".".join(privacy.partition),
-        anchor=anchor,
-    )
-    return Gateway(policy, book, engine)
-
-
-def _check_views(policy: Policy, engine: Engine) -> None:
-    """A view that would be refused in a question is refused when the policy is opened."""
-    for name in engine.views():
-        try:
-            text = f"SELECT COUNT(*) FROM {identifier(name)}"  # noqa: S608  a name of the policy, quoted
-            bind(parse(text), policy, date(2000, 1, 1), engine.run_public, views=engine.views())
-        except QueryError as refused:
-            engine.close()
-            raise PolicyError(
-                f'"{name}" is a view that cannot be protected: {refused.message}',
-                detail=refused.detail,
-                hint=refused.hint,
-            ) from None
-
-
-def _with_schema(policy: Policy, engine: Engine) -> Policy:
-    """Types that the owner left to a schema, and the columns of public tables that she did not list."""
-    typed = with_types(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
-    tables = dict(typed.tables)
-    for name, table in typed.tables.items():
-        if table.public:
-            columns = {c: Column(c, kind, max_length=_LONGEST) for c, kind in engine.schema(table).items()}
-            tables[name] = replace(table, columns={**columns, **table.columns})
-    return replace(typed, tables=tables)
-
-
-def protect(
-    frame: Any,
-    unit: str,
-    rows_per_unit: int,
-    epsilon: Any,
-    *,
-    bounds: Mapping[str, tuple[Any, ...]] | None = None,
-    values: Mapping[str, list[Any]] | None = None,
-    name: str = "data",
-    ledger: str | Path | None = None,
-    delta: Any = 0,
-    adjacency: str = "add-remove",
-    composition: str | None = None,
-) -> Gateway:
-    """A gateway over a frame of pandas, Polars or Arrow; without `ledger` the budget lives as long as this process.
-
-    `bounds` are (low, high) for whole numbers and dates, (low, high, grid) for decimals.
-    """
-    columns: dict[str, Any] = {unit: {"type": "text", "max_length": 200}}
-    for column, ends in (bounds or {}).items():
-        columns[column] = _bounds(*ends)
-    for column, listed in (values or {}).items():
-        columns[column] = {"values": list(listed)}
-    privacy: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency}
-    if composition is not None:
-        privacy["composition"] = composition
-    document = {
-        "source": {"engine": "duckdb", "files": {name: ":memory:"}},
-        "data": {"id": name},
-        "privacy": privacy,
-        "tables": {name: {"unit": unit, "rows_per_unit": rows_per_unit, "columns": columns}},
-    }
-    policy = from_dict(document)
-    if ledger is None:
-        notice = "sfumato: no ledger is named, so this budget lives as long as this process"
-        print(notice, file=sys.stderr)  # noqa: T201  a budget that is forgotten must be said aloud
-    return _open(policy, {name: frame}, ":memory:" if ledger is None else str(ledger), None)
-
-
-def _bounds(low: Any, high: Any, grid: Any = None) -> dict[str, Any]:
-    """(low, high) of whole numbers or dates, or (low, high, grid) of decimals."""
-    if isinstance(low, date):
-        return {"type": "timestamp" if isinstance(low, datetime) else "date", "min": low, "max": high}
-    whole = grid is None and all(isinstance(end, int) for end in (low, high))
-    if grid is None and not whole:
-        raise InputError("decimals need a grid", hint=f"Write ({low}, {high}, 0.01).")
-    step = {} if grid is None else {"grid": grid}
-    return {"type": "integer" if whole else "decimal", "min": low, "max": high, **step}

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 from sfumato.errors import SfumatoError
 from sfumato.gateway.answer import TYPES, Spent, law_of, mechanism_of, noisy_column, width_of
+from sfumato.gateway.bounds import Found
 from sfumato.mechanisms import Gaussian, Geometric
+from sfumato.policy import Unknown
 from sfumato.reals import round_up, sqrt
-from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Part, Released
+from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Part, Released, contribution
 from sfumato.sql.forms import Form, form_of, laws
 from sfumato.sql.plan import Plan
 from sfumato.sql.relations import (
@@ -26,10 +28,11 @@ from sfumato.sql.relations import (
     Windowed,
     below,
     releases_in,
+    scans_in,
 )
 from sfumato.sql.tree import Node
 from sfumato.sql.tree import columns_of as columns_in
-from sfumato.words import as_written, show
+from sfumato.words import Loss, as_written, show
 
 _FINE = Fraction(1, 10**6)
 """Square roots are shown to this step, rounded up."""
@@ -63,6 +66,24 @@ class PreviewColumn:
 
 
 @dataclass(frozen=True)
+class Less:
+    """What so many rows of each person give: ± of each column, where it is known before; and what is lost, about.
+
+    `lost` is the part of a table's rows that would not count: known where its rows per person were paid for.
+    """
+
+    rows_per_unit: int
+    half_widths: tuple[Fraction | None, ...]
+    lost: Fraction | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fractions as text."""
+        widths = [None if width is None else str(width) for width in self.half_widths]
+        lost = None if self.lost is None else f"{float(self.lost):.3g}"
+        return {"rows_per_unit": self.rows_per_unit, "half_widths": widths, "lost": lost}
+
+
+@dataclass(frozen=True)
 class Preview:
     """A question before it is asked; `refused` is None or the error that asking would raise."""
 
@@ -73,6 +94,14 @@ class Preview:
     columns: tuple[PreviewColumn, ...] = ()
     notes: tuple[tuple[str | None, str], ...] = ()
     confidence: Fraction = Fraction(95, 100)
+    _fewer: Callable[[Fraction], tuple[Less, ...]] | None = field(default=None, repr=False)
+    bounds: tuple[Unknown, ...] = ()
+    """Bounds that asking would find first, and pay for."""
+
+    @property
+    def fewer(self) -> tuple[Less, ...]:
+        """What the rows that count give, and half and a quarter of them; nothing where that makes no difference."""
+        return () if self._fewer is None else self._fewer(self.confidence)
 
     def to_dict(self) -> dict[str, Any]:
         """One document for all doors, with half widths at the confidence that was asked for."""
@@ -91,6 +120,8 @@ class Preview:
                 }
                 for c in self.columns
             ],
+            "rows_per_unit": [one.to_dict() for one in self.fewer],
+            "bounds": [{"table": one.table, "column": one.column} for one in self.bounds],
             "confidence": show(self.confidence),
             "notes": [list(note) for note in self.notes],
         }
@@ -111,6 +142,36 @@ def columns_of(plan: Plan) -> tuple[PreviewColumn, ...]:
         drawn, unit = _mechanism(plan, node) if scale is not None else (None, Fraction(1))
         result.append(PreviewColumn(name, law, scale, _note(plan, node, law), width, kind, has_interval, drawn, unit))
     return tuple(result)
+
+
+def columns_unknown(plan: Plan) -> tuple[PreviewColumn, ...]:
+    """The columns of a plan that was made with stand-ins: their names, types and laws, and no number."""
+    missing = plan.missing
+    note = f"known when {' and '.join(one.words for one in missing)} {'is' if len(missing) == 1 else 'are'} found"
+    return tuple(
+        column if column.law == "exact" else replace(column, scale=None, note=note, _width=lambda _: None)
+        for column in columns_of(plan)
+    )
+
+
+def less(plan: Plan, again: Callable[[int], Plan], found: tuple[Found, ...], confidence: Fraction) -> tuple[Less, ...]:
+    """What the rows that count give, then half and a quarter of them, from plans made `again`: public facts only."""
+    most = min((contribution(cut.release, cut.terms) for cut in plan.cuts if cut.events), default=1)
+    if most == 1:
+        return ()
+    shown = []
+    for rows in dict.fromkeys(max(1, most // part) for part in (1, 2, 4)):
+        other = plan if rows == most else again(rows)
+        widths = tuple(width_of(other, node, confidence) for _, node in other.question.items)
+        shown.append(Less(rows, widths, _lost(plan, found, rows)))
+    return tuple(shown) if any(one.half_widths != shown[0].half_widths for one in shown) else ()
+
+
+def _lost(plan: Plan, found: tuple[Found, ...], rows: int) -> Fraction | None:
+    """Of the rows of the one table that is asked about, if it is one whose rows per person were found."""
+    tables = {scan.table.name for cut in plan.cuts for scan in scans_in(cut.release.below) if not scan.table.public}
+    known = [one for one in found if one.of.column is None and {one.of.table} == tables]
+    return known[0].persons.lost(Fraction(rows)) if known else None
 
 
 def notes_of(plan: Plan, composition: str, pure_door_open: bool) -> tuple[tuple[str | None, str], ...]:
@@ -182,3 +243,38 @@ def _noisy(relation: Relation) -> set[str]:
     if isinstance(relation, Marked) and releases_in(relation.right):
         found.add(relation.name)
     return found
+
+
+# what is left
+def after(left: Spent, cost: Loss) -> Spent:
+    """What is left when this is paid."""
+    return Spent(_minus(left.epsilon, cost.epsilon), _minus(left.rho, cost.rho), left.delta - cost.delta)
+
+
+def _minus(left: Fraction | None, cost: Fraction | None) -> Fraction | None:
+    """What is left at a door; a price without a claim in its currency shuts it."""
+    if left is None or cost is None:
+        return None if left is None else Fraction(0)
+    return max(Fraction(0), left - cost)
+
+
+def least(one: Spent, other: Spent) -> Spent:
+    """What two budgets both have, in each currency; None is a door that a policy does not have."""
+    pairs = ((one.epsilon, other.epsilon), (one.rho, other.rho))
+    epsilon, rho = (None if a is None or b is None else min(a, b) for a, b in pairs)
+    return Spent(epsilon, rho, min(one.delta, other.delta))
+
+
+def said(cost: Loss, left: Spent) -> str:
+    """A price in the currency that is left."""
+    in_rho = cost.epsilon is None or (not left.epsilon and left.rho is not None)
+    return f"rho {show(cost.rho or 0)}" if in_rho else f"epsilon {show(cost.epsilon or 0)}"
+
+
+def lacking(cost: Spent, left: Spent) -> str:
+    """What does not suffice: delta, or epsilon, or rho where the price or what is left is counted in it."""
+    if cost.delta > left.delta:
+        return f"It costs delta {show(cost.delta)}; {show(left.delta)} remains."
+    if cost.epsilon is None or (not left.epsilon and left.rho is not None):
+        return f"It costs rho {show(cost.rho or 0)}; {show(left.rho or 0)} remains."
+    return f"It costs epsilon {show(cost.epsilon)}; {show(left.epsilon or 0)} remains."

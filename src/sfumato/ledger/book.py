@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -256,7 +256,8 @@ class Ledger:
     def again(self, question: str, version: str, epsilon: object) -> Stored | None:
         """What `debit` would give for nothing, or raise before it pays; it writes nothing and waits for no writer."""
         asked = (question, version, positive(epsilon, "epsilon"))
-        return self._read(lambda connection: find_again(connection, self._rules, asked))
+        with self._telling():
+            return self._read(lambda connection: find_again(connection, self._rules, asked))
 
     def latest(self) -> datetime:
         """The time of the last entry; `clock` is behind it only if it went back."""
@@ -377,8 +378,14 @@ class Ledger:
 
     def _write(self, work: Work[T]) -> T:
         self._check()
-        try:
+        with self._telling():
             return self._writer.submit(work)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """What stops questions is told to the owner as well."""
+        try:
+            yield
         except LedgerError as error:
             if not self._writer.ended:  # then the owner knows already
                 self._owner.tell(error)

@@ -16,7 +16,7 @@ from sfumato.accounting import KINDS, Cells, Event, Filter, Refinement, price
 from sfumato.errors import BudgetError, InputError, LedgerError
 from sfumato.ledger.cells import check_cells, scope_of, weigh, write_cells
 from sfumato.ledger.chain import append, read_entry, read_last
-from sfumato.ledger.records import EVERYBODY, Receipt, Stored, Terms, loss_to_dict, name
+from sfumato.ledger.records import EVERYBODY, Receipt, Stored, Superseded, Terms, loss_to_dict, name
 from sfumato.ledger.schema import check_format
 from sfumato.ledger.settle import check_refines, find_answer, find_best_answer
 from sfumato.ledger.sums import add, read_sums, write_sums
@@ -130,7 +130,7 @@ def check_current(connection: sqlite3.Connection, rules: Rules) -> None:
         "SELECT hash FROM entry WHERE kind NOT IN ('debit', 'answer') AND kind = 'policy' ORDER BY seq DESC LIMIT 1"
     ).fetchone()
     if row != (rules.policy,):
-        raise LedgerError(
+        raise Superseded(
             "the policy was changed by another process",
             detail="Budgets are decided under the last policy that the ledger has recorded.",
             hint="Reload the policy.",

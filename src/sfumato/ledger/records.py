@@ -34,6 +34,10 @@ class Overtaken(InputError):
     """A better answer was to be drawn from one that is not the last word on its question any more."""
 
 
+class Superseded(LedgerError):
+    """A debit under a policy that is not the last one which the ledger has recorded; nothing was written."""
+
+
 class Busy(LedgerError):
     """Another process held the lock for too long; nothing was written, and trying again is safe."""
 

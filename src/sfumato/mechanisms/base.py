@@ -47,11 +47,13 @@ def as_integers(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _integer_array(value)
     if isinstance(value, (list, tuple)):
-        return _integer_array(np.array([as_integers(item) for item in value] + [None], object)[:-1])
+        return _narrowed([_integer(opened(item)) for item in value])
     return _integer(value)
 
 
 def _integer(value: Any) -> int:
+    if type(value) is int:
+        return value
     if isinstance(value, (bool, np.bool_)):
         raise InputError("a release needs a number, but was given a truth value", hint="Count the rows that are true.")
     if isinstance(value, numbers.Integral):
@@ -74,18 +76,22 @@ def _integer_array(value: NDArray[Any]) -> NDArray[Any]:
     if value.dtype.kind == "u" and value.dtype.itemsize < 8:
         return value.astype(np.int64)
     if value.dtype.kind in "uO":
-        whole = np.empty(value.size, object)
-        whole[:] = [_integer(item) for item in value.ravel().tolist()]
-        return narrow(whole.reshape(value.shape))
+        return _narrowed([_integer(item) for item in value.ravel().tolist()]).reshape(value.shape)
     _integer(value.dtype.type(0))
     raise AssertionError("unreachable")
 
 
 def narrow(value: NDArray[Any]) -> NDArray[Any]:
     """Python ints as int64 where every one fits: a function of the numbers shown, so the type tells nothing else."""
-    if value.size == 0 or all(-_INT64 <= item < _INT64 for item in value.ravel().tolist()):
-        return value.astype(np.int64)
-    return value
+    return _narrowed(value.ravel().tolist()).reshape(value.shape)
+
+
+def _narrowed(numbers: list[int]) -> NDArray[Any]:
+    if not numbers or (min(numbers) >= -_INT64 and max(numbers) < _INT64):
+        return np.array(numbers, np.int64)
+    whole = np.empty(len(numbers), object)
+    whole[:] = numbers
+    return whole
 
 
 def with_noise(value: Any, sample: Callable[[int | None], Any]) -> Any:

@@ -78,30 +78,44 @@ class KeySelection:
         grown = exp(e)
         return ceil(ln((grown - (1 - 2 * d)) / (d * (grown + 1))) / e)  # floor + 1: never a whole number
 
+    @cached_property
+    def certain(self) -> int:
+        """The least n that is surely shown.
+
+        Nothing is hidden at b beyond the turn t if e^e - 1 <= d (e^(te) + e^(be) - 2). As e^e is transcendental the two
+        are equal only as polynomials: for t = b = 1 and d = 1/2. From d = 1/2 on two people are surely shown.
+        """
+        if self.per_key[1] >= Fraction(1, 2):
+            return 2
+        return self.turn + least(lambda beyond: not self._hidden(beyond) > 0, self.turn)
+
+    def _rising(self, n: int) -> Real:
+        e, d = self.per_key
+        return d * (exp(n * e) - 1) / (exp(e) - 1)
+
+    def _hidden(self, beyond: int) -> Real:
+        """What the second bound leaves hidden so many people beyond the turn, if it is above zero."""
+        e, d = self.per_key
+        shrunk = exp(-beyond * e)
+        return shrunk * (1 - self._rising(self.turn)) - d * (1 - shrunk) / (exp(e) - 1)
+
     def mass(self, people: int) -> Real:
         """The probability that a key of this many people is shown."""
         n = whole(people, "people", 0)
-        e, d = self.per_key
         if n == 0:
             return as_real(0)
-        grown = exp(e)
-        rising = d * (exp(min(n, self.turn) * e) - 1) / (grown - 1)
         if n <= self.turn:
-            return rising
-        shrunk = exp(-(n - self.turn) * e)
-        hidden = shrunk * (1 - rising) - d * (1 - shrunk) / (grown - 1)
-        return 1 - hidden if hidden > 0 else as_real(1)
+            return self._rising(n)
+        return 1 - self._hidden(n - self.turn) if n < self.certain else as_real(1)
 
     def release(self, people: Any) -> NDArray[np.bool_]:
         """For each key's number of people, whether the key is shown."""
         counts = _counts(people)
-        distinct, place = np.unique(counts, return_inverse=True)
-        shown = np.zeros(counts.shape, bool)
-        bits = source()
-        for i, n in enumerate(distinct.tolist()):
-            members = np.flatnonzero(place == i)
-            table = _coin(self, n)
-            shown[members] = table.draws(bits, members.size)[0] == 0
+        shown = counts >= self.certain
+        distinct, place, sizes = np.unique(counts[~shown], return_inverse=True, return_counts=True)
+        members, bits = np.flatnonzero(~shown)[np.argsort(place, kind="stable")], source()
+        for n, some in zip(distinct.tolist(), np.split(members, np.cumsum(sizes)[:-1]), strict=False):
+            shown[some] = _coin(self, n).draws(bits, some.size)[0] == 0
         return shown
 
 

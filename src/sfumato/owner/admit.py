@@ -9,27 +9,25 @@ state directory, which the owner alone reads. A later plan may be faster for it,
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sfumato.engines import Engine, connect, texts
-from sfumato.errors import PolicyError, QueryError
+from sfumato.engines import Engine, connect
+from sfumato.engines.stamp import stamp
+from sfumato.errors import PolicyError
 from sfumato.owner.against import against
 from sfumato.owner.measure import Measured, Say, measure
 from sfumato.owner.mistakes import read_all
 from sfumato.owner.warn import Warned, warnings_of
-from sfumato.policy import Column, Policy, UnitJoin, load, with_types
+from sfumato.policy import Policy, UnitJoin, load, with_bounds, with_schema, with_types
 from sfumato.policy.positions import Marks
 from sfumato.policy.sections import quote
-from sfumato.sql.bind import bind
-from sfumato.sql.parse import parse
-from sfumato.words import identifier
+from sfumato.sql.bind import refused_views
 
 FILE = "admitted.json"
 _FORMAT = 1
@@ -71,7 +69,7 @@ def check(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] |
     if mistakes:
         return _refused(policy, text, mistakes)
     say("loading the rows")
-    before = _stamp(policy)
+    before = stamp(policy)
     try:
         engine = connect(policy)
     except PolicyError as error:
@@ -85,7 +83,7 @@ def check(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] |
         views = tuple(engine.views())
     finally:
         engine.close()
-    if before != _stamp(policy):
+    if before != stamp(policy):
         message = "the files were changed while they were read"
         return _refused(policy, text, [marks.error(("source", "files"), message, "Check again when they are at rest.")])
     now = (clock or (lambda: datetime.now(UTC)))()
@@ -121,19 +119,14 @@ def _placed(error: PolicyError, policy: Policy, marks: Marks) -> PolicyError:
 
 def _views(policy: Policy, engine: Engine, marks: Marks) -> list[PolicyError]:
     """Views that would be refused in a question (semantics 1.1)."""
-    tables, found = dict(policy.tables), []
-    for name, table in policy.tables.items():
-        if table.public:
-            shown = {key: Column(key, kind, max_length=10_000) for key, kind in engine.schema(table).items()}
-            tables[name] = replace(table, columns=shown | table.columns)
-    for name in engine.views():
-        try:
-            asked = parse(f"SELECT COUNT(*) FROM {identifier(name)}")
-            bind(asked, replace(policy, tables=tables), date(2000, 1, 1), engine.run_public, views=engine.views())
-        except QueryError as refused:
-            message = f"{quote(name)} is a view that cannot be protected: {refused.message}"
-            found.append(marks.error(("tables", name), message, refused.hint))
-    return found
+    schemas = {name: engine.schema(table) for name, table in policy.tables.items()}
+    settled = with_bounds(with_schema(policy, schemas), {})  # how much one person may count does not matter here
+    return [
+        marks.error(
+            ("tables", name), f"{quote(name)} is a view that cannot be protected: {refused.message}", refused.hint
+        )
+        for name, refused in refused_views(settled, engine.views(), engine.run_public)
+    ]
 
 
 # the record
@@ -150,7 +143,7 @@ def facts(policy: Policy, version: str) -> dict[str, Fact] | None:
     try:
         kept = json.loads((Path(policy.data.state) / FILE).read_bytes())
         found = kept["versions"][version][policy.digest]
-        if kept["format"] != _FORMAT or found["source"] != _stamp(policy) or found["source"] is None:
+        if kept["format"] != _FORMAT or found["source"] != stamp(policy) or found["source"] is None:
             return None
         return {str(name): Fact(table["unique_unit"] is True) for name, table in found["tables"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -187,19 +180,3 @@ def _write(place: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.replace(place)
-
-
-def _stamp(policy: Policy) -> str | None:
-    """A digest of which files these are: names, sizes, times of change. None where that cannot be told."""
-    files = policy.source.files
-    if isinstance(files, str):
-        listed = [files, f"{files}.wal"]  # what a database has not yet moved into its file
-    else:
-        listed = [path for paths in (files or {}).values() for path in ([paths] if isinstance(paths, str) else paths)]
-    if any("://" in path for path in listed):
-        return None
-    seen = []
-    for file in sorted({file for path in listed for file in texts.found(path)}):
-        state = Path(file).stat()
-        seen.append([file, state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino])
-    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()

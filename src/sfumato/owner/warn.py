@@ -36,9 +36,7 @@ def warnings_of(table: Table, found: Measured | None, marks: Marks) -> list[Warn
     rows = [] if found.rows else [warned(None, "unit", "there is no row")]
     if found.without_person:
         rows.append(warned(None, "unit", f"{_many(found.without_person, 'row')} without a person: left out"))
-    if table.rows_per_unit == "auto":
-        rows.append(warned(None, "rows_per_unit", 'rows_per_unit = "auto" is not supported yet: questions are refused'))
-    elif found.over:
+    if found.over:
         share = f"{_many(found.removed, 'row')} of {found.rows:,} ({_percent(found.removed, found.rows)})"
         done = "they are left out" if table.rows_per_unit == 1 else "each of their rows counts for less"
         most = _many(table.rows_per_unit, "row")

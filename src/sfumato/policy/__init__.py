@@ -7,6 +7,7 @@ and no file but the policy.
     positions   where each key stands in the text          sections   one section: kinds, limits, refusals
     columns     one column's declared domain               tables     tables, units, contributions
     reading     the other sections, defaults, the whole    records    what goes out, and its digest
+    unknown     bounds that are to be found, and the policy with what was found
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from sfumato.policy.records import (
     digest_of,
 )
 from sfumato.policy.sections import quote
+from sfumato.policy.unknown import Unknown, unknown, with_bounds
 
 __all__ = [
     "AUTO",
@@ -53,11 +55,18 @@ __all__ = [
     "Source",
     "Table",
     "UnitJoin",
+    "Unknown",
     "from_dict",
     "load",
     "parse",
+    "unknown",
+    "with_bounds",
+    "with_schema",
     "with_types",
 ]
+
+_LONGEST = 10_000
+"""Texts of public tables are read to this length."""
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _HINTS = {
@@ -119,6 +128,17 @@ def with_types(policy: Policy, types: Mapping[str, Mapping[str, str]]) -> Policy
     """
     tables = _tables.with_types(policy.tables, types)
     return replace(policy, tables=tables, digest=digest_of(policy.data, policy.privacy, tables))
+
+
+def with_schema(policy: Policy, types: Mapping[str, Mapping[str, str]]) -> Policy:
+    """The policy with an engine's types, and with those columns of public tables that the owner did not list."""
+    typed = with_types(policy, types)
+    tables = dict(typed.tables)
+    for name, table in typed.tables.items():
+        if table.public:
+            columns = {key: Column(key, kind, max_length=_LONGEST) for key, kind in types.get(name, {}).items()}
+            tables[name] = replace(table, columns={**columns, **table.columns})
+    return replace(typed, tables=tables)
 
 
 def _toml(text: str, marks: Marks) -> dict[str, Any]:

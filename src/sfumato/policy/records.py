@@ -18,7 +18,7 @@ from typing import Any, Literal
 from sfumato.words import Adjacency
 
 AUTO: Literal["auto"] = "auto"
-"""`rows_per_unit = "auto"`: the bound is to be paid for and found, once for each data version."""
+"""A bound that is to be paid for and found, once for each data version: see `unknown`."""
 
 CALENDAR = {"daily": "%Y-%m-%d", "monthly": "%Y-%m"}
 """Versions that the calendar names; any other word is the owner's own name."""
@@ -100,15 +100,18 @@ class UnitJoin:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that may be asked about. A public one has no unit, and None for `rows_per_unit`: nobody owns its rows."""
+    """A table that may be asked about. A public one has no unit, and None for `rows_per_unit`: nobody owns its rows.
+
+    Where `rows_per_unit` is to be found, the two after it may wait for it.
+    """
 
     name: str
     public: bool
     unit: str | UnitJoin | None
     rows_per_unit: int | Literal["auto"] | None
-    groups_per_unit: int
-    l2_per_unit: Fraction
-    sum_per_unit: dict[str, Fraction]
+    groups_per_unit: int | Literal["auto"]
+    l2_per_unit: Fraction | Literal["auto"]
+    sum_per_unit: dict[str, Fraction | Literal["auto"]]
     columns: dict[str, Column]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import date
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Literal
@@ -16,7 +17,9 @@ from sfumato.policy.columns import NUMBERS, TYPES, read_column, settle
 from sfumato.policy.positions import Marks
 from sfumato.policy.records import AUTO, Column, Source, Table, UnitJoin
 from sfumato.policy.sections import Section, quote
+from sfumato.policy.unknown import MOST_STEPS, steps_of
 
+Auto = Literal["auto"]
 _OF_PEOPLE = ("unit", "rows_per_unit", "groups_per_unit", "l2_per_unit", "sum_per_unit")
 _TYPED = (".parquet", ".pq", ":memory:")
 """Files whose schema gives types. Of a frame in memory (":memory:") the types are known as well."""
@@ -42,8 +45,9 @@ def with_types(tables: dict[str, Table], types: Mapping[str, Mapping[str, str]])
     }
     check_units(typed, Marks())
     for table in typed.values():
-        for key in table.sum_per_unit:
-            _check_summed(Section({}, ("tables", table.name, "sum_per_unit"), Marks()), key, table.columns)
+        for key, most in table.sum_per_unit.items():
+            section = Section({}, ("tables", table.name, "sum_per_unit"), Marks())
+            _check_summed(section, key, table.columns, found=most == AUTO)
     return typed
 
 
@@ -75,7 +79,7 @@ def _read_table(section: Section, source: Source) -> Table:
         return Table(name, True, None, None, 1, Fraction(1), {}, columns)
     unit = _read_unit(section)
     rows, groups, norm = _read_counts(section)
-    return Table(name, False, unit, rows, groups, norm, _read_sums(section, columns), columns)
+    return Table(name, False, unit, rows, groups, norm, _read_sums(section, unit, columns), columns)
 
 
 def _has_types(source: Source, table: str) -> bool:
@@ -103,15 +107,13 @@ def _read_unit(section: Section) -> str | UnitJoin:
     return UnitJoin(inner.text("join", ""), names[0], names[1])
 
 
-def _read_counts(section: Section) -> tuple[int | Literal["auto"], int, Fraction]:
+def _read_counts(section: Section) -> tuple[int | Auto, int | Auto, Fraction | Auto]:
     """How much one person may count: rows, groups, and the norm for Gaussian noise."""
     hint = "Write the most rows that one person counts for; a person with more counts each of them for less."
     section.needs("rows_per_unit", hint)
     if section.content["rows_per_unit"] == AUTO:
-        # Until the bound is found there is nothing that the other two could be taken from.
-        for key in ("groups_per_unit", "l2_per_unit"):
-            section.needs(key, 'With rows_per_unit = "auto" it has no default.')
-        return AUTO, section.whole("groups_per_unit", 1), section.positive("l2_per_unit", Fraction(1))
+        waiting: Auto = AUTO  # until the bound is found there is nothing that the other two could be taken from
+        return AUTO, section.whole("groups_per_unit", waiting), section.positive("l2_per_unit", waiting)
     if isinstance(section.content["rows_per_unit"], str):
         section.refuse_kind("rows_per_unit", 'a whole number or "auto"', hint)
     rows = section.whole("rows_per_unit", 1, hint)
@@ -122,17 +124,37 @@ def _read_counts(section: Section) -> tuple[int | Literal["auto"], int, Fraction
     return rows, groups, section.positive("l2_per_unit", Fraction(rows))
 
 
-def _read_sums(section: Section, columns: dict[str, Column]) -> dict[str, Fraction]:
-    """The clip of a lone SUM, for columns that can be summed."""
+def _read_sums(section: Section, unit: str | UnitJoin, columns: dict[str, Column]) -> dict[str, Fraction | Auto]:
+    """The clip of a lone SUM, for columns that can be summed; one "auto" is for all of them."""
+    written = section.content.get("sum_per_unit")
+    if written == AUTO:
+        every: dict[str, Fraction | Auto] = {key: AUTO for key, c in columns.items() if key != unit and _is_summed(c)}
+        if not every:
+            hint = "Leave it out, or give a column of numbers its min and max."
+            section.refuse_value("sum_per_unit", 'is "auto", but no column can be summed', hint)
+        return every
+    if isinstance(written, str):
+        hint = 'Write, for example, sum_per_unit = { cost = "auto" }.'
+        section.refuse_kind("sum_per_unit", 'a table or "auto"', hint)
     inner = section.section("sum_per_unit")
-    sums = {}
-    for key in inner.content:
-        _check_summed(inner, key, columns)
-        sums[key] = inner.positive(key, Fraction(1))
+    sums: dict[str, Fraction | Auto] = {}
+    for key, value in inner.content.items():
+        _check_summed(inner, key, columns, found=value == AUTO)
+        if isinstance(value, str) and value != AUTO:
+            inner.refuse_kind(key, 'a number or "auto"', "Write a number without quotes.")
+        sums[key] = AUTO if value == AUTO else inner.positive(key, Fraction(1))
     return sums
 
 
-def _check_summed(section: Section, key: str, columns: dict[str, Column]) -> None:
+def _is_summed(column: Column) -> bool:
+    """Whether a column holds numbers with bounds; a type that is left to the schema is told by its bounds."""
+    if column.low is None and column.values is None:
+        return False
+    numbers = column.type in NUMBERS or (column.type is None and not isinstance(column.low, date))
+    return numbers and (steps_of(column) or 0) < MOST_STEPS
+
+
+def _check_summed(section: Section, key: str, columns: dict[str, Column], *, found: bool) -> None:
     if key not in columns:
         section.refuse(key, f"{section.label} names {quote(key)}, which is not a listed column", _near(key, columns))
     column = columns[key]
@@ -141,6 +163,9 @@ def _check_summed(section: Section, key: str, columns: dict[str, Column]) -> Non
     if column.low is None and column.values is None:
         hint = "Add min and max to the column: a sum needs bounds."
         section.refuse(key, f"column {quote(key)} in {section.label} has no bounds", hint)
+    if found and (steps := steps_of(column)) is not None and steps >= MOST_STEPS:
+        message = f"sum_per_unit of {quote(key)} cannot be found: its bounds are 2^62 steps of its grid or more"
+        section.refuse(key, message, "Write a number, a coarser grid, or narrower bounds.")
 
 
 def _near(name: str, names: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ tables, everything is private until an aggregate stops carrying the person; from
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
@@ -16,10 +17,11 @@ from sfumato.errors import QueryError
 from sfumato.policy import Policy
 from sfumato.sql import hints
 from sfumato.sql.bound import Bound, Look
-from sfumato.sql.parse import place
+from sfumato.sql.parse import parse, place
 from sfumato.sql.queries import Binder
 from sfumato.sql.relations import Relation, Release, releases_in
 from sfumato.sql.tree import PERSON, Column, Node, Sorted
+from sfumato.words import identifier
 
 
 @dataclass(frozen=True)
@@ -76,3 +78,12 @@ def _would_show_rows(tree: exp.Query, bound: Bound) -> QueryError:
         sqlstate="42501",
         hint=hints.aggregate_it(tree, bound.relation),
     )
+
+
+def refused_views(policy: Policy, views: dict[str, str], look: Look) -> Iterator[tuple[str, QueryError]]:
+    """Views that would be refused in every question about them, with the refusal (semantics 1.1)."""
+    for name in views:
+        try:
+            bind(parse(f"SELECT COUNT(*) FROM {identifier(name)}"), policy, date(2000, 1, 1), look, views=views)
+        except QueryError as refused:
+            yield name, refused

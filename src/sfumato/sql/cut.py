@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import isqrt, prod
 from typing import Any
 
@@ -18,11 +19,11 @@ from sfumato.accounting.events import Pure
 from sfumato.errors import QueryError
 from sfumato.mechanisms import GaussianKeySelection, KeySelection
 from sfumato.mechanisms.order import MostFrequent, OrderStatistic
-from sfumato.policy import Policy
+from sfumato.policy import Policy, Table
 from sfumato.sql import keys
 from sfumato.sql.aggregates import AGGREGATES, mean, order, spread, truth
 from sfumato.sql.aggregates.base import CHOICE, SUMS, Bundle, Term, width_of
-from sfumato.sql.fast import fast
+from sfumato.sql.fast import Known, fast
 from sfumato.sql.functions import call
 from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, conditions, scans_in, size_of
 from sfumato.sql.rows import longest_row
@@ -142,12 +143,12 @@ def cut(
     policy: Policy,
     terms: Terms,
     run: keys.Run,
-    unique: frozenset[str] = frozenset(),
+    known: Known | None = None,
     *,
     totals: tuple[Total, ...] = (),
     orders: dict[str, Reading] | None = None,
 ) -> Cut:
-    """How this release is made for these terms; `unique` are tables that surely have one row of each person.
+    """How this release is made for these terms; what is `known` of the tables makes the work less, nothing else.
 
     `totals` are the windows above that are running totals; `orders` those released columns that are nothing else.
     """
@@ -171,7 +172,7 @@ def cut(
         spent_on_keys,
         opened,
         open_sets,
-        unique,
+        known or Known(),
         _read_so(release, sources, orders or {}),
     )
     parts = tuple(work.part(kept, run) for kept in release.sets)
@@ -200,6 +201,17 @@ def contribution(release: Release, terms: Terms) -> int:
     if lowered > natural:
         raise QueryError(f"rows_per_unit may only be lowered: the policy says {natural}", sqlstate="22023")
     return lowered
+
+
+def summed(release: Release) -> tuple[Table, str] | None:
+    """The table and column that a lone SUM adds up: what `sum_per_unit` is about (semantics 3.1f)."""
+    aggregates = [aggregate for _, aggregate in release.aggregates]
+    arg = aggregates[0].arg if [aggregate.name for aggregate in aggregates] == ["sum"] else None
+    if isinstance(arg, Column):
+        for scan in scans_in(release.below):
+            if arg.name in scan.columns:
+                return scan.table, arg.name.split(".", 1)[1]
+    return None
 
 
 def _selection_share(release: Release, open_sets: int, aggregated: bool, terms: Terms) -> tuple[Fraction, Fraction]:
@@ -278,7 +290,7 @@ class _Work:
     for_keys: tuple[Fraction, Fraction]
     opened: list[int]
     open_sets: int
-    unique: frozenset[str]
+    known: Known
     orders: dict[int, Reading]
 
     @property
@@ -300,14 +312,14 @@ class _Work:
         """C, or C2 for Gaussian noise (semantics 3.1e)."""
         if not self.gaussian or self.alone:
             return Fraction(self.most)
-        own = [scan.table.l2_per_unit for scan in scans_in(self.release.below, through=False) if not scan.table.public]
+        own = [Fraction(scan.table.l2_per_unit) for scan in scans_in(self.release.below) if not scan.table.public]
         least = min(Fraction(self.most), prod(own, start=Fraction(1)))
         return max(Fraction(int(least * FINE), FINE), Fraction(1, FINE))  # so many digits fit into the engine's numbers
 
     @property
     def keys_per_unit(self) -> int:
         """K: under how many open keys one person is counted."""
-        own = [scan.table.groups_per_unit for scan in scans_in(self.release.below) if not scan.table.public]
+        own = [int(scan.table.groups_per_unit) for scan in scans_in(self.release.below) if not scan.table.public]
         return max(1, min(self.most, prod(own)))
 
     def limits(self, by_norm: bool) -> Limits:
@@ -326,22 +338,23 @@ class _Work:
         clip = self._clip()
         share = (self.rho if self.gaussian else self.terms.epsilon) / (self.entries * len(self.release.sets))
         single = self.entries == len(self.bundles) and len(self.release.sets) == 1
+        cells = self._cells(every, len(groups))
         released = tuple(
-            self._released(bundle, share, self._cells(every, len(groups)), clip=clip, single=single and not chosen)
-            for bundle in self.bundles
+            self._released(bundle, share, cells, clip=clip, single=single and not chosen) for bundle in self.bundles
         )
         if not chosen and groups and len(self.release.sets) == 1:
-            released = self._running(released, tuple(groups), share, self._cells(every, len(groups)))
+            released = self._running(released, tuple(groups), share, cells)
         by_norm = self.gaussian and not any(r.running for r in released)
-        writer = Writer(self.release, self.limits(by_norm), kept, chosen, tuple(r.bundle for r in released), clip)
+        limits = replace(self.limits(by_norm), few=self._few(cells))
+        writer = Writer(self.release, limits, kept, chosen, tuple(r.bundle for r in released), clip)
         sql = writer.sql() if released else None
         groups_of_one = 1 if every == 1 else None
         more = tuple(self._extra(aggregate, share, writer, entries=groups_of_one) for aggregate in self.extras)
         people = writer.people() if chosen else None
-        quick = fast(writer, self.unique)
+        quick = fast(writer, self.known)
         return Part(kept, chosen, tuple(groups), (*released, *more), share, sql, people, quick, selection)
 
-    @property
+    @cached_property
     def entries(self) -> int:
         """Among how many the price is divided: bundles that one row can feed, and each that is not a sum."""
         return max(1, self._together() + len(self.extras))
@@ -389,6 +402,10 @@ class _Work:
         """In how many groups one person can be at most, for counts of persons."""
         return self.keys_per_unit * dense if every is None else every
 
+    def _few(self, cells: int) -> bool:
+        """Whether nobody can be in more groups than count: then a person counts whole, on the integers themselves."""
+        return not self.gaussian and cells <= self.bound
+
     def _selection(self) -> KeySelection | GaussianKeySelection:
         delta, touched = self.terms.delta / self.open_sets, 1 if self.alone else self.keys_per_unit
         if self.gaussian:
@@ -402,6 +419,8 @@ class _Work:
         most so many, and her weights add up to C; but her rows may feed different counts of persons, each in full.
         """
         by_row = [b for b in self.bundles if not b.person or self.alone]
+        if len(by_row) <= 1:  # nothing to share
+            return len(self.bundles)
         known: Node | None = None
         for part in conditions(self.release.below):
             known = part if known is None else call("and", (known, part))
@@ -411,13 +430,10 @@ class _Work:
         """A release that is one SUM and nothing else clips the person's vector of group sums instead (3.1f)."""
         if self.gaussian or len(self.bundles) != 1 or len(self.aggregates) != 1 or self.aggregates[0].name != "sum":
             return None
-        arg = self.aggregates[0].arg
         default = self.most * self.bundles[0].length
         declared = default
-        if isinstance(arg, Column):
-            for scan in scans_in(self.release.below):
-                if arg.name in scan.columns:
-                    declared = scan.table.sum_per_unit.get(arg.name.split(".", 1)[1], default)
+        if (of := summed(self.release)) is not None:
+            declared = Fraction(of[0].sum_per_unit.get(of[1], default))
         return None if self.alone and declared >= default else min(declared, default)
 
     def _released(
@@ -428,7 +444,7 @@ class _Work:
         Under replace, a single sum that cannot be negative moves by its norm only; but where bundles share a price
         because no row feeds two, she may leave one and enter another, so that holds only where every one is paid for.
         """
-        unit = self._unit(bundle, clip)
+        unit = self._unit(bundle, clip, self._few(cells))
         entries = 1 if single and cells == 1 and len(bundle.parts) == 1 else None
         if not self.gaussian:
             norm = clip if clip is not None else self.bound * bundle.length
@@ -476,10 +492,12 @@ class _Work:
             return r
         return replace(r, sensitivity=moved**2, scale=moved**2 / (2 * share), running=running)
 
-    def _unit(self, bundle: Bundle, clip: Fraction | None) -> Fraction:
+    def _unit(self, bundle: Bundle, clip: Fraction | None, few: bool) -> Fraction:
         """The unit of the whole numbers that the engine adds up: the grid, or 2^-20 of it where rows are weighted."""
         grid = grid_of(bundle)
         unit = grid if self.alone and clip is None else grid / FINE
+        if bundle.person and few:
+            unit = grid
         if bundle.length / unit * _MOST_ROWS >= 1 << 126:
             raise QueryError(
                 "the sums of this question might not fit into 127 bits",

@@ -1,55 +1,59 @@
 """Physical plans: the same whole numbers as `Writer.sql`, with less work where the shape of a release allows it.
 
-Comes in: a Writer, and the tables in which no person has two rows. Goes out: SQL that gives the same rows, or None.
+Comes in: a Writer, and what is known of the tables. Goes out: SQL that gives the same rows, or None.
 What is known of the data chooses the work and nothing that anybody can see (semantics 1.4): prices, notes, scales and
 the key of a stored answer come from the plain form.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from sfumato.sql.relations import Distinct, Filter, Grouped, Join, Marked, Named, Relation, Scan, Windowed
-from sfumato.sql.tree import PERSON, Column
-from sfumato.sql.write import FINE, Writer
+from sfumato.sql.aggregates.base import Bundle
+from sfumato.sql.counted import (
+    ROWS,
+    carrying,
+    counted_scan,
+    is_single,
+    people_of,
+    stored_column,
+    stored_sum,
+    weight_at,
+    weight_of,
+)
+from sfumato.sql.relations import Scan
+from sfumato.sql.write import Writer, spelled
+from sfumato.words import identifier
 
 
-def is_single(relation: Relation, unique: frozenset[str]) -> bool:
-    """Whether each person surely has at most one row here, given the tables in which she has one."""
-    if isinstance(relation, Scan):
-        return relation.single or relation.table.name in unique
-    if isinstance(relation, Grouped | Distinct):
-        persons_only = all(column.unit == PERSON for column in _keys(relation))
-        once = isinstance(relation, Distinct) or len(relation.sets) <= 1
-        return (persons_only and once) or (isinstance(relation, Distinct) and is_single(relation.below, unique))
-    if isinstance(relation, Join):
-        sides = [side for side in (relation.left, relation.right) if side.private]
-        return relation.kind != "full" and relation.person_rows == 1 and all(is_single(side, unique) for side in sides)
-    if isinstance(relation, Filter | Marked | Named | Windowed):
-        return is_single(relation.below, unique)
-    return False
+@dataclass(frozen=True)
+class Known:
+    """What the engine knows of its tables: in which nobody has two rows; beside whose rows the number of their person's
+    rows stands, with those sums of a person's rows that are stored, as they are spelt, and her weight at a bound.
+    """
+
+    unique: frozenset[str] = frozenset()
+    counted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def _keys(relation: Grouped | Distinct) -> list[Column]:
-    """The columns by which a person's rows are told apart."""
-    if isinstance(relation, Distinct):
-        return list(relation.columns.values())
-    return [relation.columns[name] for name, _ in relation.keys]
-
-
-def fast(writer: Writer, unique: frozenset[str]) -> str | None:
+def fast(writer: Writer, known: Known) -> str | None:
     """A faster form of the writer's SQL, or None where there is none."""
-    if not writer.bundles:
+    if not writer.bundles or (writer.chosen and writer.kept != writer.chosen):
         return None
     if writer.chosen:
-        return _open(writer) if writer.kept == writer.chosen else None
-    if writer.limits.alone and is_single(writer.release.below, unique):
+        return _open(writer)
+    if writer.limits.alone and is_single(writer.release.below, known.unique):
         return _plain(writer)
-    if not writer.kept:
-        return _ungrouped(writer)
-    if writer.limits.gaussian or writer.clip is not None or any(bundle.person for bundle in writer.bundles):
-        return None
-    return _by_rows(writer)
+    by_rows = not writer.limits.gaussian and writer.clip is None and not any(b.person for b in writer.bundles)
+    scan = counted_scan(writer.release.below, known.counted, known.unique)
+    stored = _stored(writer, known)
+    if by_rows and scan is not None and stored is None:
+        return _counted(writer, scan, weight_at(int(writer.limits.bound)) in known.counted[scan.table.name])
+    if writer.kept:
+        return _by_rows(writer) if by_rows else None
+    return _ungrouped(writer, stored)
 
 
 def _total(value: str, name: str) -> str:
@@ -64,30 +68,55 @@ def _plain(writer: Writer) -> str:
     return f"{writer.rows()} SELECT {head} FROM kept{tail}"
 
 
-def _ungrouped(writer: Writer) -> str:
+def _stored(writer: Writer, known: Known) -> str | None:
+    """All rows of a prepared table in one group: what is summed for a person was summed when they were prepared."""
+    scan = writer.release.below
+    if writer.kept or not isinstance(scan, Scan) or not scan.stored:
+        return None
+    kept = known.counted.get(scan.table.name, ())
+    asked = [sum_ for bundle in writer.bundles for sum_ in spelled(bundle)]
+    if not set(asked) <= set(kept):
+        return None
+    sums = [f"{stored_sum(kept.index(sum_))} AS {name}" for sum_, (name, _, _) in zip(asked, writer.parts, strict=True)]
+    return f"SELECT {identifier(ROWS)} AS _n, {', '.join(sums)} FROM {people_of(scan.table.name)}"
+
+
+def _ungrouped(writer: Writer, stored: str | None) -> str:
     """One group: what is summed for a person is already all of hers."""
     sums = [f"{'MAX' if b.person else 'SUM'}({name}) AS {name}" for name, _, b in writer.parts]
     first = writer.parts[0][0]
-    person = f"SELECT _u, COUNT(*) AS _n, {', '.join(sums)} FROM kept GROUP BY _u"
+    counted = f"SELECT _u, COUNT(*) AS _n, {', '.join(sums)} FROM kept GROUP BY _u"
+    rows = f"{writer.rows()}, person AS ({counted})" if stored is None else f"WITH person AS ({stored})"
     more = f"SELECT *, 1 AS _g, CAST(_n AS HUGEINT) * _n AS _q, ABS({first}) AS _s FROM person"
     head = ", ".join(
-        _total(f"CAST(w.{name} AS HUGEINT) * {writer.weight(bundle)}", name) for name, _, bundle in writer.parts
+        _total(f"CAST(w.{name} AS HUGEINT) * {_weight(writer, bundle)}", name) for name, _, bundle in writer.parts
     )
     only = " WHERE w._n = 1" if writer.limits.alone else ""
-    return f"{writer.rows()}, person AS ({person}) SELECT {head} FROM ({more}) AS w{only}"
+    return f"{rows} SELECT {head} FROM ({more}) AS w{only}"
+
+
+def _weight(writer: Writer, bundle: Bundle) -> str:
+    """The writer's weight; by a quotient of 64 bits where the rows are counted."""
+    limits = writer.limits
+    if writer.clip is not None or limits.alone or limits.gaussian or (bundle.person and limits.few):
+        return writer.weight(bundle)
+    return weight_of("w._g" if bundle.person else "w._n", int(writer.limits.bound))
 
 
 def _by_rows(writer: Writer) -> str:
     """Rows, each with its person's weight, summed by group at once."""
     most, names = int(writer.limits.bound), [f"_k{i}" for i in writer.kept]
-    weight = f"SELECT _u, CASE WHEN COUNT(*) <= {most} THEN {FINE} ELSE {FINE * most} // COUNT(*) END AS _w"
+    weight = f"SELECT _u, {weight_of('COUNT(*)', most)} AS _w"
     tail = " FROM kept GROUP BY _u"
     if writer.limits.alone:
         weight, tail = "SELECT _u, 1 AS _w", " FROM kept GROUP BY _u HAVING COUNT(*) = 1"
     head = ", ".join(
         [
             *(f"p.{name} AS {name}" for name in names),
-            *(_total(_product(f"p.{name}", bundle.length / grid), name) for name, bundle, grid in writer.sized()),
+            *(
+                _total(_product(f"p.{name}", bundle.length / grid, "w._w"), name)
+                for name, bundle, grid in writer.sized()
+            ),
         ]
     )
     return (
@@ -96,9 +125,23 @@ def _by_rows(writer: Writer) -> str:
     )
 
 
-def _product(value: str, largest: Fraction) -> str:
+def _counted(writer: Writer, scan: Scan, weighted: bool) -> str:
+    """Each row with the number of its person's rows, or her weight at this very bound, beside it: no counting."""
+    most, names = int(writer.limits.bound), [f"_k{i}" for i in writer.kept]
+    at_hand = weighted and not writer.limits.alone
+    column = stored_column(scan, weight_at(most) if at_hand else ROWS)
+    release = replace(writer.release, below=carrying(writer.release.below, scan, column))
+    carried = replace(writer, release=release, more=f"{identifier(column.name)} AS _w", reads=column)
+    weight = "1" if writer.limits.alone else "_w" if at_hand else f"({weight_of('_w', most)})"
+    sums = [_total(_product(name, bundle.length / grid, weight), name) for name, bundle, grid in writer.sized()]
+    only = " WHERE _w = 1" if writer.limits.alone else ""
+    tail = f" GROUP BY {', '.join(names)}" if names else ""
+    return f"{carried.rows()} SELECT {', '.join([*names, *sums])} FROM kept{only}{tail}"
+
+
+def _product(value: str, largest: Fraction, weight: str) -> str:
     """A part times a weight of at most 2^20; in 64 bits where it surely fits."""
-    return f"CAST({value} AS BIGINT) * w._w" if largest < 1 << 40 else f"CAST({value} AS HUGEINT) * w._w"
+    return f"CAST({value} AS {'BIGINT' if largest < 1 << 40 else 'HUGEINT'}) * {weight}"
 
 
 def _open(writer: Writer) -> str:
@@ -123,7 +166,10 @@ def _open(writer: Writer) -> str:
     head = ", ".join(
         [
             *(f"p.{name} AS {name}" for name in names),
-            *(_total(f"CAST(p.{name} AS HUGEINT) * {writer.weight(bundle)}", name) for name, _, bundle in writer.parts),
+            *(
+                _total(f"CAST(p.{name} AS HUGEINT) * {_weight(writer, bundle)}", name)
+                for name, _, bundle in writer.parts
+            ),
         ]
     )
     return (

@@ -105,6 +105,11 @@ def _combined(count: int, lists: list[tuple[list[int], list[tuple[Any, ...]]]]) 
     for rank in ranks:
         if None in rank:
             rank[None] = len(rank) + 1
+    if all(len(indices) == 1 for indices, _ in lists):  # each key by itself: their sorted lists, all with all
+        sorted_lists = [
+            sorted((image[0] for image in images), key=ranks[i].__getitem__) for (i,), images in sorted(lists)
+        ]
+        return list(product(*sorted_lists))
     result = []
     for combination in product(*(images for _, images in lists)):
         row: list[Any] = [None] * count

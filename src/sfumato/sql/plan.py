@@ -15,9 +15,10 @@ from fractions import Fraction
 from sfumato.accounting import Event
 from sfumato.accounting.events import Together
 from sfumato.errors import QueryError
-from sfumato.policy import Policy
+from sfumato.policy import Policy, Unknown
 from sfumato.sql.bind import Question
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Part, Released, Terms, cut, sources_of
+from sfumato.sql.fast import Known
 from sfumato.sql.keys import Run, is_open
 from sfumato.sql.partition import cells_of
 from sfumato.sql.public import top
@@ -38,6 +39,8 @@ class Plan:
     cells: tuple[str, ...] | None
     digest: str
     notes: tuple[tuple[str | None, str], ...]
+    missing: tuple[Unknown, ...] = ()
+    """Bounds that are to be found first: this plan was made with stand-ins for them, and is not to be run."""
 
     def cut_of(self, release: Release) -> Cut:
         """The cut of a release."""
@@ -52,26 +55,26 @@ def plan(
     *,
     noise: str | None = None,
     run: Run,
-    unique: frozenset[str] = frozenset(),
+    known: Known | None = None,
 ) -> Plan:
     """How this question is answered for this epsilon; the analyst may lower the rows that count per person.
 
-    `unique` are tables in which it is known that each person has one row: the work may be less, nothing else changes.
+    What is `known` of the tables may make the work less; nothing else changes.
     """
-    law = noise or (GAUSSIAN if policy.privacy.composition == "zcdp" else GEOMETRIC)
+    law = noise_of(policy, noise)
     if law == GAUSSIAN and policy.privacy.composition == "pure":
         raise QueryError(
             "Gaussian noise has no epsilon of its own, and this policy counts in epsilon",
             hint='Ask with noise = "geometric".',
         )
     releases = question.releases
-    count = max(1, sum(_pays(release) for release in releases))
+    count = max(1, sum(pays(release) for release in releases))
     each = epsilon / count if law == GEOMETRIC else _equal_rho(epsilon, count)
     terms = Terms(each, law, policy.privacy.query_delta / count, rows_per_unit)
     totals = totals_in(question)
     orders = read_as_totals(question, totals)
     cuts = tuple(
-        cut(release, policy, terms, run, unique, totals=tuple(totals.get(release, ())), orders=orders)
+        cut(release, policy, terms, run, known, totals=tuple(totals.get(release, ())), orders=orders)
         for release in releases
     )
     events = [event for part in cuts for event in part.events]
@@ -83,7 +86,12 @@ def plan(
     return Plan(question, epsilon, law, cuts, top(question), event, cells, _digest(policy, law, cuts), notes)
 
 
-def _pays(release: Release) -> bool:
+def noise_of(policy: Policy, noise: str | None) -> str:
+    """The noise that was asked for, or the policy's own."""
+    return noise or (GAUSSIAN if policy.privacy.composition == "zcdp" else GEOMETRIC)
+
+
+def pays(release: Release) -> bool:
     """Whether a release spends anything: a list of keys by itself is a constant of the schema."""
     return any(is_open(node, release.below) for _, node in release.keys) or any(
         source.bundle >= 0 for source in sources_of([aggregate for _, aggregate in release.aggregates])

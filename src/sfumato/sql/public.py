@@ -56,6 +56,13 @@ def top(question: Question) -> str:
     return f"SELECT {', '.join(shown)} FROM ({select(relation, read)}) AS q{tail}"
 
 
+def is_bare(question: Question) -> bool:
+    """Whether the answer is a released table itself, row by row in its own order: nothing is to be computed."""
+    asked_for = question.order or question.limit is not None or question.offset
+    columns = all(isinstance(node, Column) for _, node in question.items)
+    return isinstance(question.relation, Release) and columns and not asked_for
+
+
 # an engine of our own, for what planning works out and for frames
 def engine() -> duckdb.DuckDBPyConnection:
     """A fresh in-memory engine without access to anything outside."""

@@ -32,6 +32,7 @@ from sfumato.sql.relations import (
     below,
 )
 from sfumato.sql.tree import Column, Node, Over, columns_of
+from sfumato.words import Exact
 
 FORMULAS = ("count", "count_persons", "sum")
 """What is one noisy sum, so that its running totals have a law."""
@@ -93,12 +94,12 @@ class Running:
         """The mechanism of a track, on whole numbers."""
         return PrefixSums(self.sensitivity, length, self.epsilon, self.rho)
 
-    def release(self, exact: list[Any], groups: Groups) -> list[int]:
+    def release(self, exact: Exact, groups: Groups) -> list[int]:
         """Noisy sums group by group whose running totals are those of the mechanism: differences of neighbours."""
         cells = [0] * len(groups)
         for track in self.reading.tracks(groups):
             before = 0
-            for place, total in zip(track, self.law(len(track)).release([exact[i] for i in track]), strict=True):
+            for place, total in zip(track, self.law(len(track)).release([exact.part(i) for i in track]), strict=True):
                 cells[place], before = int(total) - before, int(total)
         return cells
 

@@ -6,7 +6,7 @@ table is attached here, in its scan, and followed by lineage from there on (sema
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -23,7 +23,7 @@ from sfumato.sql.relations import Relation, Scan, Shape, named, releases_in
 from sfumato.sql.rewrite import bounded, rewrite
 from sfumato.sql.scan import facts_of
 from sfumato.sql.scope import Entry, Scope
-from sfumato.sql.select import select
+from sfumato.sql.select import select, stored
 from sfumato.sql.tree import HALF, KEY, PERSON, Column, Node, columns_of, conjuncts
 
 
@@ -64,8 +64,6 @@ class Sources:
             raise QueryError(
                 f'there is no table "{name}"', position=place(node), sqlstate="42P01", hint=f"There are: {known}."
             )
-        if not table.public and not isinstance(table.rows_per_unit, int):
-            raise QueryError('rows_per_unit = "auto" is not supported yet', hint="Declare a number in the policy.")
         bound = self._view(table) if name in self.views else self._table(table)
         return _scope(bound if alias is None else renamed(bound, alias), owner)
 
@@ -276,6 +274,11 @@ def scan_of(table: Table, policy: Policy, number: int, stored: bool = False) -> 
     single = policy.privacy.partition is not None and policy.privacy.partition[0] == table.name
     shape = Shape(columns, not table.public, rows if isinstance(rows, int) else None, keys)
     return Scan(shape, table, number, tuple(through), single, stored)
+
+
+def stored_scans(policy: Policy, names: Iterable[str]) -> dict[str, str]:
+    """For each of these tables the SELECT that an engine keeps it by."""
+    return {name: stored(scan_of(policy.tables[name], policy, 0)) for name in names}
 
 
 def _unit(table: Table, name: str, policy: Policy) -> str:

@@ -23,18 +23,27 @@ FINE = 1 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """What bounds one person: `alone` where she has one row; C (or C2), rows, and open keys or different values."""
+    """What bounds one person: `alone` where she has one row; C (or C2), rows, and open keys or different values.
+
+    `few`: she is in no more groups than count, so that in counts of persons her weight is one.
+    """
 
     alone: bool
     gaussian: bool
     bound: Fraction
     most: int
     keys: int
+    few: bool = False
 
 
 def grid_of(bundle: Bundle) -> Fraction:
     """The grid on which all parts of a bundle lie."""
     return common_grid(*(part.facts.grid for part in bundle.parts)) or Fraction(1)
+
+
+def spelled(bundle: Bundle) -> list[str]:
+    """What is summed of one person's rows, as SQL over the rows below a release."""
+    return [f"{'MAX' if bundle.person else 'SUM'}({steps(part, grid_of(bundle))})" for part in bundle.parts]
 
 
 @dataclass
@@ -48,7 +57,7 @@ class Writer:
     bundles: tuple[Bundle, ...]
     clip: Fraction | None
     more: str = ""
-    reads: Aggregate | None = None
+    reads: Node | None = None
 
     @property
     def parts(self) -> list[tuple[str, Node, Bundle]]:
@@ -168,7 +177,7 @@ class Writer:
         if self.clip is not None:
             most = int(self.clip / grid_of(bundle))
             return f"CASE WHEN w._s <= {most} THEN {FINE} ELSE ({FINE}::HUGEINT * {most}) // w._s END"
-        if self.limits.alone:
+        if self.limits.alone or (bundle.person and self.limits.few):
             return "1"
         bound = self.limits.bound
         if not self.limits.gaussian:

@@ -106,10 +106,11 @@ def _options(
 @app.command(
     "demo",
     help=_help(
-        "Ask a made-up clinic four questions, in SQL.\n\n"
+        "Ask a made-up clinic four questions, in SQL; then open its doors, until Ctrl-C.\n\n"
         "Shows noisy answers, how far off they may be, what each of them costs and what is left of the "
-        "budget; then one question again, which is free, and one that is refused. DIR is kept between runs.",
-        "sfumato demo --fresh",
+        "budget; then one question again, which is free, and one that is refused. The doors stay open on ports of this "
+        "machine, with lines to copy. DIR is kept between runs; passwords are new at each start.",
+        "sfumato demo --fresh --check",
     ),
 )
 def _demo(
@@ -119,7 +120,8 @@ def _demo(
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over: files, ledger and budget.")] = False,
     json: Json = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Check the answers as well; without DIR in a temporary directory.")
+        bool,
+        typer.Option("--check", help="Ask through every door, and stop; without DIR in a temporary one."),
     ] = False,
 ) -> None:
     from sfumato.doors.cli.demo import run
@@ -162,6 +164,21 @@ def _check(policy: PolicyFile = HERE, json: Json = False) -> None:
     from sfumato.doors.cli.owner import run_check
 
     run_check(policy, as_json=json)
+
+
+@app.command(
+    "prepare",
+    help=_help(
+        "Store the rows clustered by person, so that each question takes less work.\n\n"
+        "Answers stay the same. What is stored is used for this policy, data version and state of the files alone: "
+        "prepare again when one of them has changed.",
+        "sfumato prepare -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _prepare(policy: PolicyFile = HERE, json: Json = False) -> None:
+    from sfumato.doors.cli.owner import run_prepare
+
+    run_prepare(policy, as_json=json)
 
 
 @app.command(
@@ -256,10 +273,17 @@ def _split(
         "sfumato ledger show -p sfumato-demo/sfumato.toml",
     ),
 )
-def _ledger_show(policy: PolicyFile = HERE, json: Json = False) -> None:
-    from sfumato.doors.cli.book import show_entries
+def _ledger_show(
+    policy: PolicyFile = HERE,
+    json: Json = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Then go on with what is written, until Ctrl-C.")] = False,
+) -> None:
+    from sfumato.doors.cli.book import follow_entries, show_entries
 
-    show_entries(policy, as_json=json)
+    if follow:
+        follow_entries(policy, as_json=json)
+    else:
+        show_entries(policy, as_json=json)
 
 
 @ledger.command(
@@ -346,24 +370,44 @@ def _ledger_reopen(policy: PolicyFile = HERE) -> None:
 @app.command(
     "serve",
     help=_help(
-        "Open the door for PostgreSQL clients, until Ctrl-C or SIGTERM.\n\n"
+        "Open the doors for PostgreSQL clients and for HTTP, until Ctrl-C or SIGTERM.\n\n"
         "Connections use TLS, with a certificate that signs itself unless one is given; without TLS only this machine "
-        "comes in.",
-        "sfumato serve --pg 127.0.0.1:0 --check -p sfumato-demo/sfumato.toml",
+        "comes in. Several workers share one ledger; SIGHUP or `sfumato reload` reads policy and data anew.",
+        "sfumato serve --pg 127.0.0.1:0 --http 127.0.0.1:0 --check -p sfumato-demo/sfumato.toml",
     ),
 )
 def _serve(
     *,
     policy: PolicyFile = HERE,
-    pg: Annotated[str, typer.Option("--pg", metavar="HOST:PORT", help="Where to listen.")] = "127.0.0.1:5439",
+    pg: Annotated[
+        str, typer.Option("--pg", metavar="HOST:PORT", help="Where PostgreSQL clients come in, or none.")
+    ] = "127.0.0.1:5439",
+    http: Annotated[
+        str, typer.Option("--http", metavar="HOST:PORT", help="Where HTTP comes in, or none.")
+    ] = "127.0.0.1:8439",
+    workers: Annotated[int, typer.Option("--workers", metavar="N", help="Processes that answer.")] = 1,
     cert: Annotated[Path | None, typer.Option("--cert", metavar="F", help="A certificate, in PEM.")] = None,
     key: Annotated[Path | None, typer.Option("--key", metavar="F", help="Its key, in PEM.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Let other machines in without TLS, too.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Open the door, close it, and stop.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Open the doors, close them, and stop.")] = False,
 ) -> None:
-    from sfumato.doors.cli.serve import serve
+    from sfumato.doors.cli.serve import make_order, serve
 
-    serve(policy, pg, cert, key, plain=plain, check=check)
+    serve(make_order(policy, pg, http, cert, key, plain=plain), workers=workers, check=check)
+
+
+@app.command(
+    "reload",
+    help=_help(
+        "Let running servers read policy and data anew; questions go on meanwhile.\n\n"
+        "A policy that cannot be served changes nothing: the old one is served on, and exit code 2 says why.",
+        "sfumato reload -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _reload(policy: PolicyFile = HERE, json: Json = False) -> None:
+    from sfumato.doors.cli.serve import reload
+
+    reload(policy, as_json=json)
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Who.")]

@@ -6,8 +6,10 @@ is not what happened exits 1; one that is out of reach exits 5.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +27,8 @@ from sfumato.ledger import Entry, Ledger, Terms
 from sfumato.policy import Policy, load
 from sfumato.words import show
 
+_EVERY = 0.25
+"""Seconds between two looks at what is new."""
 WHO = "owner"
 """Who freezes and thaws: whoever can write the ledger's file is the owner."""
 
@@ -93,6 +97,28 @@ def show_entries(path: Path, *, as_json: bool) -> None:
     out.print(_table(entries[left_out:]))
 
 
+def follow_entries(path: Path, *, as_json: bool) -> None:
+    """The chain, a line for each entry as it is written; with `--json` a document in each line. Ctrl-C ends it."""
+    out, last = console(), 0
+    try:
+        with visit(path) as ledger:
+            while True:
+                for entry in ledger.entries(after=last):
+                    last = entry.seq
+                    sys.stdout.write(json.dumps(_plain(entry)) + "\n") if as_json else out.print(_line(entry))
+                sys.stdout.flush()
+                time.sleep(_EVERY)
+    except KeyboardInterrupt:
+        return
+
+
+def _line(entry: Entry) -> Text:
+    """One entry, without a table's look ahead."""
+    when = entry.time[:19].replace("T", " ")
+    words = [f"{entry.seq:>6}", when, f"{entry.kind:<8}", f"{entry.analyst or '':<10}", f"{_cost(entry):>6}"]
+    return Text("  ".join([*words, _words(entry)]).rstrip())
+
+
 def _plain(entry: Entry) -> dict[str, Any]:
     names = ("seq", "time", "kind", "analyst", "body", "previous", "hash")
     return {name: getattr(entry, name) for name in names}
@@ -119,7 +145,7 @@ def _words(entry: Entry) -> str:
     if entry.kind == "policy":
         now, before = body["now"], body["before"]
         was = "" if before is None else f"{show(Fraction(before['epsilon']))} → "
-        return f"epsilon {was}{show(Fraction(now['epsilon']))}, by {body['who']}"
+        return f"epsilon {was}{show(Fraction(now['epsilon']))}, by {body['who']}, digest {now['digest'][:12]}"
     if entry.kind in ("answer", "failed"):
         return f"of entry {body['debit']}"
     text = str(body.get("text") or body.get("who") or body.get("data") or "")

@@ -1,32 +1,41 @@
-"""`sfumato demo`: four questions to a made-up clinic, through the same gateway that serves real data.
+"""`sfumato demo`: four questions to a made-up clinic, then its doors, through the same gateway that serves real data.
 
-Comes in: a directory. Goes out: the clinic's files in it, answers with intervals, what they cost and what remains, and
-a picture of what one person changes. The clinic and its ledger are kept between runs: a second run gets the stored
-answers, for nothing, and a budget that was used up in between refuses only what is new.
+Comes in: a directory. Goes out: the clinic's files in it, answers with intervals, what they cost and what remains, a
+picture of what one person changes, and lines to copy for every door, which stay open until Ctrl-C. The clinic and its
+ledger are kept between runs: a second run gets the stored answers, for nothing, and a budget that was used up in
+between refuses only what is new. Passwords are made up anew at each start, as none is kept.
 """
 
 from __future__ import annotations
 
-import io
+import asyncio
 import json
+import secrets
 import shlex
+import sys
 import tempfile
-from contextlib import redirect_stdout
 from dataclasses import dataclass
+from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 from rich.console import Console
 from rich.text import Text
 
 from sfumato.doors.cli.clinic import POLICY_FILE, write_clinic
 from sfumato.doors.cli.money import bar
-from sfumato.doors.cli.say import amount, console, error_text, print_json, print_whole
+from sfumato.doors.cli.say import amount, console, error_text, print_whole
+from sfumato.doors.cli.serve import links, make_order
+from sfumato.doors.cli.serve import run as run_doors
 from sfumato.doors.cli.tables import MOST_ROWS, answer_lines, answer_table
+from sfumato.doors.cli.trial import check_document, check_doors
 from sfumato.doors.operator import keep_log
-from sfumato.errors import BudgetError, ClaimError, SfumatoError
+from sfumato.doors.running.control import is_served
+from sfumato.doors.running.order import HTTP, PG, listen_near
+from sfumato.doors.tokens import issue, link
+from sfumato.doors.users import OWNER, Users
+from sfumato.errors import BudgetError, InputError, SfumatoError
 from sfumato.gateway import Answer, Gateway, Spent, open_policy
 from sfumato.mechanisms import Geometric
 from sfumato.pictures import neighbours
@@ -36,6 +45,7 @@ from sfumato.words import show
 
 ANALYST = "ana"
 HOME = Path("sfumato-demo")
+_DAY = timedelta(days=1)
 PRICE = Fraction(1, 10)
 """Of the first question, and of the picture."""
 
@@ -83,6 +93,9 @@ TO_TRY = Question(
     PRICE,
 )
 
+OVER_HTTP = Question("How old are patients in each area?", "SELECT area, AVG(age) FROM patient GROUP BY area", PRICE)
+"""Without a quotation mark, as it stands in a line for a shell."""
+
 Outcome = Answer | SfumatoError
 
 
@@ -96,6 +109,8 @@ def run(directory: Path | None, *, fresh: bool, as_json: bool, check: bool) -> N
 
 
 def _run(directory: Path, *, fresh: bool, as_json: bool, check: bool) -> None:
+    if fresh and is_served(directory / ".sfumato"):
+        raise InputError(f'the clinic in "{directory}" is being served', hint="End that first: its ledger would go.")
     write_clinic(directory, fresh=fresh)
     picture = directory / "bob.svg"
     picture.write_text(draw_bob(), encoding="utf-8")
@@ -104,23 +119,57 @@ def _run(directory: Path, *, fresh: bool, as_json: bool, check: bool) -> None:
     with open_policy(policy) as gate:
         asked = [(question, ask(gate, question)) for question in (*QUESTIONS, QUESTIONS[0], REFUSED)]
         left, total = gate.budget(ANALYST).remaining, gate.budget(ANALYST).total
-    document = {
-        "clinic": str(directory),
-        "policy": str(policy),
-        "user": ANALYST,
-        "answers": [_document(question, outcome) for question, outcome in asked],
-        "budget": {"total": Spent.of(total).to_dict(), "remaining": Spent.of(left).to_dict()},
-        "picture": str(picture),
-    }
-    if check:
-        check_document(document)
-        check_doors(document)
-    if as_json:
-        print_json(document)
-    else:
+    if not as_json:
         out = console()
         _print(policy, asked, out)
-        _print_end(policy, picture, bar(left, total), amount(left.epsilon or Fraction(0)), out)
+        _print_end(picture, bar(left, total), amount(left.epsilon or Fraction(0)), out)
+    order = make_order(policy, PG, HTTP, None, None, plain=False)
+    sockets = listen_near(order)
+    try:
+        document: dict[str, Any] = {
+            **_welcome(policy, links(order, sockets, load(policy).data.id)),
+            "clinic": str(directory),
+            "answers": [_document(question, outcome) for question, outcome in asked],
+            "budget": {"total": Spent.of(total).to_dict(), "remaining": Spent.of(left).to_dict()},
+            "picture": str(picture),
+        }
+        visit = (lambda: _check(document)) if check else None
+        asyncio.run(run_doors(order, sockets, workers=1, ready=lambda: _tell(document, as_json, check), visit=visit))
+    finally:
+        sockets.close()
+
+
+def _welcome(policy: Path, found: dict[str, str]) -> dict[str, Any]:
+    """Users with new passwords, a token, and where the doors are."""
+    users = Users(load(policy).data.state)
+    passwords = {name: secrets.token_urlsafe(12) for name in (ANALYST, OWNER)}
+    for name, password in passwords.items():
+        users.add(name, OWNER if name == OWNER else "analyst", password)
+    return {
+        **found,
+        "token": issue(users, ANALYST, _DAY)[1],
+        "console": f"{found['http']}/?link={link(users, ANALYST, _DAY)[1]}",
+        "user": ANALYST,
+        "password": passwords[ANALYST],
+        "owner_password": passwords[OWNER],
+        "policy": str(policy),
+    }
+
+
+def _check(document: dict[str, Any]) -> None:
+    check_document(document)
+    check_doors(document)
+
+
+def _tell(document: dict[str, Any], as_json: bool, check: bool) -> None:
+    """The document in one line, or what to copy; then the word that people and programs wait for."""
+    if as_json:
+        sys.stdout.write(json.dumps(document) + "\n")
+    else:
+        _print_doors(document, console())
+    if not check:
+        sys.stdout.write("ready\n")
+    sys.stdout.flush()
 
 
 def ask(gate: Gateway, question: Question) -> Outcome:
@@ -156,54 +205,6 @@ def draw_bob() -> str:
     )
 
 
-# checks, for `make demo CHECK=1`
-def check_document(document: dict[str, Any]) -> None:
-    """Raise unless the document is whole: answers inside their intervals, the same again for nothing, one refusal."""
-    *answers, refused = document["answers"]
-    spent = 1 - Fraction(document["budget"]["remaining"]["epsilon"])
-    given = [entry["answer"] for entry in answers if entry["answer"] is not None]
-    facts = {
-        "every question is answered": len(given) == len(QUESTIONS) + 1,
-        "every number lies inside its interval": all(_is_inside(answer) for answer in given),
-        "what is spent and what remains make the budget": spent == sum(q.epsilon for q in QUESTIONS),
-        "the same question again costs nothing": given[-1]["cost"]["epsilon"] == "0",
-        "the same question again gets the same answer": given[-1]["rows"] == given[0]["rows"],
-        "a question about one person is refused, with a hint": bool((refused["refused"] or {}).get("hint")),
-        "the picture is an SVG document": _root(document["picture"]) == "{http://www.w3.org/2000/svg}svg",
-    }
-    for fact, holds in facts.items():
-        if not holds:
-            raise ClaimError(f"the demo is broken: not true that {fact}")
-
-
-def _is_inside(answer: dict[str, Any]) -> bool:
-    return len(answer["rows"]) == len(answer["intervals"]) and all(
-        interval is None or Fraction(interval[0]) <= Fraction(value) <= Fraction(interval[1])
-        for row, intervals in zip(answer["rows"], answer["intervals"], strict=True)
-        for value, interval in zip(row, intervals, strict=True)
-        if value is not None
-    )
-
-
-def _root(picture: str) -> str:
-    return ET.parse(picture).getroot().tag  # noqa: S314 - this very process wrote it
-
-
-def check_doors(document: dict[str, Any]) -> None:
-    """The command line gives the answer that Python gave: one question, one stored answer, one document."""
-    from sfumato.doors.cli import app
-
-    first = document["answers"][0]
-    heard = io.StringIO()
-    words = ["query", first["sql"], "-p", document["policy"], "--analyst", ANALYST, "--epsilon", first["epsilon"]]
-    with redirect_stdout(heard):
-        app([*words, "--json"], standalone_mode=False)
-    answer = json.loads(heard.getvalue())
-    same = ("columns", "types", "rows", "intervals", "receipt")
-    if [answer[name] for name in same] != [first["answer"][name] for name in same] or answer["cost"]["epsilon"] != "0":
-        raise ClaimError("the demo is broken: the command line gives another answer than Python")
-
-
 # for people
 def _print(policy: Path, asked: list[tuple[Question, Outcome]], out: Console) -> None:
     out.print(f"\nA made-up clinic in {policy.parent}: about 4,000 people, none of them real.")
@@ -230,27 +231,41 @@ def _print_one(head: str, question: Question, outcome: Outcome, out: Console) ->
         out.print(Text(f"What was asked before stays free. `sfumato demo {HOME} --fresh` starts over.", style="dim"))
 
 
-def _print_end(policy: Path, picture: Path, filled: Text, left: str, out: Console) -> None:
+def _print_end(picture: Path, filled: Text, left: str, out: Console) -> None:
     suspicion = show(round_up(100 / (1 + exp(-sum((q.epsilon for q in QUESTIONS), Fraction(0)))), Fraction(1, 10)))
-    file = shlex.quote(str(policy))
     out.print()
     out.print(Text.assemble("budget ", filled, f" epsilon {left} of 1 remains"))
     out.print("Each interval holds its number with 95 % or more, by the exact law of the noise.")
     out.print("After these four answers, a suspicion of 50 % that somebody is among the patients")
     out.print(f"can become {suspicion} % at most.")
     out.print(f"\nPicture: {picture} (what one count shows with Bob in it and without)")
-    out.print("\nYour turn:")
-    for line in (
-        f'sfumato explain "{TO_TRY.sql}" -p {file}',
-        f'sfumato query "{TO_TRY.sql}" -p {file} --analyst {ANALYST}',
-        f"sfumato budget -p {file} --analyst {ANALYST}",
-        f"sfumato ledger verify -p {file}",
-    ):
-        out.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
-    out.print("\nIn Python:")
-    for line in ("import sfumato", f"gate = sfumato.open({str(policy)!r})", f'gate.sql("{TO_TRY.sql}").rows'):
-        out.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
-    out.print("\nFor PostgreSQL clients:")
-    for line in (f"sfumato user add {ANALYST} -p {file}", f"sfumato serve -p {file}"):
-        out.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
-    out.print(Text("\nDoors for HTTP and a console are not built yet.", style="dim"))
+
+
+def _print_doors(document: dict[str, Any], out: Console) -> None:
+    """Lines to copy, for another terminal."""
+    file = shlex.quote(document["policy"])
+    inside = document["pg"].replace("://", f"://{ANALYST}:{document['password']}@")
+    asked = json.dumps({"sql": OVER_HTTP.sql})
+    token = f"-H 'Authorization: Bearer {document['token']}'"
+    show_all = {
+        "In a browser, once:": (document["console"],),
+        "Your turn, in another terminal:": (
+            f"psql {inside}",
+            f'sfumato explain "{TO_TRY.sql}" -p {file}',
+            f'sfumato query "{TO_TRY.sql}" -p {file} --analyst {ANALYST}',
+            f"sfumato ledger show --follow -p {file}",
+        ),
+        "Over HTTP, with a token for a day:": (
+            f"curl {document['http']}/api/query {token} -H 'Content-Type: application/json' -d '{asked}'",
+        ),
+        "With pandas (pip install pandas 'psycopg[binary]'):": (
+            "import pandas, psycopg",
+            f'rows = psycopg.connect("{inside}").execute("{TO_TRY.sql}")',
+            "pandas.DataFrame(rows.fetchall(), columns=[column.name for column in rows.description])",
+        ),
+    }
+    for head, lines in show_all.items():
+        out.print(f"\n{head}")
+        for line in lines:
+            out.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
+    out.print(f"\nThe owner comes in as {OWNER} with the password {document['owner_password']}. Ctrl-C ends it.")

@@ -1,4 +1,4 @@
-"""`sfumato init` and `sfumato check`: what the owner does before anybody asks.
+"""`sfumato init`, `sfumato check` and `sfumato prepare`: what the owner does before anybody asks.
 
 Comes in: data files, or a policy file. Goes out: a drafted policy; or every mistake of a policy with its line, or what
 held of the rows, on the stdout of the owner who asked and nowhere else.
@@ -21,13 +21,15 @@ from rich.text import Text
 from sfumato.doors.cli.say import console, error_text, print_json, print_whole
 from sfumato.doors.operator import keep_log
 from sfumato.errors import InputError, PolicyError
+from sfumato.gateway import Found, open_policy
 from sfumato.owner.admit import Report, check
 from sfumato.owner.draft import Source, draft, look, person_of
 from sfumato.owner.measure import Measured
 from sfumato.owner.mistakes import read_all
 from sfumato.owner.people import candidates
-from sfumato.policy import load
-from sfumato.words import identifier
+from sfumato.owner.prepare import prepare
+from sfumato.policy import load, unknown
+from sfumato.words import identifier, show
 
 _SHOWN = 9
 """Candidates that are shown to choose from."""
@@ -97,15 +99,49 @@ def run_check(policy: Path, *, as_json: bool) -> None:
         keep_log(load(policy))
     with _progress() as say:
         report = check(policy, say)
-    if as_json:
-        print_json(_document(report))
     if report.problems:
+        if as_json:
+            print_json(_document(report))
         for problem in report.problems:
             sys.stderr.write(_printable(error_text(problem, report.text), keep="\n") + "\n")
         sys.stderr.write(f"{_many(len(report.problems), 'problem')}; nothing was admitted.\n")
         sys.exit(2)
-    if not as_json:
-        _print(report)
+    if as_json:
+        print_json(_document(report) | {"bounds": [one.to_dict() for one in _find_bounds(policy)]})
+        return
+    _print(report)
+    out = console()
+    for one in _find_bounds(policy):
+        paid = "paid for now" if one.bought else "paid for before"
+        out.print(Text(_printable(f"{one.words}, {paid}")), soft_wrap=True)
+
+
+def _find_bounds(policy: Path) -> tuple[Found, ...]:
+    """Buy the bounds that the policy leaves to be found, and say before what that costs; once for each version."""
+    if not unknown(load(policy)):
+        return ()
+    with open_policy(policy) as gate:
+        each = show(gate.policy.privacy.query_epsilon)
+        for one in gate.missing_bounds():
+            words = f"{one.words} is left to be found: this costs epsilon {each}, once for this version"
+            sys.stderr.write(_printable(words) + "\n")
+        return gate.find_bounds()
+
+
+def run_prepare(policy: Path, *, as_json: bool) -> None:
+    """Store the rows as questions read them best."""
+    keep_log(load(policy))
+    with _progress() as say:
+        written = prepare(policy, say)
+    if as_json:
+        fields = {"id": written.id, "version": written.version, "tables": list(written.tables), "bytes": written.size}
+        print_json({"prepared": str(written.place), **fields})
+        return
+    out = console()
+    listed = ", ".join(_printable(name) for name in written.tables)
+    out.print(Text(_printable(f'"{written.id}", version {written.version}: prepared {listed}'), style="bold"))
+    out.print("The same answers, with less work for each question. Prepare again when the files or the policy change.")
+    out.print(Text(f"{written.size:,} bytes in {written.place}", style="dim"), soft_wrap=True)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`sfumato serve`: the doors on ports, until SIGTERM or Ctrl-C.
+"""`sfumato serve` and `sfumato reload`: the doors on ports, until SIGTERM or Ctrl-C.
 
 Comes in: a policy and addresses. Goes out: one line for each door that is open, then `ready`; at the end connections
 are drained, then the ledger is closed.
@@ -7,57 +7,128 @@ are drained, then the ledger is closed.
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from sfumato.doors.journal import Journal
-from sfumato.doors.operator import keep_log
-from sfumato.doors.pgwire.server import Server
-from sfumato.doors.pgwire.tls import tls
+from sfumato.doors.cli.say import console, print_json
+from sfumato.doors.running.control import tell_all, unpacked
+from sfumato.doors.running.order import MOST_WORKERS, Order, Sockets, address, listen, read_text, shown
+from sfumato.doors.running.stay import Stay
 from sfumato.doors.users import Users
 from sfumato.errors import InputError
-from sfumato.gateway import Gateway, open_policy
 from sfumato.policy import load
 
-HERE = "127.0.0.1:5439"
+
+def make_order(path: Path, pg: str, http: str, cert: Path | None, key: Path | None, *, plain: bool) -> Order:
+    """The order of a command line."""
+    if (cert is None) != (key is None):
+        raise InputError("give --cert and --key together")
+    order = Order(
+        str(path.absolute()),
+        read_text(path),
+        address(pg),
+        address(http),
+        None if cert is None else str(cert.absolute()),
+        None if key is None else str(key.absolute()),
+        plain,
+    )
+    if order.pg is None and order.http is None:
+        raise InputError("no door is left", hint="Give --pg or --http an address.")
+    return order
 
 
-def serve(path: Path, pg: str, cert: Path | None, key: Path | None, *, plain: bool, check: bool) -> None:
+def serve(order: Order, *, workers: int, check: bool) -> None:
     """Open the doors, and stay."""
-    host, port = address(pg)
-    policy = load(path)
-    keep_log(policy)
-    users = Users(policy.data.state)
-    users.prepare()
-    if not users.list():
+    if not 1 <= workers <= MOST_WORKERS:
+        raise InputError(f"--workers must be 1 to {MOST_WORKERS}, but is {workers}")
+    policy = order.read()
+    if not Users(policy.data.state).list():
         sys.stderr.write("nobody may come in yet: `sfumato user add NAME --role analyst` lets somebody\n")
-    secure = tls(policy.data.state, host, cert, key)
-    journal = Journal(policy.data.state)
-    with open_policy(path) as gate:
-        try:
-            server = Server(gate, users, journal, tls=secure, allow_plain=plain)
-            asyncio.run(_stay(server, gate, host, port, check=check))
-        finally:
-            journal.close()
+    sockets = listen(order)
+    lines = [*links(order, sockets, policy.data.id).values(), "ready"]
+    try:
+        visit = (lambda: None) if check else None
+        asyncio.run(run(order, sockets, workers=workers, ready=lambda: say(lines), visit=visit))
+    finally:
+        sockets.close()
 
 
-async def _stay(server: Server, gate: Gateway, host: str, port: int, *, check: bool) -> None:
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    taken = await server.start(host, port)
-    shown = f"[{taken[0]}]" if ":" in taken[0] else taken[0]
-    print(f"postgresql://{shown}:{taken[1]}/{gate.policy.data.id}\nready", flush=True)  # noqa: T201  what a person waits for
-    if not check:
-        await stopped.wait()
-    await server.stop()
+async def run(
+    order: Order,
+    sockets: Sockets,
+    *,
+    workers: int,
+    ready: Callable[[], None],
+    visit: Callable[[], None] | None,
+) -> None:
+    """One station, or a crew."""
+    if workers > 1:
+        from sfumato.doors.running.crew import Crew
+
+        await Stay(order, lambda fail: Crew(order, sockets, workers, fail), ready, visit).run()
+    else:
+        from sfumato.doors.running.station import Alone
+
+        await Stay(order, lambda _: Alone(order, sockets), ready, visit).run()
 
 
-def address(text: str) -> tuple[str, int]:
-    """HOST:PORT, [::1]:PORT or :PORT."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65_535:
-        raise InputError(f'"{text}" is not an address', hint=f"Write HOST:PORT, for example {HERE}.")
-    return host.strip("[]") or "127.0.0.1", int(port)
+def links(order: Order, sockets: Sockets, data: str) -> dict[str, str]:
+    """Where the doors are, by their names."""
+    found = {}
+    if sockets.pg:
+        found["pg"] = f"postgresql://{shown(sockets.pg[0].getsockname())}/{data}"
+    if sockets.http:
+        scheme = "https" if order.encrypts_http else "http"
+        found["http"] = f"{scheme}://{shown(sockets.http[0].getsockname())}"
+    return found
+
+
+def say(lines: list[str]) -> None:
+    """What a person or a program waits for."""
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()
+
+
+def reload(path: Path, *, as_json: bool) -> None:
+    """Tell every server of this policy to read it anew; exit code 2 if the new one cannot be served."""
+    heard = tell_all(_state(path), {"do": "reload"})
+    failed = next((said["error"] for said in heard if "error" in said), None)
+    if failed is not None:
+        error = unpacked(failed)
+        sys.stderr.write("The policy that was served before is served on.\n")
+        raise error
+    if as_json:
+        print_json({"servers": heard})
+        return
+    for said in heard:
+        epsilon = said["epsilon"]
+        was = "" if epsilon["before"] == epsilon["now"] else f"{epsilon['before']} → "
+        console().print(
+            f'reloaded: version "{said["version"]}", epsilon {was}{epsilon["now"]}, policy {said["policy"][:12]}'
+        )
+        for warning in said["warnings"]:
+            console(stderr=True).print(f"warning: {warning}", soft_wrap=True)
+
+
+def _state(path: Path) -> str:
+    """Where the servers of a policy can be reached: also of one that was just broken by an edit."""
+    from sfumato.errors import PolicyError
+
+    try:
+        return load(path).data.state
+    except PolicyError:
+        if not path.is_file():
+            raise
+        return _written_state(path)
+
+
+def _written_state(path: Path) -> str:
+    """The state directory as far as it can be read off a policy with a mistake; else the default beside it."""
+    import tomllib
+
+    try:
+        state = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("data", {}).get("state", ".sfumato")
+    except (tomllib.TOMLDecodeError, ValueError, AttributeError):
+        state = ".sfumato"
+    return str(path.absolute().parent / str(state))

@@ -167,8 +167,23 @@ def print_preview(preview: Preview, out: Console) -> None:
             out.print(f"{costs}; {before} remains")
         else:
             out.print(f"{costs}: {before} before{_more(preview.before)}, {after} after")
-    for line in _notes(preview.notes):
+    for line in (*_fewer(preview), *_notes(preview.notes)):
         out.print(Text(line, style="dim"))
+
+
+def _fewer(preview: Preview) -> list[str]:
+    """For each column what fewer rows of a person would give, where that is known without asking."""
+    fewer = preview.fewer
+    lines = []
+    for i, column in enumerate(preview.columns):
+        widths = [(one.rows_per_unit, one.half_widths[i]) for one in fewer]
+        known = [f"{rows} → ± {_decimal(width)}" for rows, width in widths if width is not None]
+        if known:
+            lines.append(f"rows_per_unit for {plain(column.name)}: {'; '.join(known)}")
+    if lines:
+        lines.append("with fewer, who has more rows counts for less")
+    lost = [f"{one.rows_per_unit} → {float(100 * one.lost):.2g} %" for one in fewer if one.lost is not None]
+    return [*lines, *([f"of all rows of the table about so many would not count: {'; '.join(lost)}"] if lost else [])]
 
 
 def _decimal(number: Fraction) -> str:

@@ -10,6 +10,7 @@ import asyncio
 import socket
 import ssl
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import uvicorn
@@ -23,6 +24,7 @@ from sfumato.doors.http.guard import Guard
 from sfumato.doors.http.office import Limits, Office
 from sfumato.doors.http.routes import ROUTES
 from sfumato.doors.journal import Journal
+from sfumato.doors.listening import BACKLOG, listen_on
 from sfumato.doors.users import Users
 from sfumato.gateway import Gateway
 
@@ -65,15 +67,17 @@ class HttpDoor:
         """Another gateway from now on. What is returned is done when nothing here uses the old one any more."""
         return self._office.swap(gate)
 
-    async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; the address that was taken."""
-        self._sockets = await _listen(host, port)
+    async def start(self, host: str, port: int, *, taken: Sequence[socket.socket] = ()) -> tuple[str, int]:
+        """Listen, there or on sockets that several processes share; the address that was taken."""
+        self._sockets = list(taken) or await asyncio.to_thread(listen_on, host, port)
         hosts = (*self._hosts, host)
         app = build(self._office, hosts=hosts, allow_plain=self._plain, console=self._console)
         self._server = uvicorn.Server(self._config(app))
         self._server.config.load()
         self._server.lifespan = self._server.config.lifespan_class(self._server.config)
         await self._server.startup(self._sockets)
+        for shared in self._sockets:
+            shared.listen(BACKLOG)
         self._tasks = [asyncio.ensure_future(self._server.main_loop()), asyncio.ensure_future(self._watch())]
         name = self._sockets[0].getsockname()
         return str(name[0]), int(name[1])
@@ -89,6 +93,7 @@ class HttpDoor:
             access_log=False,
             server_header=False,
             proxy_headers=False,  # anybody on this machine could say that she is somebody else
+            backlog=1,  # also how many are accepted at once: another process may take the next one
             limit_concurrency=self._limits.connections,
             timeout_graceful_shutdown=self._limits.drain,
             ssl_context_factory=None if tls is None else lambda *_: tls,
@@ -123,33 +128,3 @@ def _is_quiet(connection: Any) -> bool:
     """Nothing was asked on it yet, or all was answered."""
     cycle = getattr(connection, "cycle", None)
     return cycle is None or cycle.response_complete
-
-
-async def _listen(host: str, port: int) -> list[socket.socket]:
-    """A socket on every address of a name, all with one port."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    made: list[socket.socket] = []
-    failed: OSError | None = None
-    for family, kind, protocol, _, address in dict.fromkeys(found):
-        taken = made[0].getsockname()[1] if made else port
-        try:
-            made.append(_bound(family, kind, protocol, (address[0], taken, *address[2:])))
-        except OSError as error:  # a name may have an address that this machine does not have
-            failed = failed or error
-    if not made:
-        raise failed or OSError(f'"{host}" has no address')
-    return made
-
-
-def _bound(family: int, kind: int, protocol: int, address: tuple[Any, ...]) -> socket.socket:
-    made = socket.socket(family, kind, protocol)
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        made.bind(address)
-    except OSError:
-        made.close()
-        raise
-    made.setblocking(False)
-    return made

@@ -100,6 +100,8 @@ SCHEMAS: dict[str, Schema] = {
             "refused": {"anyOf": [of("Error"), {"type": "null"}]},
             **{name: {"anyOf": [of("Amounts"), {"type": "null"}]} for name in ("cost", "before", "after")},
             "columns": _list(_object(_COLUMN)),
+            "rows_per_unit": _list(_object({"rows_per_unit": WHOLE, "half_widths": _list(_MAYBE), "lost": _MAYBE})),
+            "bounds": _list(_object({"table": TEXT, "column": _MAYBE})),
             "confidence": TEXT,
             "notes": _list(_NOTE),
         }

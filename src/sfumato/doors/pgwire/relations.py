@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
-from sfumato.policy import Column, Policy, Table
+from sfumato.policy import AUTO, Column, Policy, Table
 from sfumato.sql.catalog import CATALOG
 from sfumato.words import show
 
@@ -157,7 +157,8 @@ def _about_table(table: Table) -> str:
     if table.public:
         return "public: answered exactly, for nothing"
     unit = table.unit if isinstance(table.unit, str) else f"{table.unit.table}.{table.unit.key}" if table.unit else "?"
-    return f"private: {unit} names the person; rows of a person that count: at most {table.rows_per_unit}"
+    most = "found for each data version" if table.rows_per_unit == AUTO else f"at most {table.rows_per_unit}"
+    return f"private: {unit} names the person; rows of a person that count: {most}"
 
 
 def _about_column(table: Table, column: Column) -> str:

@@ -10,12 +10,15 @@ import asyncio
 import itertools
 import logging
 import secrets
+import socket
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sfumato.doors.journal import Journal
+from sfumato.doors.listening import BACKLOG
 from sfumato.doors.pgwire import messages as m
 from sfumato.doors.pgwire.desk import Desk
 from sfumato.doors.pgwire.entrance import Entrance, Limits, fatal
@@ -44,7 +47,7 @@ class Connection:
     def __init__(self, server: Server, wire: Wire) -> None:
         self._server, self.wire = server, wire
         self.secret = secrets.randbits(32)
-        self.process = secrets.randbits(31)
+        self.process = secrets.randbits(23) << 8 | server.number  # as a cancel request may meet another process
         self.cancelled: asyncio.Event | None = None
         self.busy = False
         self._out = bytearray()
@@ -179,8 +182,11 @@ class Server:
         limits: Limits | None = None,
         tls: Tls | None = None,
         allow_plain: bool = False,
+        number: int = 0,
+        forward: Callable[[m.Cancel], None] | None = None,
     ) -> None:
         self.limits = limits or Limits()
+        self.number, self._forward = number, forward
         self.journal, self.stopping = journal, False
         self._desk = Desk(gateway, journal)
         self.columns = self._desk.columns()
@@ -193,12 +199,25 @@ class Server:
         self._listening: list[asyncio.Server] = []
         self._refusing: set[asyncio.Future[None]] = set()
 
-    async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; the address that was taken."""
-        listening = await asyncio.get_running_loop().create_server(self._accept, host, port, backlog=1024)
+    async def start(self, host: str, port: int, *, taken: socket.socket | None = None) -> tuple[str, int]:
+        """Listen, there or on a socket that several processes share; the address that was taken."""
+        loop = asyncio.get_running_loop()
+        if taken is not None:
+            listening = await loop.create_server(self._accept, sock=taken, backlog=1)  # others take the next one
+            taken.listen(BACKLOG)
+        else:
+            listening = await loop.create_server(self._accept, host, port, backlog=BACKLOG)
         self._listening.append(listening)
         name = listening.sockets[0].getsockname()
         return str(name[0]), int(name[1])
+
+    def swap(self, gateway: Gateway) -> None:
+        """Another gateway, for sessions that are open as well; the desk before it ends with its last question."""
+        self._desk = Desk(gateway, self.journal)
+        known = self._desk.columns()
+        for gone in set(self.columns) - set(known):
+            del self.columns[gone]
+        self.columns.update(known)
 
     def _accept(self) -> Wire:
         wire = Wire(self.limits.message)
@@ -270,7 +289,10 @@ class Server:
         doing.add_done_callback(over)
 
     def cancel(self, asked: m.Cancel) -> None:
-        """What a connection does now, if the key fits; nothing is ever said."""
+        """What a connection does now, if the key fits; nothing is ever said. The last byte names the process."""
+        if asked.process & 0xFF != self.number and self._forward is not None:
+            self._forward(asked)
+            return
         for connection in self._open:
             mine, theirs = (key.to_bytes(4, "big") for key in (connection.secret, asked.secret & 0xFFFFFFFF))
             same = connection.process == asked.process and secrets.compare_digest(mine, theirs)

@@ -20,7 +20,8 @@ export function openDialog(title, ...content) {
 const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 function line(kind, asked, { data, user, pg }) {
-  const [host, port] = [pg.slice(0, pg.lastIndexOf(":")), pg.slice(pg.lastIndexOf(":") + 1)];
+  const [told, port] = [pg.slice(0, pg.lastIndexOf(":")), pg.slice(pg.lastIndexOf(":") + 1)];
+  const host = ["0.0.0.0", "[::]"].includes(told) ? location.hostname : told;
   const price = asked.within ? `within=${asked.within}` : `epsilon=${asked.epsilon}`;
   const sql = `/* ${price} */ ${asked.sql}`;
   const url = `postgresql+psycopg://${encodeURIComponent(user)}@${host}:${port}/${encodeURIComponent(data)}`;

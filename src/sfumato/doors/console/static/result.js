@@ -16,7 +16,7 @@ export function showResult(host, answer, { asked, onLaw, onCopy, onExport, laws 
   const pictured = laws.filter((one) => one.drawn);
   parts.push(h("div", { class: "foot" },
     pictured.map((one) => h("button", { onclick: () => onLaw(one.number) }, "What one person changes", pictured.length > 1 ? [" in ", word(one.name, "mono")] : null)),
-    h("span", { class: "group" }, h("span", { class: "quiet" }, "copy as"), ["psql", "pandas", "SQLAlchemy", "curl"].map((kind) => h("button", { class: "plain", onclick: () => onCopy(kind, asked) }, kind))),
+    h("span", { class: "group" }, h("span", { class: "quiet" }, "copy as"), (document.body.dataset.pg ? ["psql", "pandas", "SQLAlchemy", "curl"] : ["curl"]).map((kind) => h("button", { class: "plain", onclick: () => onCopy(kind, asked) }, kind))),
     h("span", { class: "group" }, h("span", { class: "quiet" }, "export"), ["CSV", "Parquet", "Arrow"].map((kind) => h("button", { class: "plain", onclick: () => onExport(kind, asked) }, kind))),
   ));
   host.replaceChildren(...parts);

@@ -1,0 +1,104 @@
+"""One of several processes: a station that is told by its crew what to do.
+
+Comes in: listening sockets and a channel, inherited from the crew; by the channel the order and what follows. Goes out:
+answers on the channel. It was started anew, not forked, so that it shares no key, no block of noise and no lock with
+anybody. When the channel closes, the crew is gone, and this process ends in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import sys
+from typing import Any
+
+from sfumato.doors.cli.say import exit_code
+from sfumato.doors.operator import warn
+from sfumato.doors.pgwire.messages import Cancel
+from sfumato.doors.running.control import packed
+from sfumato.doors.running.order import Order, Sockets
+from sfumato.doors.running.station import Station
+from sfumato.errors import EngineError, SfumatoError
+
+
+class Worker:
+    """A station on a channel."""
+
+    def __init__(self, sockets: Sockets) -> None:
+        self._sockets = sockets
+        self._ended = asyncio.Event()
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def run(self, channel: socket.socket) -> int:
+        """Until the crew says stop, or is gone."""
+        reader, self._writer = await asyncio.open_unix_connection(sock=channel, limit=2**24)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGHUP):  # a terminal sends them to everybody: the crew decides
+            signal.signal(number, signal.SIG_IGN)
+        loop.add_signal_handler(signal.SIGTERM, self._ended.set)
+        order = Order.from_text((await reader.readline()).decode())
+        try:
+            self._station = await asyncio.to_thread(Station, order, self._sockets, self._forward)
+            await self._station.start()
+        except SfumatoError as error:
+            self._say({"say": "failed", "error": packed(error)})
+            await self._writer.drain()
+            return exit_code(error)
+        self._say({"say": "ready"})
+        listening = asyncio.ensure_future(self._listen(reader))
+        await self._ended.wait()
+        listening.cancel()
+        await self._station.stop()
+        return 0
+
+    def _say(self, document: dict[str, Any]) -> None:
+        assert self._writer is not None
+        if not self._writer.is_closing():
+            self._writer.write(json.dumps(document).encode() + b"\n")
+
+    def _forward(self, asked: Cancel) -> None:
+        self._say({"say": "cancel", "process": asked.process, "secret": asked.secret})
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        while line := await reader.readline():
+            document = json.loads(line)
+            if document["do"] == "cancel":
+                self._station.cancel(Cancel(document["process"], document["secret"]))
+            elif document["do"] == "stop":
+                break
+            else:
+                self._say({"id": document["id"], **await self._do(document)})
+        self._ended.set()
+
+    async def _do(self, document: dict[str, Any]) -> dict[str, Any]:
+        try:
+            match document["do"]:
+                case "prepare":
+                    await self._station.prepare(document["text"])
+                case "commit":
+                    await self._station.commit()
+                case "abort":
+                    await self._station.abort()
+        except SfumatoError as error:
+            return {"error": packed(error)}
+        except Exception as error:  # noqa: BLE001  the crew must hear of it, and this process serves on
+            warn("a reload failed", kind=type(error).__name__)
+            return {"error": packed(EngineError("the reload failed", hint="The operator's log has the cause."))}
+        return {}
+
+
+def main() -> None:
+    """`python -m sfumato.doors.running.worker CHANNEL PG HTTP`: numbers of open files; the order comes by the first."""
+    channel, pg, http = sys.argv[1:4]
+    taken = [tuple(socket.socket(fileno=int(number)) for number in part.split(",") if number) for part in (pg, http)]
+
+    async def serve() -> int:
+        return await Worker(Sockets(*taken)).run(socket.socket(fileno=int(channel)))
+
+    sys.exit(asyncio.run(serve()))
+
+
+if __name__ == "__main__":
+    main()

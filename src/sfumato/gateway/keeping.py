@@ -1,0 +1,83 @@
+"""Released numbers as the ledger keeps them, and what stands for them before there are any.
+
+Comes in: what was drawn, or stored bytes and the plan that they were drawn by. Goes out: the other of the two.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import date, datetime
+from typing import Any
+
+from sfumato.gateway.answer import Drawn, Draws
+from sfumato.sql.cut import Cut, Released
+from sfumato.sql.plan import Plan
+from sfumato.sql.tree import DATE, TIMESTAMP
+
+
+def write(draws: Draws) -> bytes:
+    """Released numbers as they are stored; keys that JSON does not know as text."""
+    document = [
+        [{"keys": [[_plain(value) for value in key] for key in part.keys], "cells": part.cells} for part in drawn]
+        for drawn in draws
+    ]
+    return json.dumps({"format": 2, "cuts": document}, separators=(",", ":")).encode()
+
+
+def read(stored: bytes, asked: Plan) -> Draws:
+    """What was released, in the types of the plan that it was drawn by."""
+    document = json.loads(stored)
+    return tuple(
+        tuple(
+            Drawn(
+                tuple(
+                    tuple(
+                        _typed(value, part.release.keys[i][1].facts.kind)
+                        for i, value in zip(kept.chosen, key, strict=True)
+                    )
+                    for key in found["keys"]
+                ),
+                tuple(tuple(tuple(group) for group in bundle) for bundle in found["cells"]),
+            )
+            for kept, found in zip(part.parts, drawn, strict=True)
+        )
+        for part, drawn in zip(asked.cuts, document["cuts"], strict=True)
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _typed(value: Any, kind: str) -> Any:
+    """A stored key in its own type."""
+    if value is None or kind not in (DATE, TIMESTAMP):
+        return value
+    return datetime.fromisoformat(value) if kind == TIMESTAMP else date.fromisoformat(value)
+
+
+def first_groups(part: Cut) -> Cut:
+    """A cut with one group in each grouping set."""
+    return replace(part, parts=tuple(replace(kept, groups=kept.groups[:1]) for kept in part.parts))
+
+
+def nothing(asked: Plan, rows: int | None = None) -> Draws:
+    """Zeros in all groups, or in the first ones; open keys are none, or one that is NULL."""
+    draws = []
+    for part in asked.cuts:
+        found = []
+        for kept in part.parts:
+            keys = ((None,) * len(kept.chosen),) if kept.chosen and rows else ()
+            count = len(kept.groups[:rows]) * (len(keys) if kept.chosen else 1)
+            cells = tuple((_zeros(released),) * count for released in kept.bundles)
+            found.append(Drawn(keys, cells))
+        draws.append(tuple(found))
+    return tuple(draws)
+
+
+def _zeros(released: Released) -> tuple[int, ...]:
+    """What stands for nothing: zeros, or the first candidate."""
+    if released.extra is not None:
+        return (released.extra.low,)
+    return (0,) * len(released.bundle.parts)

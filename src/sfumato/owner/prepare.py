@@ -1,0 +1,142 @@
+"""`sfumato prepare`: the rows once more, clustered by person, with each person's number of rows beside them.
+
+Comes in: a policy file. Goes out: a file in the state directory that gateways read instead of the source: the same
+answers with less work for each question (semantics 1.4). It is written under another name and takes its own when it is
+whole and on the disk: who opens the policy finds the file before or the file after, and who has it open keeps what he
+has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+
+from sfumato.engines.base import OPERATOR
+from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.prepared import Prepared, place_of
+from sfumato.engines.stamp import stamp
+from sfumato.errors import EngineError, PolicyError
+from sfumato.owner.measure import Say
+from sfumato.policy import Policy, load, with_bounds, with_schema
+from sfumato.sql.bind import refused_views
+from sfumato.sql.counted import clustered, weight_at
+from sfumato.sql.sources import stored_scans
+from sfumato.sql.standing import people, standing_sums
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was prepared: where, of which version, which tables, and how many bytes."""
+
+    place: Path
+    id: str
+    version: str
+    tables: tuple[str, ...]
+    size: int
+
+
+def prepare(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] | None = None) -> Written:
+    """Read the source once, and write its protected rows as every question will read them.
+
+    Guarantee: the file holds, for the digest, the version and the stamp in its record, the rows that a scan of the
+        source gives; whoever sees its name sees it whole.
+    Proof: the rows are those that the engine keeps for a gateway. The stamp is taken before the first row is read and
+        compared after the last; the record is written last, the file is forced to the disk, and a rename is atomic.
+    Reference: semantics 1.4; POSIX rename.
+    Checked by: doors::prepared_rows_give_the_same_sums, doors::files_that_change_while_they_are_read_are_not_prepared
+    """
+    policy = load(path)
+    if policy.source.engine != "duckdb":
+        raise PolicyError("only files and DuckDB databases are prepared", hint="Other engines keep their own order.")
+    before = stamp(policy)
+    if before is None:
+        hint = "Copy the files to this machine first."
+        raise PolicyError("it cannot be told when these files change, so they are not prepared", hint=hint)
+    version = policy.version_at((clock or (lambda: datetime.now(UTC)))())
+    place = place_of(policy)
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _new_file(place) as new:
+        say("loading the rows")
+        tables = _fill(policy, version, before, new, say)
+        if before != stamp(policy):
+            raise PolicyError(
+                "the files were changed while they were read", hint="Prepare again when they are at rest."
+            )
+        size = new.stat().st_size
+        _switch(new, place)
+    return Written(place, policy.data.id, version, tables, size)
+
+
+@contextmanager
+def _new_file(place: Path) -> Iterator[Path]:
+    """A name beside the file; nothing is left of it unless it was renamed."""
+    new = place.with_name(f"{place.name}.{os.getpid()}")
+    rest = new.with_name(f"{new.name}.wal")
+    for old in (new, rest):
+        old.unlink(missing_ok=True)
+    try:
+        yield new
+    finally:
+        for old in (new, rest):
+            old.unlink(missing_ok=True)
+
+
+def _fill(policy: Policy, version: str, source: str, new: Path, say: Say) -> tuple[str, ...]:
+    engine = DuckDB(policy, into=new)
+    try:
+        new.chmod(0o600)
+        schemas = {name: engine.schema(table) for name, table in policy.tables.items()}
+        typed = with_schema(policy, schemas)
+        for name, refused in refused_views(with_bounds(typed, {}), engine.views(), engine.run_public):
+            raise PolicyError(f'"{name}" is a view that cannot be protected: {refused.message}', hint=refused.hint)
+        scans = stored_scans(typed, (name for name in typed.tables if name not in engine.views()))
+        say("enforcing what is declared")
+        engine.keep(scans)
+        private = tuple(name for name in scans if not typed.tables[name].public)
+        say("clustering by person")
+        settled = with_bounds(typed, {})  # a sum is the same whatever the bounds are
+        sums = {name: standing_sums(settled, name) for name in private}
+        found = Prepared(
+            new,
+            {name: schemas[name] for name in private},
+            {name: scans[name] for name in private},
+            engine.unique(),
+            {name: (*listed, *_weights(typed, name)) for name, listed in sums.items()},
+        )
+        rows = {name: clustered(typed.tables[name]) for name in private}
+        persons = {f"#people {name}": people(settled, name, sums[name]) for name in private}
+        engine.prepare(rows | persons, found.record(policy, version, source))
+        return private
+    except duckdb.Error as error:
+        OPERATOR.error("preparing failed: %s", error)
+        hint = "Is there room for the rows once more? The operator's log in the state directory has the cause."
+        raise EngineError("the rows could not be prepared", hint=hint) from None
+    finally:
+        engine.close()
+
+
+def _weights(policy: Policy, table: str) -> tuple[str, ...]:
+    """The stored weight, by its name; a bound that is left to be found has none."""
+    most = policy.tables[table].rows_per_unit
+    return (weight_at(most),) if isinstance(most, int) else ()
+
+
+def _switch(new: Path, place: Path) -> None:
+    """The file under its name, on the disk."""
+    _force(new)
+    new.replace(place)
+    _force(place.parent)
+
+
+def _force(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,65 @@
+"""What comes out of the walk is what was released, in the order that was asked for; keys are chosen by people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sfumato.gateway import Gateway, open_policy
+
+POLICY = """
+[source]
+engine = "duckdb"
+files = { t = "t.csv" }
+[data]
+id = "d"
+[privacy]
+epsilon = 1e12
+delta = 0.1
+query_delta = 1e-6
+composition = "pure"
+[tables.t]
+unit = "u"
+rows_per_unit = 4
+groups_per_unit = 4
+[tables.t.columns]
+u = { type = "integer" }
+k = { type = "text", max_length = 9 }
+c = { values = ["x", "y", "z"], nulls = false }
+n = { type = "integer", min = 0, max = 9 }
+"""
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Gateway]:
+    """Two hundred persons with two keys each; one person has four rows under a key of her own."""
+    rows = [f"{u},{key},{c},9" for u in range(200) for key, c in (("a", "x"), ("b", "xyz"[u % 3]))]
+    rows += ["999,solo,z,9"] * 4
+    (tmp_path / "t.csv").write_text("\n".join(["u,k,c,n", *rows]) + "\n", encoding="utf-8")
+    (tmp_path / "sfumato.toml").write_text(POLICY, encoding="utf-8")
+    with open_policy(tmp_path / "sfumato.toml") as opened:
+        yield opened
+
+
+def test_an_order_and_a_limit_are_obeyed(gate: Gateway) -> None:
+    sure = {"epsilon": 10**9}
+    bare = gate.sql("SELECT c, COUNT(*) FROM t GROUP BY c", **sure).rows
+    assert bare == [("x", 267), ("y", 67), ("z", 70)]
+    assert gate.sql("SELECT c, COUNT(*) FROM t GROUP BY c ORDER BY c DESC", **sure).rows == bare[::-1]
+    assert gate.sql("SELECT c, COUNT(*) FROM t GROUP BY c LIMIT 1", **sure).rows == bare[:1]
+    assert gate.sql("SELECT c, COUNT(*) FROM t GROUP BY c LIMIT 2 OFFSET 1", **sure).rows == bare[1:]
+    assert gate.sql("SELECT COUNT(*), c FROM t GROUP BY c", **sure).rows == [(n, c) for c, n in bare]
+
+
+def test_listed_groups_stand_inside_each_open_key(gate: Gateway) -> None:
+    found = gate.sql("SELECT k, c, COUNT(*), SUM(n) FROM t WHERE k <> 'solo' GROUP BY k, c", epsilon=10**9).rows
+    counts = [("a", "x", 200), ("a", "y", 0), ("a", "z", 0), ("b", "x", 67), ("b", "y", 67), ("b", "z", 66)]
+    assert found == [(k, c, n, 9 * n) for k, c, n in counts]
+
+
+def test_a_key_is_chosen_by_its_people_not_by_their_rows(gate: Gateway) -> None:
+    """One person shows her key once in a million times, however many rows she has there and whatever they hold."""
+    for sql in ("SELECT k, COUNT(*) FROM t GROUP BY k", "SELECT k, SUM(n), COUNT(*) FROM t GROUP BY k"):
+        assert [row[0] for row in gate.sql(sql, epsilon=4).rows] == ["a", "b"]
