@@ -10,6 +10,17 @@ from tests.doors.browser import LONG, RIGHT_TO_LEFT, SCRIPT, Tab, chromium, expe
 from sfumato.doors.cli import clinic
 
 SERIOUS = ("serious", "critical")
+ROUNDED = [  # value, ends, type -> what is shown, and what stands beside it
+    ((1412, [1382, 1442], "bigint"), ("1412", "±30")),
+    (("41.234", ["40.434", "42.034"], "numeric"), ("41.2", "±0.8")),
+    (("905872.55", ["-144128", "1955873"], "numeric"), ("900\u202f000", "±1\u202f100\u202f000")),
+    ((28, [0, 28], "bigint"), ("28", "0 … 28")),
+    ((12345, None, "bigint"), ("12\u202f345", "")),
+    ((None, None, "bigint"), ("NULL", "")),
+    (("a<b", None, "text"), ("a<b", "")),
+    ((-1500, [-1560, -1440], "bigint"), ("\u22121500", "±60")),
+    (("0.00012", ["0.00002", "0.00022"], "numeric"), ("0.00012", "±0.00010")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -276,3 +287,31 @@ def test_name_and_password_lead_to_the_page_that_was_wanted(browser, odd):
     page.keyboard.press("Enter")
     page.wait_for_url(f"{odd.url}/")
     context.close()
+
+
+def test_numbers_are_rounded_by_their_own_width(tab, demo):
+    """Never more digits than the noise allows, and never a smaller width than it is."""
+    ana = tab(demo)
+    script = """async (cases) => {
+        const { shown, wide, percent, toNumber } = await import("/static/numbers.js");
+        return [cases.map((one) => shown(...one)), wide("1198293"), wide("1/3"), percent("0.731059"), toNumber("1/8")];
+    }"""
+    found, *rest = ana.page.evaluate(script, [list(given) for given, _ in ROUNDED])
+    assert [(one["text"], one["beside"]) for one in found] == [wanted for _, wanted in ROUNDED]
+    assert rest == ["1\u202f200\u202f000", "0.334", "73.2 %", 0.125]
+
+
+def test_fewer_rows_of_each_person_are_a_choice_with_their_widths(tab, demo):
+    ana = tab(demo)
+    ana.ready()
+    ana.write("SELECT COUNT(*) AS n FROM visit")
+    page = ana.page
+    expect(page.locator("#preview .width")).to_have_text("± 600")
+    page.select_option(".fewer select", "10")
+    narrow = demo.gate.explain("SELECT COUNT(*) AS n FROM visit", analyst="ana", rows_per_unit=10)
+    expect(page.locator("#preview .width")).to_have_text(f"± {narrow.columns[0].half_width()}")
+    before = ana.spent()
+    ana.ask()
+    again = demo.gate.sql("SELECT COUNT(*) AS n FROM visit", analyst="ana", rows_per_unit=10)
+    assert again.cost.epsilon == 0  # this is what was asked and paid for
+    assert ana.spent() > before

@@ -303,12 +303,6 @@ class Ledger:
         ends = {entry.body["receipt"]: entry.kind for entry in found if entry.kind != "debit"}
         return [Bought(entry, ends.get(entry.body["receipt"], "open")) for entry in found if entry.kind == "debit"]
 
-    @property
-    def is_frozen(self) -> bool:
-        """Whether the owner has stopped answers; stored ones too."""
-        last = self._read(lambda connection: chain.read_last(connection, "frozen", "thawed"))
-        return last is not None and last.kind == "frozen"
-
     def export(self, target: Path | str | TextIO) -> None:
         """The chain as JSON lines, durable where a path is given."""
         if not isinstance(target, (str, Path)):

@@ -11,12 +11,13 @@ import { firstQuestion, showTables, tell } from "./schema.js";
 
 const wanted = new URLSearchParams(location.search);
 const mac = /Mac|iP(hone|ad)/.test(navigator.platform);
-const state = { preview: null, lost: false, standing: null, asking: null, number: 0, price: { epsilon: wanted.get("epsilon") }, base: 0.1, past: [], at: -1 };
+const state = { rows: null, preview: null, lost: false, standing: null, asking: null, number: 0, price: { epsilon: wanted.get("epsilon") }, base: 0.1, past: [], at: -1 };
 let editor, user, schema;
 
 const question = () => {
   const { epsilon, within } = state.price;
-  return { sql: editor.text().trim(), ...(within ? { within } : epsilon ? { epsilon } : {}) };
+  const fewer = state.rows === null ? {} : { rows_per_unit: state.rows };
+  return { sql: editor.text().trim(), ...(within ? { within } : epsilon ? { epsilon } : {}), ...fewer };
 };
 
 async function preview() {
@@ -42,7 +43,8 @@ async function preview() {
 
 function show(found, asked) {
   state.preview = { found, asked };
-  showPreview($("preview"), found);
+  const onRows = (rows) => { state.rows = rows; preview(); };
+  showPreview($("preview"), found, { rows: state.rows, onRows });
   showRefusal(found.refused);
   if (state.standing) showBudget(state.standing, found.before?.queries);
   const cost = found.cost?.epsilon ?? null;

@@ -22,7 +22,7 @@ const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 function line(kind, asked, { data, user, pg }) {
   const [told, port] = [pg.slice(0, pg.lastIndexOf(":")), pg.slice(pg.lastIndexOf(":") + 1)];
   const host = ["0.0.0.0", "[::]"].includes(told) ? location.hostname : told;
-  const price = asked.within ? `within=${asked.within}` : `epsilon=${asked.epsilon}`;
+  const price = (asked.within ? `within=${asked.within}` : `epsilon=${asked.epsilon}`) + (asked.rows_per_unit ? ` rows_per_unit=${asked.rows_per_unit}` : "");
   const sql = `/* ${price} */ ${asked.sql}`;
   const url = `postgresql+psycopg://${encodeURIComponent(user)}@${host}:${port}/${encodeURIComponent(data)}`;
   if (kind === "psql") return `psql ${shell(`host=${host} port=${port} user=${user} dbname=${data}`)} -c ${shell(sql)}`;

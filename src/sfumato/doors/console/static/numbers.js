@@ -31,8 +31,17 @@ function stepOf(width) {
 }
 
 function atStep(number, step, whole) {
-  const places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  return grouped(whole ? (Math.round(number / Math.max(1, step)) * Math.max(1, step)).toFixed(0) : number.toFixed(places));
+  const least = whole ? Math.max(1, step) : step;
+  const places = Math.max(0, -Math.floor(Math.log10(least) + 1e-9));
+  return grouped((Math.round(number / least) * least).toFixed(places));
+}
+
+// A width, rounded up to three digits: never told smaller than it is.
+export function wide(value) {
+  const number = toNumber(value);
+  if (!(number > 0)) return brief(value);
+  const step = 10 ** (Math.floor(Math.log10(number)) - 2);
+  return brief(Math.ceil(number / step - 1e-9) * step);
 }
 
 // A value and what stands beside it in a quieter tone; never more digits than the noise allows.
