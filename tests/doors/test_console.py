@@ -214,9 +214,10 @@ def test_a_lost_reply_is_asked_for_again_and_paid_once(tab, odd):
     ana.write("SELECT COUNT(*) AS n FROM people WHERE code < 77")
     ana.ready()
     before, page = ana.spent(), ana.page
-    lost = []
+    lost, keys = [], []
 
     def lose(route):
+        keys.append(route.request.headers["idempotency-key"])
         if lost:
             route.continue_()
             return
@@ -230,6 +231,8 @@ def test_a_lost_reply_is_asked_for_again_and_paid_once(tab, odd):
     page.click("#say >> text=Try again")
     page.wait_for_selector("#result tbody tr")
     assert ana.spent() == before + Fraction(1, 2)
+    assert len(keys) == 2
+    assert len(set(keys)) == 1  # a retry, by its name too
     page.context.set_offline(True)
     ana.write("SELECT COUNT(*) AS n FROM people WHERE code < 78")
     expect(page.locator("#say")).to_contain_text("Nothing was sent or paid")
@@ -281,11 +284,14 @@ def test_name_and_password_lead_to_the_page_that_was_wanted(browser, odd):
     page.wait_for_url("**/history")
     page.click("text=Log out")
     page.wait_for_url("**/login")
-    page.goto(f"{odd.url}/login?next=//evil.example/")
-    page.fill("#name", "ana")
-    page.fill("#password", pg.PASSWORD)
-    page.keyboard.press("Enter")
-    page.wait_for_url(f"{odd.url}/")
+    for elsewhere in ("//evil.example/", "/.//evil.example/", "https://evil.example/", "javascript:alert(1)"):
+        page.goto(f"{odd.url}/login?next={elsewhere}")
+        page.fill("#name", "ana")
+        page.fill("#password", pg.PASSWORD)
+        page.keyboard.press("Enter")
+        page.wait_for_url(lambda url: "/login" not in url)
+        assert page.url.startswith(f"{odd.url}/")
+        context.clear_cookies()
     context.close()
 
 

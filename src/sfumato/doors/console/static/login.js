@@ -3,11 +3,10 @@ import { $ } from "./dom.js";
 import { themeButton } from "./frame.js";
 import { h } from "./dom.js";
 
-// Only to a page of this door: a path, and no other site's.
+// Only to a page of this door: the whole address, for a path alone like //elsewhere would lead away.
 function next() {
-  const wanted = new URLSearchParams(location.search).get("next") ?? "/";
-  const made = new URL(wanted, location.origin);
-  return wanted.startsWith("/") && made.origin === location.origin ? made.pathname + made.search : "/";
+  const made = new URL(new URLSearchParams(location.search).get("next") ?? "/", location.origin);
+  return made.origin === location.origin ? made.href : "/";
 }
 
 document.querySelector(".bar").append(h("div", { class: "who" }, themeButton()));
