@@ -26,9 +26,9 @@ check: .venv/stamp-dev  ## style, types and floors
 slow: .venv/stamp-fuzz  ## the tests that take minutes
 	$(BIN)/python -m pytest -q -rs -m slow || { test $$? -eq 5 && echo 'there is no slow test yet'; }
 
-bench: .venv/stamp-bench  ## every measurement, on one core
+bench: .venv-bench/stamp  ## every measurement, on one core
 	@test -n "$(BENCHES)" || { echo "nothing to measure: bench/ has no bench_*.py"; exit 1; }
-	@set -e; for file in $(BENCHES); do echo "== $$file"; $(PIN) $(BIN)/python $$file; done
+	@set -e; for file in $(BENCHES); do echo "== $$file"; PYTHONPATH=. $(PIN) .venv-bench/bin/python $$file; done
 
 golden: .venv/stamp-dev  ## rewrite the files under tests/golden; read the diff
 	$(BIN)/python -m pytest -q -rs --rewrite-golden
@@ -40,7 +40,7 @@ console: .venv/bin/python  ## the console's editor, bundled anew from console/: 
 	$(BIN)/python tools/bundle.py
 
 clean:
-	rm -rf .venv build dist console/node_modules .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info
+	rm -rf .venv .venv-bench build dist console/node_modules .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -69,6 +69,7 @@ clean:
 	$(PIP) '.[fuzz]' || echo 'atheris is not installed: its test is skipped'
 	touch $@
 
-.venv/stamp-bench: pyproject.toml | .venv/bin/python
-	$(PIP) '.[bench]'
-	touch $@ .venv/stamp-base
+.venv-bench/stamp: pyproject.toml  ## an environment of its own: a peer wants the very Polars that it was built for
+	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[bench]'
+	touch $@

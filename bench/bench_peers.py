@@ -1,10 +1,10 @@
 """The same counts by peers that are installed beside us, in one run: CPU of a question, ratio to the plain one, error.
 
-    pip install 'opendp[polars]' diffprivlib 'scikit-learn<1.6'; python bench/bench_peers.py [--rows 100000] [--runs 20]
+    python bench/bench_peers.py [--rows 100000] [--runs 20]
 
 Epsilon 1, at most five rows of a person. diffprivlib protects rows, not persons: the caller bounds by hand and divides
-epsilon by five. What is not installed, or does not run here, is said to be so: OpenDP wants the very Polars that it was
-built for, so give it an environment of its own.
+epsilon by five; its count is cut at the number of rows, which it takes as public, so half of its noise is missing. What
+is not installed, or does not run here, is said to be so.
 """
 
 from __future__ import annotations

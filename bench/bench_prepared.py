@@ -33,7 +33,7 @@ def prepared(folder: Path) -> tuple[Prepared, float]:
     """The file as the command writes it, on one thread, and the CPU seconds of its last step."""
     policy, place = policy_of(folder), folder / "prepared.duckdb"
     place.unlink(missing_ok=True)
-    engine = DuckDB(policy, threads=1, into=place)
+    engine = DuckDB(policy, threads=1, into=place, later=True)
     scans, tables = stored_scans(policy, policy.tables), list(policy.tables)
     schemas = {name: engine.schema(policy.tables[name]) for name in tables}
     engine.keep(scans)

@@ -146,7 +146,7 @@ def policy_of(folder: Path, composition: str = "best") -> Policy:
 def opened(folder: Path, engine: DuckDB | None = None) -> Gateway:
     """The gateway, its engine on one thread."""
     policy = policy_of(folder)
-    engine = engine or DuckDB(policy, threads=1)
+    engine = engine or DuckDB(policy, threads=1, later=True)
     engine.keep(stored_scans(policy, policy.tables))
     book = Ledger.open(
         ":memory:",

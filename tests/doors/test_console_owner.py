@@ -5,14 +5,17 @@ from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.doors import pg
 from tests.doors.browser import PASSWORD, Tab, chromium, expect, serving
+from tests.doors.served import running, write_small
 from tests.doors.test_console import check_axe
 
 import sfumato
 from sfumato.doors import tokens
 from sfumato.doors.cli import clinic
+from sfumato.doors.users import Users
 
 COUNT = "SELECT COUNT(*) AS n FROM patient"
 
@@ -142,6 +145,7 @@ def test_people_and_policies_are_changed_by_somebody_who_is_there(served):
         "/api/people/revoke": {"name": "ana", "id": "0" * 12},
         "/api/policy/apply": {"text": policy + "\n", "mark": "0"},
         "/api/policy/write": {"name": "new.toml", "text": policy},
+        "/api/policy/reload": {},
     }
     before = served.users.document()
     with served.client("owner") as by_token:
@@ -315,3 +319,27 @@ def test_a_page_of_the_playground_is_a_link(served, tab, tmp_path):
         page.wait_for_selector("#picture svg .curve, #picture svg .in", state="attached")
     page.screenshot(path=tmp_path / "play.png", full_page=True)
     assert not auditor.troubles
+
+
+def test_a_changed_policy_is_served_after_a_reload_from_the_console(tmp_path):
+    """`sfumato serve` as a process: the console is at its HTTP address, and reload is heard by that very process."""
+    policy = write_small(tmp_path)
+    with running(policy, "--http", "127.0.0.1:0", users=("ana", "owner")) as server, server.client("ana") as ana:
+        with httpx.Client(base_url=str(ana.base_url), trust_env=False, timeout=60) as client:
+            users = Users(server.state)
+            client.get("/", params={"link": tokens.link(users, "owner")[1]})
+            client.headers["X-CSRF-Token"] = client.get("/api/me").json()["csrf"]
+            assert 'data-page="policy"' in client.get("/policy").text
+            old = client.get("/api/policy").json()
+            text = old["text"].replace("epsilon = 100", "epsilon = 150")
+            assert client.post("/api/policy/apply", json={"text": text, "mark": old["mark"]}).status_code == 200
+            assert ana.get("/api/budget").json()["total"]["epsilon"] == "100"
+            done = client.post("/api/policy/reload", json={}).json()
+            assert done["servers"] == 1
+            assert done["warnings"] == ['version "one" was not admitted with these files: `sfumato check` does it']
+            assert ana.get("/api/budget").json()["total"]["epsilon"] == "150"
+            (tmp_path / "visit.csv").unlink()
+            failed = client.post("/api/policy/reload", json={})
+            assert (failed.status_code, failed.json()["sqlstate"]) == (422, "F0000")
+            assert ana.get("/api/budget").json()["total"]["epsilon"] == "150"
+        assert [line["event"] for line in server.log("audit.jsonl")].count("reload asked") == 2

@@ -36,8 +36,12 @@ class DuckDB:
         *,
         prepared: Prepared | None = None,
         into: Path | None = None,
+        later: bool = False,
     ) -> None:
-        """Load the source; of `prepared` tables none. `into` is a new file that rows will be prepared into."""
+        """Load the source; of `prepared` tables none. `into` is a new file that rows will be prepared into.
+
+        `later`: rows are read when they are kept, and only as they are kept; until then every look reads the source.
+        """
         config: dict[str, Any] = {"memory_limit": _memory()}
         if threads:
             config["threads"] = threads
@@ -48,7 +52,7 @@ class DuckDB:
         self._views: dict[str, str] = {}
         self._kept: frozenset[str] = frozenset()
         self._unique: frozenset[str] = frozenset()
-        self._prepared = prepared
+        self._prepared, self._later = prepared, later
         self._open = frozenset(table.name for table in policy.tables.values() if table.public)
         self._schemas: dict[str, dict[str, str]] = {}
         try:
@@ -61,15 +65,15 @@ class DuckDB:
                     self._schemas[table.name] = prepared.schemas[table.name]
                 else:
                     self._load(policy, table, frames or {})
+            if prepared is None:  # else it was checked when these rows were prepared
+                self._check_units(policy)
         except duckdb.Error as error:
-            OPERATOR.error("loading failed: %s", error)
-            raise PolicyError(
-                "the source cannot be read",
-                detail=str(error).split("\n")[0],
-                hint="Check files and columns of the policy.",
-            ) from None
-        if prepared is None:  # else it was checked when these rows were prepared
-            self._check_units(policy)
+            raise _unreadable(error) from None
+        if not later:
+            self._seal()
+
+    def _seal(self) -> None:
+        """From now on nothing outside can be reached."""
         for connection in (self._private, self._public):
             connection.execute("DETACH DATABASE IF EXISTS source")
             connection.execute("SET enable_external_access = false")
@@ -87,7 +91,8 @@ class DuckDB:
         if table.name in frames:
             connection.register("_frame", frames[table.name])
             self._create(connection, table, "_frame")
-            connection.unregister("_frame")
+            if not self._later:
+                connection.unregister("_frame")
         elif isinstance(files, str):
             connection.execute(f"ATTACH IF NOT EXISTS {string(files)} AS source (READ_ONLY)")
             view = self._view(connection, table)
@@ -108,7 +113,11 @@ class DuckDB:
     def _create(self, connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> None:
         self._check_columns(connection, table, source)
         columns = ", ".join(self._bare(connection, table, source)) or "*"
-        connection.execute(f"CREATE TABLE {identifier(table.name)} AS SELECT {columns} FROM {source}")
+        connection.execute(f"CREATE {self._kind} {identifier(table.name)} AS SELECT {columns} FROM {source}")
+
+    @property
+    def _kind(self) -> str:
+        return "VIEW" if self._later else "TABLE"
 
     def _bare(self, connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> list[str]:
         """The columns to be read; texts by their bytes, so that no collation of the source makes two of them equal."""
@@ -157,12 +166,15 @@ class DuckDB:
     def keep(self, scans: dict[str, str]) -> None:
         """Keep each table as its scan gives it: domains are enforced once, when the data are loaded, not each time."""
         loaded = {name: sql for name, sql in scans.items() if name not in self.counted()}
-        for name, sql in loaded.items():
-            for connection in self._holding(name):
-                connection.execute(f"CREATE TABLE {identifier('#' + name)} AS {sql}")
+        try:
+            for name, sql in loaded.items():
+                for connection in self._holding(name):
+                    connection.execute(f"CREATE TABLE {identifier('#' + name)} AS {sql}")
+        except duckdb.Error as error:
+            raise _unreadable(error) from None
         for name in loaded:
             for connection in self._holding(name):
-                connection.execute(f"DROP TABLE {identifier(name)}")
+                connection.execute(f"DROP {self._kind} {identifier(name)}")
                 connection.execute(f"ALTER TABLE {identifier('#' + name)} RENAME TO {identifier(name)}")
         for name in self.counted():
             for there in (name, f"#people {name}"):
@@ -171,6 +183,8 @@ class DuckDB:
         self._unique = frozenset(name for name in loaded if name not in self._open and self._is_unique(name))
         if self._prepared is not None:
             self._unique |= self._prepared.unique
+        if self._later:
+            self._seal()
 
     def prepare(self, tables: dict[str, str], record: str) -> None:
         """Write what these SELECTs give of kept tables into the new file, then its record, and let go of it."""
@@ -274,6 +288,15 @@ def _asked(
         for sheet in sheets:
             cursor.execute(sheet.create(), list(sheet.values))
         return cursor.execute(sql, {"salt": salt} if salt is not None else None).fetchall()
+
+
+def _unreadable(error: duckdb.Error) -> PolicyError:
+    OPERATOR.error("loading failed: %s", error)
+    return PolicyError(
+        "the source cannot be read",
+        detail=str(error).split("\n")[0],
+        hint="Check files and columns of the policy.",
+    )
 
 
 def _memory() -> str:

@@ -40,7 +40,7 @@ class Loaded:
 def read_rows(policy: Policy, frames: dict[str, Any] | None = None) -> Loaded:
     """The slow half of opening: a reload does it beside the gateway that serves."""
     _check_file(policy.data.ledger)
-    engine = connect(policy, frames, _prepared(policy))
+    engine = connect(policy, frames, _prepared(policy), later=True)
     try:
         policy = with_schema(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
         _check_views(policy, engine)

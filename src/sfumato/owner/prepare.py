@@ -88,7 +88,7 @@ def _new_file(place: Path) -> Iterator[Path]:
 
 
 def _fill(policy: Policy, version: str, source: str, new: Path, say: Say) -> tuple[str, ...]:
-    engine = DuckDB(policy, into=new)
+    engine = DuckDB(policy, into=new, later=True)
     try:
         new.chmod(0o600)
         schemas = {name: engine.schema(table) for name, table in policy.tables.items()}

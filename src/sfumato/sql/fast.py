@@ -23,7 +23,7 @@ from sfumato.sql.counted import (
     weight_at,
     weight_of,
 )
-from sfumato.sql.relations import Scan
+from sfumato.sql.relations import Filter, Named, Relation, Scan
 from sfumato.sql.write import Writer, spelled
 from sfumato.words import identifier
 
@@ -119,9 +119,19 @@ def _by_rows(writer: Writer) -> str:
             ),
         ]
     )
+    # rows that are read and not made are read twice: a copy of all of them would cost memory, and more time
+    held = "" if _is_made(writer.release.below) else "NOT MATERIALIZED "
+    rows = f"WITH kept AS {held}({writer.every_row()})"
     return (
-        f"{writer.rows()}, weight AS ({weight}{tail}) SELECT {head} FROM kept AS p JOIN weight AS w ON p._u = w._u"
+        f"{rows}, weight AS ({weight}{tail}) SELECT {head} FROM kept AS p JOIN weight AS w ON p._u = w._u"
         f" GROUP BY {', '.join(f'p.{name}' for name in names)}"
+    )
+
+
+def _is_made(relation: Relation) -> bool:
+    """Whether rows are worked out by more than reading a table and looking at each row."""
+    return not isinstance(relation, Scan) and not (
+        isinstance(relation, Filter | Named) and not _is_made(relation.below)
     )
 
 

@@ -7,6 +7,7 @@ that a token that was lost makes no new owners.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from datetime import timedelta
@@ -22,6 +23,7 @@ from sfumato.doors.http.gatehouse import Guest
 from sfumato.doors.http.office import Office
 from sfumato.doors.http.reading import check_names, read_body, text_of
 from sfumato.doors.http.writing import reply, wanted
+from sfumato.doors.running.control import tell_all, unpacked
 from sfumato.errors import InputError, QueryError
 from sfumato.gateway import Gateway, Spent
 from sfumato.ledger.audit import Replay
@@ -181,6 +183,18 @@ async def apply_policy(office: Office, request: Request, guest: Guest) -> Respon
     document = await _body(office, request, "text", "mark")
     text, mark = text_of(document, "text"), text_of(document, "mark")
     return await _changed(office, guest, "policy written", lambda gate: study.apply(gate, text, mark))
+
+
+async def reload_policy(office: Office, request: Request, guest: Guest) -> Response:
+    """Have every server of this policy read it anew; as `sfumato reload` does, and no gateway is held meanwhile."""
+    _present(guest)
+    await _body(office, request)
+    heard = await asyncio.to_thread(tell_all, office.gate.policy.data.state, {"do": "reload"})
+    office.journal.write("reload asked", user=guest.user.name)
+    failed = next((said["error"] for said in heard if "error" in said), None)
+    if failed is not None:
+        raise unpacked(failed)
+    return reply({"servers": len(heard), "warnings": [warning for said in heard for warning in said["warnings"]]})
 
 
 async def sources(office: Office, request: Request, _: Guest) -> Response:

@@ -53,6 +53,7 @@ ROUTES = (
     Entry("/api/policy", "GET", OWNS, "The text of the policy file.", owning.policy),
     Entry("/api/policy/check", "POST", OWNS, "What is wrong with a text, and its diff.", owning.check_policy),
     Entry("/api/policy/apply", "POST", OWNS, "Write the policy file; by a session.", owning.apply_policy),
+    Entry("/api/policy/reload", "POST", OWNS, "Serve the policy as it is written; by a session.", owning.reload_policy),
     Entry("/api/policy/sources", "GET", OWNS, "Files beside the policy.", owning.sources),
     Entry("/api/policy/draft", "POST", OWNS, "A new policy, drafted from names and types.", owning.draft),
     Entry("/api/policy/write", "POST", OWNS, "Write a new policy file; by a session.", owning.write_policy),

@@ -32,7 +32,13 @@ async function apply() {
   const done = await call("/api/policy/apply", { body: { text: $("text").value, mark: known.mark } });
   known = { ...known, text: $("text").value, mark: done.mark };
   await judge();
-  say(`${done.name} is written, and the one before it kept beside it. It takes effect with \`sfumato reload\`, and the change becomes an entry of the ledger.`);
+  say(`${done.name} is written, and the one before it kept beside it. It takes effect when it is reloaded.`, { action: h("button", { onclick: () => reload().catch(tell) }, "Reload now") });
+}
+
+async function reload() {
+  say("Reading policy and rows anew; questions that run finish as they began …");
+  const done = await call("/api/policy/reload", { body: {} });
+  say(["It is served now, and the change is an entry of the ledger.", ...done.warnings].join(" "));
 }
 
 async function begin() {
