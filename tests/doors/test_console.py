@@ -291,6 +291,7 @@ def test_name_and_password_lead_to_the_page_that_was_wanted(browser, odd):
         page.keyboard.press("Enter")
         page.wait_for_url(lambda url: "/login" not in url)
         assert page.url.startswith(f"{odd.url}/")
+        page.goto("about:blank")
         context.clear_cookies()
     context.close()
 
@@ -321,3 +322,21 @@ def test_fewer_rows_of_each_person_are_a_choice_with_their_widths(tab, demo):
     again = demo.gate.sql("SELECT COUNT(*) AS n FROM visit", analyst="ana", rows_per_unit=10)
     assert again.cost.epsilon == 0  # this is what was asked and paid for
     assert ana.spent() > before
+
+
+def test_a_session_that_ends_loses_no_question_and_one_number_shows_its_law(tab, demo):
+    ana = tab(demo)
+    ana.ready()
+    sql = "SELECT COUNT(*) AS n FROM patient WHERE age > 60"
+    ana.write(sql)
+    ana.page.wait_for_url("**sql=SELECT+COUNT**")
+    ana.context.clear_cookies()
+    ana.page.click("#ask")
+    ana.page.wait_for_url("**/login?next=**")
+    ana.page.fill("#name", "ana")
+    ana.page.fill("#password", pg.PASSWORD)
+    ana.page.keyboard.press("Enter")
+    expect(ana.page.locator(".cm-content")).to_have_text(sql)
+    ana.ask()
+    expect(ana.page.locator("#result svg .in").first).to_be_attached()
+    expect(ana.page.locator("#result figcaption")).to_contain_text("at most 52.5 %")

@@ -3,7 +3,7 @@ import { call, key, Lost, Refused } from "./api.js";
 import { $, h, pause } from "./dom.js";
 import { makeEditor } from "./editor.js";
 import { frame, say, showBudget } from "./frame.js";
-import { copyAs, exportAs, showLaw } from "./hand.js";
+import { copyAs, drawLaw, exportAs, showLaw } from "./hand.js";
 import { brief, toNumber } from "./numbers.js";
 import { showPreview } from "./preview.js";
 import { showResult } from "./result.js";
@@ -29,6 +29,7 @@ async function preview() {
     if (number !== state.number) return; // something newer was typed
     if (state.lost) say("");
     state.lost = false;
+    keepInAddress(asked);
     show(found, asked);
   } catch (error) {
     if (number !== state.number) return;
@@ -39,6 +40,12 @@ async function preview() {
     }
     show({ refused: error, cost: null, columns: [], notes: [] }, asked);
   }
+}
+
+// So that a reload, or a session that has ended, loses nothing that was written.
+function keepInAddress({ sql, epsilon }) {
+  const words = new URLSearchParams({ sql, ...(epsilon ? { epsilon } : {}) });
+  if (sql.length < 4000) history.replaceState(null, "", `/?${words}`);
 }
 
 function show(found, asked) {
@@ -89,7 +96,7 @@ async function ask(asked = question(), name = key()) {
     const answer = await call("/api/query", { body: asked, headers: { "Idempotency-Key": name } });
     const exact = state.preview && state.preview.asked.sql === asked.sql ? state.preview.found : await call("/api/explain", { body: asked });
     const laws = exact.columns.map((column, number) => ({ number, name: column.name, drawn: column.scale !== null && ["geometric", "gaussian"].includes(column.law) }));
-    showResult($("result"), answer, { asked, laws, onLaw: law(asked), onCopy: copyIt, onExport: (kind, what) => exportAs(kind, what, schema.data) });
+    showResult($("result"), answer, { asked, laws, onLaw: law(asked), onDraw: (number) => drawLaw(asked, number), onCopy: copyIt, onExport: (kind, what) => exportAs(kind, what, schema.data) });
     say("");
     state.past.unshift(asked.sql);
     state.at = -1;

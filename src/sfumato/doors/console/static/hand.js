@@ -63,9 +63,18 @@ export async function exportAs(kind, asked, data) {
   }
 }
 
+const lawOf = (asked, column) => call("/api/law", { body: { ...asked, column } });
+
+// For one number alone there is no chart, but there is its law.
+export async function drawLaw(asked, column) {
+  const law = await lawOf(asked, column);
+  const most = law.at_most === null ? null : h("p", { class: "quiet" }, `Whoever suspects Bob with 50 % and knows everybody else suspects him with at most ${percent(law.at_most)} after this number.`);
+  return h("figure", {}, h("div", { class: "picture plain" }, picture(law.svg)), h("figcaption", {}, most));
+}
+
 // Lecture 0 of the subject: the law of what is shown, with one person in the data and without her.
 export async function showLaw(asked, column) {
-  const law = await call("/api/law", { body: { ...asked, column } });
+  const law = await lawOf(asked, column);
   const rows = law.outputs.map((output, i) => [output, law.bob_out[i], law.bob_in[i], law.belief[i]]);
   const most = law.at_most === null ? null : percent(law.at_most);
   openDialog("What one person changes",

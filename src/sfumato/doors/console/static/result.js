@@ -6,7 +6,7 @@ import { brief, shown, toNumber } from "./numbers.js";
 const FIRST = 200;
 const isNumber = (type) => type === "bigint" || type === "numeric";
 
-export function showResult(host, answer, { asked, onLaw, onCopy, onExport, laws }) {
+export function showResult(host, answer, { asked, onLaw, onDraw, onCopy, onExport, laws }) {
   const withEnds = noisy(answer);
   const plan = planOf(answer);
   const parts = [headline(answer), answer.rows.length ? h("div", { class: "both" }, tableOf(answer, withEnds), plan ? chartBox(answer, plan) : null) : h("p", { class: "empty" }, "No rows. With open keys that is an answer too: no group had enough people to be shown.")];
@@ -14,6 +14,11 @@ export function showResult(host, answer, { asked, onLaw, onCopy, onExport, laws 
     parts.push(h("ul", { class: "notes" }, answer.notes.map(([column, text]) => h("li", {}, column ? h("strong", {}, word(column), " ") : null, text))));
   }
   const pictured = laws.filter((one) => one.drawn);
+  if (!plan && answer.rows.length === 1 && pictured.length) {
+    const place = h("div", { class: "drawing" });
+    parts[1].append(place);
+    onDraw(pictured[0].number).then((made) => place.append(made), () => place.remove());
+  }
   parts.push(h("div", { class: "foot" },
     pictured.map((one) => h("button", { onclick: () => onLaw(one.number) }, "What one person changes", pictured.length > 1 ? [" in ", word(one.name, "mono")] : null)),
     h("span", { class: "group" }, h("span", { class: "quiet" }, "copy as"), (document.body.dataset.pg ? ["psql", "pandas", "SQLAlchemy", "curl"] : ["curl"]).map((kind) => h("button", { class: "plain", onclick: () => onCopy(kind, asked) }, kind))),
