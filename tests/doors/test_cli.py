@@ -111,7 +111,7 @@ def test_version_is_one_line():
 
 def test_the_commands_are_those_of_the_contract():
     ledger = {("ledger", word) for word in ("show", "verify", "export", "backup", "freeze", "thaw", "reopen")}
-    owner = {("init",), ("check",), ("prepare",)}
+    owner = {("init",), ("check",), ("prepare",), ("verify",)}
     doors = {("serve",), ("reload",), ("user", "add"), ("user", "list"), ("user", "remove"), ("user", "token")}
     asking = {("demo",), ("query",), ("explain",), ("budget",), ("budget", "split")}
     assert set(COMMANDS) == asking | owner | ledger | doors

@@ -454,6 +454,36 @@ def _user_remove(name: Name, policy: PolicyFile = HERE) -> None:
     remove(policy, name)
 
 
+@app.command(
+    "verify",
+    help=_help(
+        "Prove the privacy claim of a small program, or refute it with two inputs and an event.\n\n"
+        "PROGRAM is a .sfp file, or FILE.py:FUNCTION with a function that sfumato.verify.program decorates. Exit code "
+        "0 proved, 1 refuted, 6 undecided. --check FILE checks a certificate from the ground up instead.",
+        "sfumato verify sfumato-demo/noisy_count.sfp --explain",
+    ),
+)
+def _verify(
+    program: Annotated[str | None, typer.Argument(metavar="PROGRAM", help="What to verify.")] = None,
+    *,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the proof as a table.")] = False,
+    tight: Annotated[bool, typer.Option("--tight", help="Look for the least multiple that holds.")] = False,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", metavar="FILE", help="Write what shows the verdict.")
+    ] = None,
+    check: Annotated[Path | None, typer.Option("--check", metavar="FILE", help="Check a certificate.")] = None,
+    json: Json = False,
+) -> None:
+    if (program is None) == (check is None):
+        raise InputError("give a program, or --check with a certificate")
+    from sfumato.doors.cli import prove
+
+    if check is not None:
+        prove.check(check, as_json=json)
+    elif program is not None:
+        prove.verify(program, explain=explain, tight=tight, target=certificate, as_json=json)
+
+
 @user.command(
     "token",
     help=_help(

@@ -26,7 +26,21 @@ PATIENT = ("ssn", "age", "disease", "salary", "zipcode", "admitted", "area", "st
 VISIT = ("patient_ssn", "cost", "day", "city", "note")
 REGION = ("area", "name", "inhabitants")
 POLICY_FILE = "sfumato.toml"
-FILES = (POLICY_FILE, "patient.parquet", "visit.csv", "region.csv")
+PROGRAM_FILE = "noisy_count.sfp"
+FILES = (POLICY_FILE, "patient.parquet", "visit.csv", "region.csv", PROGRAM_FILE)
+PROGRAM = """\
+-- How many have it? One person changes one entry: `sfumato verify noisy_count.sfp --explain` proves the claim.
+NoisyCount(ill : private {0,1} list) : public real
+adjacent one;
+claim eps;
+  i := 0; n := 0;
+  while (i < size(ill)) {
+    n := n + ill[i];
+    i := i + 1
+  }
+  z :=$ Laplace(1/eps, 0);
+  return n + z
+"""
 LEDGER = "clinic.ledger"
 TYPES = ("VARCHAR", "SMALLINT", "VARCHAR", "DECIMAL(9, 2)", "INTEGER", "DATE", "VARCHAR", "VARCHAR")
 """Of the columns of `patient` in its Parquet file."""
@@ -107,6 +121,7 @@ def write_clinic(directory: Path, *, fresh: bool = False) -> bool:
         for name in (LEDGER, f"{LEDGER}-wal", f"{LEDGER}-shm"):
             (directory / name).unlink(missing_ok=True)
     (directory / POLICY_FILE).write_text(POLICY, encoding="utf-8")
+    (directory / PROGRAM_FILE).write_text(PROGRAM, encoding="utf-8")
     patients = list(make_patients())
     _write_parquet(directory / "patient.parquet", patients)
     _write_table(directory / "visit.csv", VISIT, make_visits(str(row[0]) for row in patients))

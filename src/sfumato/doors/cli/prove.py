@@ -1,0 +1,102 @@
+"""`sfumato verify`: prove the claim of a program, or refute it; check a certificate.
+
+Comes in: a `.sfp` file, or FILE.py:FUNCTION; or a certificate. Goes out: a verdict. Exit codes: 0 proved (or the
+certificate holds), 1 refuted (or it does not), 2 not a program, 6 undecided.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from sfumato.doors.cli.say import console, print_json, stop
+from sfumato.errors import ClaimError, InputError, SfumatoError
+from sfumato.verify.code import Code, program, require_solvers
+
+
+def verify(name: str, *, explain: bool, tight: bool, target: Path | None, as_json: bool) -> None:
+    """Verify one program."""
+    require_solvers()
+    code = _load(name)
+    from sfumato.verify.explain import explained, summary
+    from sfumato.verify.tight import tightest
+
+    try:
+        verdict = code.verify()
+    except SfumatoError as error:
+        stop(error, code.source)
+    bounds = tightest(code.tree, verdict) if tight else None
+    if target is not None and verdict.certificate is not None:
+        target.write_text(json.dumps(verdict.certificate, indent=1) + "\n", encoding="utf-8")
+    if as_json:
+        print_json(verdict.to_dict() | ({"tight": bounds.to_dict()} if bounds else {}))
+    else:
+        out = console()
+        for line in summary(code.tree, verdict) + (explained(code.tree, verdict) if explain else []):
+            out.print(line, soft_wrap=True)
+        if bounds is not None:
+            out.print(bounds.say(), soft_wrap=True)
+        if target is not None and verdict.certificate is not None:
+            out.print(f"Certificate written to {target}.", soft_wrap=True)
+    sys.exit(verdict.exit_code)
+
+
+def check(path: Path, *, as_json: bool) -> None:
+    """Check a certificate from the ground up."""
+    require_solvers()
+    from sfumato.verify.kernel.certificate import faults_of
+    from sfumato.verify.kernel.second import second_solver
+
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(
+            f'"{path}" is not a certificate', hint="Write one with sfumato verify --certificate."
+        ) from error
+    kind = document.get("verdict") if isinstance(document, dict) else None
+    if kind not in ("PROVED", "REFUTED"):
+        raise InputError(f'"{path}" is not a certificate', hint="Write one with sfumato verify --certificate.")
+    second = second_solver() if kind == "PROVED" else None
+    faults = faults_of(document, second) if kind == "PROVED" else _witness_faults(document)
+    if as_json:
+        print_json({"holds": not faults, "verdict": kind, "faults": faults, "second_solver": second is not None})
+        sys.exit(1 if faults else 0)
+    if faults:
+        raise ClaimError("the certificate does not hold", detail="; ".join(faults))
+    by = "z3 and cvc5" if second else "z3" if kind == "PROVED" else "exact chances"
+    console().print(f"The certificate holds: {kind}, checked anew by {by}.", soft_wrap=True)
+
+
+def _witness_faults(document: dict[str, Any]) -> list[str]:
+    from sfumato.verify.verdict import witness_faults
+
+    return witness_faults(document)
+
+
+def _load(name: str) -> Code:
+    """A program from FILE.sfp, or FILE.py:FUNCTION."""
+    path, colon, function = name.rpartition(":")
+    if colon and path.endswith(".py"):
+        return _from_module(Path(path), function)
+    source = Path(name).read_text(encoding="utf-8")
+    try:
+        return program(source)
+    except SfumatoError as error:
+        stop(error, source)
+
+
+def _from_module(path: Path, function: str) -> Code:
+    if not path.exists():
+        raise InputError(f'cannot use file "{path}": no such file', sqlstate="58P01")
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f'"{path}" is not a Python file')
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = getattr(module, function, None)
+    if not isinstance(found, Code):
+        raise InputError(f'"{function}" is not a program', hint="Decorate it with sfumato.verify.program.")
+    return found

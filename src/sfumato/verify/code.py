@@ -1,0 +1,86 @@
+"""Verify: one program object for everything. Comes in: a text or a Python function. Goes out: a program to verify,
+run, show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, overload
+
+from sfumato.errors import InputError
+from sfumato.verify.parse import read_program
+from sfumato.verify.pythonic import read_function
+from sfumato.verify.tree import Program
+
+if TYPE_CHECKING:
+    from sfumato.verify.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A program with its claim."""
+
+    tree: Program
+
+    @property
+    def source(self) -> str:
+        """The text of the program."""
+        return self.tree.source
+
+    def verify(self) -> Verdict:
+        """PROVED, REFUTED or UNKNOWN, with a certificate or a witness."""
+        require_solvers()
+        from sfumato.verify.verdict import verify
+
+        return verify(self.tree)
+
+    def simulate(self, count: int, **inputs: Any) -> list[Any]:
+        """So many outputs on one input, drawn with floating-point noise: for looking, never for release."""
+        from sfumato.verify.simulate import simulate
+
+        return simulate(self.tree, count, inputs)
+
+    def show(self) -> str:
+        """The program as the language writes it."""
+        from sfumato.verify.show import show_body
+
+        return "\n".join([self.source.partition("\n")[0], *show_body(self.tree.body)])
+
+
+def require_solvers() -> None:
+    """Say which line installs what is missing."""
+    missing = [name for name, module in (("z3-solver", "z3"), ("python-flint", "flint")) if find_spec(module) is None]
+    if missing:
+        hint = "pip install 'sfumato[verify]'"
+        raise InputError(f"verification needs {' and '.join(missing)}", hint=hint, sqlstate="58P01")
+
+
+@overload
+def program(source: str) -> Code: ...
+
+
+@overload
+def program(
+    *, adjacent: str, claim: str, requires: str = "", uses: str = ""
+) -> Callable[[Callable[..., Any]], Code]: ...
+
+
+@overload
+def program(*, property: str, requires: str = "") -> Callable[[Callable[..., Any]], Code]: ...
+
+
+def program(source: str | None = None, **header: str) -> Code | Callable[[Callable[..., Any]], Code]:
+    """A program from a text of the language; or, with directives as keywords, a decorator for a Python function.
+
+    >>> program("Id(x : private real) : public real adjacent one; claim eps; return x").tree.name
+    'Id'
+    """
+    if source is not None:
+        return Code(read_program(source))
+    directives = {word: text for word, text in header.items() if text}
+    unknown = set(directives) - {"adjacent", "claim", "requires", "uses", "property"}
+    if unknown:
+        raise InputError(f"expected adjacent, claim, requires, uses or property, found {min(unknown)!r}")
+    return lambda function: Code(read_function(function, directives))

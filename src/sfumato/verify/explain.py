@@ -1,0 +1,147 @@
+"""Verify: verdicts for people. Comes in: a verdict. Goes out: lines of text: the coupling as a table, or the witness.
+
+`Δx` is how far x moves from the run on one input to the run on its neighbour; `O` is an output, `p` the place where
+inputs differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+
+from sfumato.verify.faults import say_input, say_value
+from sfumato.verify.kernel.product import Proof
+from sfumato.verify.lexer import place
+from sfumato.verify.refuter.events import say
+from sfumato.verify.show import show, show_draw
+from sfumato.verify.tree import Binary, Call, Draw, Expr, If, Num, Program, Return, Unary, While, statements
+from sfumato.verify.verdict import Verdict, restriction
+
+_ZERO = Num(Fraction(0))
+_DIRECTION = {
+    "both": "x and any neighbour x'",
+    "up": "x' at or above x",
+    "down": "x' at or below x",
+    "more": "x' has one element more",
+    "less": "x' has one element less",
+}
+
+
+def summary(program: Program, verdict: Verdict) -> list[str]:
+    """The verdict in a few lines."""
+    relation = (
+        f"adjacent {f'{program.group}(one)' if program.group > 1 else program.adjacent}"
+        if program.adjacent
+        else "property"
+    )
+    if verdict.verdict == "PROVED":
+        sizes = f"for all inputs with {limit}" if (limit := restriction(program)) else "for all sizes"
+        return [f"PROVED {sizes}: {program.name} keeps within {verdict.claim} ({relation})."]
+    if verdict.verdict == "UNKNOWN":
+        lines = [f"UNKNOWN: no proof and no counterexample for {program.name}, claim {verdict.claim} ({relation})."]
+        return [*lines, f"  {verdict.note[:1].upper()}{verdict.note[1:]}."]
+    assert verdict.witness is not None
+    found = verdict.witness
+    changed = [name for name in found.two if found.two[name] != found.one[name]]
+    more = "an infinite loss" if found.loss == "infinite" else f"a loss of at least {found.loss}"
+    return [
+        f"REFUTED: {program.name} does not keep within {verdict.claim} ({relation}).",
+        f"  Input      {say_input(program, found.one)}",
+        f"  Neighbour  {', '.join(f'{name} = {say_value(found.two[name])}' for name in changed)}",
+        f"  Event      {say(found.event)}",
+        f"  Chances    {found.chance_one} and {found.chance_two}: {more}, claimed {found.claim}",
+    ]
+
+
+def explained(program: Program, verdict: Verdict) -> list[str]:
+    """The proof as a student can follow it."""
+    if verdict.verdict != "PROVED":
+        return []
+    lines = ["", "Two runs, on x and on x'. Δe is how far e moves from the first to the second."]
+    for proof in verdict.proofs:
+        lines += [
+            "",
+            f"Coupling for {_DIRECTION[proof.direction]}" + (", and an output O:" if proof.pointwise else ":"),
+        ]
+        lines += _table(program, proof)
+        counted = [
+            f"  spent{number}: the cost of draw {number} so far, divided by {show(unit)}"
+            for number, unit in proof.units.items()
+            if any(f"#spent{number}" in show(node) for nodes in proof.invariants.values() for node in nodes)
+        ]
+        lines += ["", "Where the runs agree:"]
+        lines += [f"  line {line}: {text}" for line, text in _agreements(program, proof)]
+        for loop in statements(program.body):
+            if isinstance(loop, While) and proof.invariants.get(loop.number):
+                lines.append(f"Whenever the loop in line {place(program.source, loop.at)[0]} begins a round:")
+                lines += [f"  {said(node, '')}" for node in proof.invariants[loop.number]]
+        lines += ["where", *counted] if counted else []
+    return lines
+
+
+def _table(program: Program, proof: Proof) -> list[str]:
+    rows = [("line", "draw", "is shifted by", "which costs")]
+    for draw in statements(program.body):
+        if isinstance(draw, Draw):
+            node = proof.shifts.get(draw.number)
+            shift = "0" if node is None else said(node, draw.name)
+            rows.append((str(place(program.source, draw.at)[0]), show_draw(draw), shift, _cost(draw, node)))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def _cost(draw: Draw, node: Expr | None) -> str:
+    if isinstance(node, Call) and node.name == "#if":
+        test, first, second = node.args
+        return f"{_cost(draw, first)} if {said(test, draw.name)}, else {_cost(draw, second)}"
+    shift = "0" if node is None else said(node, draw.name)
+    if draw.law == "Laplace":
+        centre = show(draw.args[1])
+        move = "" if draw.args[1] == _ZERO else f" - Δ({centre})"
+        return "0" if shift == "0" and not move else f"|{shift}{move}| / ({show(draw.args[0])})"
+    if shift == "0":
+        return "0"
+    if draw.law == "Exponential":
+        return f"({shift}) / ({show(draw.args[0])})"
+    rate = draw.args[0]
+    return f"|{shift}| * {show(Unary('-', rate.args[0]), 9)}" if isinstance(rate, Call) else "0"
+
+
+def _agreements(program: Program, proof: Proof) -> Iterator[tuple[int, str]]:
+    for statement in statements(program.body):
+        line = place(program.source, statement.at)[0]
+        match statement:
+            case If(test=test, then=then, other=other):
+                loud = any(isinstance(inner, Draw | Return | While) for inner in statements((*then, *other)))
+                yield (
+                    line,
+                    f"both take the same branch of ({show(test)})"
+                    if loud
+                    else f"({show(test)}) is decided by each run for itself",
+                )
+            case While(test=test):
+                yield line, f"both go round while ({show(test)})"
+            case Return(value=value):
+                yield (
+                    line,
+                    f"if the first returns O, so does the second: {show(value)}"
+                    if proof.pointwise
+                    else f"both return the same {show(value)}",
+                )
+
+
+def said(node: Expr, noise: str) -> str:
+    """An expression of a proof in words."""
+    if isinstance(node, Call) and node.name == "#if":
+        test, first, second = node.args
+        return f"{said(first, noise)} if {said(test, noise)}, else {said(second, noise)}"
+    if isinstance(node, Binary) and node.op == "||" and isinstance(node.left, Unary) and node.left.op == "!":
+        return f"if {said(node.left.arg, noise)} then {said(node.right, noise)}"
+    text = show(node)
+    text = re.sub(r"#shift\((\w+(?:\[[^\]]*\])*)\)", r"Δ\1", text)
+    text = text.replace("#shift", "Δ").replace("#same", "same").replace("#noise", noise).replace("#answer", "O")
+    text = re.sub(r"#place\w*", "p", text).replace("#up", "p₁").replace("#down", "p₂")
+    return re.sub(r"#spent(\d+)", r"spent\1", text)

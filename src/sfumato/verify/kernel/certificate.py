@@ -1,0 +1,111 @@
+"""Verify, kernel: certificates of proofs. Comes in: a program and its proofs, or a document. Goes out: a document, or
+faults.
+
+A certificate holds the program's text and its hash, the alignment, the invariants and every condition in SMT-LIB. To
+check one, the text is read again, all conditions are made again from the alignment and the invariants, compared word
+for word with those in the document, and given to the solver; where cvc5 is installed, to that one too. No part of the
+prover takes part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+from sfumato.errors import SfumatoError
+from sfumato.verify.kernel.check import as_text, conditions_of, is_open, is_possible
+from sfumato.verify.kernel.inputs import directions
+from sfumato.verify.kernel.product import Product, Proof
+from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.parse import read_program, read_proof
+from sfumato.verify.show import show
+from sfumato.verify.tree import Program
+
+FORMAT = 1
+
+
+def hash_of(source: str) -> str:
+    """What names a program: the hash of its text."""
+    return sha256(source.encode()).hexdigest()
+
+
+def write(program: Program, proofs: tuple[Proof, ...]) -> dict[str, Any]:
+    """The certificate of proofs that were accepted."""
+    return {
+        "format": FORMAT,
+        "verdict": "PROVED",
+        "program": program.source,
+        "hash": hash_of(program.source),
+        "proofs": [_proof(program, proof) for proof in proofs],
+    }
+
+
+def _proof(program: Program, proof: Proof) -> dict[str, Any]:
+    product = conditions_of(program, proof)
+    return {
+        "direction": proof.direction,
+        "pointwise": proof.pointwise,
+        "shifts": {str(draw): show(node) for draw, node in proof.shifts.items()},
+        "units": {str(draw): show(node) for draw, node in proof.units.items()},
+        "scales": {name: show(node) for name, node in proof.scales.items()},
+        "invariants": {str(loop): [show(node) for node in nodes] for loop, nodes in proof.invariants.items()},
+        "ranks": {str(loop): show(node) for loop, node in proof.ranks.items()},
+        "conditions": _conditions(product),
+    }
+
+
+def _conditions(product: Product) -> list[dict[str, str]]:
+    return [
+        {"kind": condition.kind, "label": condition.label, "smt2": as_text(product, condition)}
+        for condition in product.conditions
+    ]
+
+
+def read(document: dict[str, Any]) -> Proof:
+    """One proof of a certificate."""
+    return Proof(
+        str(document["direction"]),
+        bool(document["pointwise"]),
+        {int(draw): read_proof(text) for draw, text in document["shifts"].items()},
+        {int(draw): read_proof(text) for draw, text in document["units"].items()},
+        {str(name): read_proof(text) for name, text in document["scales"].items()},
+        {int(loop): tuple(read_proof(text) for text in texts) for loop, texts in document["invariants"].items()},
+        {int(loop): read_proof(text) for loop, text in document["ranks"].items()},
+    )
+
+
+def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | None = None) -> list[str]:
+    """Why a certificate is no proof; empty if it is one. `second` asks another solver: False if it finds a
+    counterexample.
+    """
+    try:
+        if document["format"] != FORMAT or document["verdict"] != "PROVED":
+            return ["it is not a certificate of a proof in this format"]
+        if hash_of(document["program"]) != document["hash"]:
+            return ["the hash is not that of the program"]
+        program = read_program(document["program"])
+        if sorted(proof["direction"] for proof in document["proofs"]) != sorted(directions(program)):
+            return ["there is not one proof for each direction"]
+        return [fault for proof in document["proofs"] for fault in _faults(program, proof, second)]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return [f"it is not a certificate: {type(error).__name__}"]
+    except NotCovered as error:
+        return [f"the proof rule does not cover it: {error}"]
+    except SfumatoError as error:
+        return [f"it does not read: {error.message}"]
+
+
+def _faults(program: Program, document: dict[str, Any], second: Callable[[str], bool | None] | None) -> list[str]:
+    product = conditions_of(program, read(document))
+    if not is_possible(product):
+        return ["nothing satisfies what the program requires"]
+    if _conditions(product) != document["conditions"]:
+        return ["the conditions are not those of the alignment and the invariants"]
+    faults = []
+    for condition, said in zip(product.conditions, document["conditions"], strict=True):
+        if is_open(product, condition):
+            faults.append(f"not proved: {condition.kind}, {condition.label}")
+        elif second is not None and second(said["smt2"]) is False:
+            faults.append(f"the second solver contradicts: {condition.kind}, {condition.label}")
+    return faults

@@ -1,0 +1,64 @@
+"""Verify, kernel: the door. Comes in: a program and a proof. Goes out: the conditions, and whether a solver proves
+them all.
+"""
+
+from __future__ import annotations
+
+import z3
+
+from sfumato.verify.kernel.evaluate import Condition
+from sfumato.verify.kernel.inputs import directions
+from sfumato.verify.kernel.product import Product, Proof
+from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.tree import Program
+
+
+def conditions_of(program: Program, proof: Proof) -> Product:
+    """Two runs with all their conditions; raises NotCovered where the proof rule says nothing."""
+    if not program.claim:
+        raise NotCovered("a property is not a claim")
+    product = Product(program, proof)
+    try:
+        product.run()
+    except z3.Z3Exception as error:
+        raise NotCovered("a formula that the solver does not take") from error
+    return product
+
+
+def is_open(product: Product, condition: Condition) -> bool:
+    """Whether the solver does not prove a condition."""
+    return not product.terms.proves(condition.assumed, condition.goal)
+
+
+def first_open(product: Product) -> Condition | None:
+    """The first condition that the solver does not prove."""
+    return next((condition for condition in product.conditions if is_open(product, condition)), None)
+
+
+def is_possible(product: Product) -> bool:
+    """Whether the solver finds no contradiction in what is required of the inputs: otherwise everything would
+    follow.
+    """
+    solver = product.terms.solver()
+    solver.add(*product.base)
+    return str(solver.check()) != "unsat"
+
+
+def as_text(product: Product, condition: Condition) -> str:
+    """A condition in SMT-LIB: it holds if this is unsatisfiable."""
+    solver = product.terms.solver()
+    solver.add(*condition.assumed, z3.Not(condition.goal))
+    return str(solver.to_smt2())
+
+
+def is_proved(program: Program, proofs: tuple[Proof, ...]) -> bool:
+    """Whether the proofs of all directions hold: then, and only then, the claim is proved for everything that is
+    required.
+    """
+    if sorted(proof.direction for proof in proofs) != sorted(directions(program)):
+        return False
+    try:
+        products = [conditions_of(program, proof) for proof in proofs]
+        return all(is_possible(product) and first_open(product) is None for product in products)
+    except NotCovered:
+        return False

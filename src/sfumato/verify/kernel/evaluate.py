@@ -1,0 +1,385 @@
+"""Verify, kernel: expressions in two runs at once. Comes in: an expression and a state. Goes out: its value in both
+runs.
+
+Whatever could fail (a division by zero, an index outside of its list) becomes a condition, for each run on the way
+that this run takes. Expressions of proofs are evaluated here too: `#shift(e)` is how far e moves from the first run
+to the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import z3
+
+from sfumato.reals import bound_exp, bound_ln, bound_sqrt
+from sfumato.verify.kernel.inputs import Inputs
+from sfumato.verify.kernel.polynomial import Poly, common, inverse, number, single
+from sfumato.verify.kernel.terms import Terms
+from sfumato.verify.kernel.values import Boolean, Input, Items, NotCovered, Number, Stream, Value
+from sfumato.verify.tree import Binary, Call, Expr, Index, Num, Program, Truth, Unary, Var
+from sfumato.verify.tree import Items as Listed
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What has to follow from what: kind and label for people, a place in the text, and two parts of a formula."""
+
+    kind: str
+    label: str
+    at: int
+    assumed: tuple[Any, ...] = field(repr=False)
+    goal: Any = field(repr=False)
+
+
+@dataclass(slots=True)
+class State:
+    """Where two runs are: variables, what was spent at each draw, what is known on this way, and on each run's own
+    way.
+    """
+
+    values: dict[str, Value]
+    spent: dict[int, Poly]
+    known: list[Any]
+    own: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
+
+    def copy(self) -> State:
+        """The same, to be changed apart."""
+        return State(dict(self.values), dict(self.spent), list(self.known), (list(self.own[0]), list(self.own[1])))
+
+
+def _unsure(_: int) -> bool:
+    """No atom is known to be positive."""
+    return False
+
+
+class Evaluator:
+    """Expressions of one program in two runs."""
+
+    def __init__(self, program: Program, direction: str) -> None:
+        self.program = program
+        self.terms = Terms()
+        self.facts: list[Any] = []
+        self.conditions: list[Condition] = []
+        self.ghosts: dict[str, Value] = {}
+        self.inputs = Inputs(self.terms, program, direction, self.facts)
+        self.inputs.bound = self.bound
+        self._signs: dict[tuple[int, ...], bool] = {}
+        self._alive: list[list[Any]] = []
+        self._calls: dict[tuple[str, ...], Number] = {}
+        self.proving = False  # whether an expression of a proof is evaluated
+
+    def bound(self, node: Expr) -> Number:
+        """A number of the header, which is public."""
+        return self.number(node, State(dict(self.inputs.values), {}, []))
+
+    # ---- conditions
+
+    def require(self, kind: str, label: str, *, at: int, state: State, goal: Any, more: tuple[Any, ...] = ()) -> None:
+        """Note a condition: the goal follows from what is known here."""
+        if not z3.is_true(goal):
+            self.conditions.append(Condition(kind, label, at, (*self.facts, *state.known, *more), goal))
+
+    def safe(self, label: str, at: int, state: State, goals: tuple[Any, Any]) -> None:
+        """Note for each run that nothing fails, on the way that this run takes."""
+        for run in (0, 1):
+            if run == 0 or not goals[1].eq(goals[0]) or state.own[0] or state.own[1]:
+                self.require("safe", label, at=at, state=state, goal=goals[run], more=tuple(state.own[run]))
+
+    def positive(self, state: State, run: int | None = None) -> Callable[[int], bool]:
+        """Whether an atom is positive wherever this state is reached (by this run)."""
+        known = [*state.known, *(state.own[run] if run is not None else ())]
+
+        def ask(atom: int) -> bool:
+            term = self.terms.atoms[atom]
+            if z3.is_app_of(term, z3.Z3_OP_ITE):
+                return False
+            key = (atom, len(self.facts), *(part.get_id() for part in known))
+            if key not in self._signs:
+                self._signs[key] = self.terms.proves([*self.facts, *known], term > 0)
+                self._alive.append(known)  # a formula that is thrown away may leave its number to another one
+            return self._signs[key]
+
+        return ask
+
+    def compare(self, value: Number, sign: str, state: State) -> tuple[Any, Any]:
+        """`value sign 0` in both runs."""
+        one = self.terms.compare(value.one, sign, self.positive(state, 0))
+        if value.one == value.two and not state.own[0] and not state.own[1]:
+            return one, one
+        return one, self.terms.compare(value.two, sign, self.positive(state, 1))
+
+    # ---- expressions
+
+    def number(self, node: Expr, state: State) -> Number:
+        """A number."""
+        found = self.value(node, state)
+        if not isinstance(found, Number):
+            raise NotCovered("a number is expected")
+        return found
+
+    def truth(self, node: Expr, state: State) -> Boolean:
+        """A truth."""
+        found = self.value(node, state)
+        if not isinstance(found, Boolean):
+            raise NotCovered("a truth is expected")
+        return found
+
+    def said(self, node: Expr, state: State) -> Value:
+        """The value of an expression of a proof."""
+        self.proving = True
+        try:
+            return self.value(node, state)
+        finally:
+            self.proving = False
+
+    def holds(self, node: Expr, state: State) -> Any:
+        """What an invariant says of a state."""
+        found = self.said(node, state)
+        if not isinstance(found, Boolean):
+            raise NotCovered("an invariant is a truth")
+        return found.one
+
+    def value(self, node: Expr, state: State) -> Value:
+        """The value of an expression in both runs."""
+        match node:
+            case Num(value=value):
+                return Number(number(value), number(value), value.denominator == 1)
+            case Truth(value=value):
+                truth = self.terms.true if value else self.terms.false
+                return Boolean(truth, truth)
+            case Var(name=name):
+                return self._named(name, state)
+            case Listed(items=items):
+                return Items(tuple(self.value(item, state) for item in items))
+            case Unary(op="!", arg=arg):
+                inside = self.truth(arg, state)
+                return Boolean(z3.Not(inside.one), z3.Not(inside.two))
+            case Unary(arg=arg):
+                found = self.number(arg, state)
+                return Number(-found.one, -found.two, found.whole)
+            case Index(base=base, index=index):
+                return self._element(base, index, node.at, state)
+            case Call():
+                return self._call(node, state)
+            case Binary():
+                return self._binary(node, state)
+        raise NotCovered("an expression of an unknown kind")
+
+    def _named(self, name: str, state: State) -> Value:
+        found = state.values.get(name)
+        if found is None and name.startswith("#spent"):
+            spent = state.spent.get(int(name.removeprefix("#spent") or 0))
+            found = None if spent is None else Number(spent, spent, False)
+        found = found or self.ghosts.get(name) or self.inputs.ghosts.get(name)
+        if found is None:
+            raise NotCovered(f'"{name}" may have no value')
+        return found
+
+    def _element(self, base: Expr, index: Expr, at: int, state: State) -> Value:
+        inside, place = self.value(base, state), self.number(index, state)
+        if not place.whole:
+            raise NotCovered("an index is a whole number")
+        if isinstance(inside, Items):
+            found = place.one.constant
+            if found is None or place.two.constant != found or not 0 <= found < len(inside.items):
+                raise NotCovered("a list of the program is read by a number")
+            return inside.items[int(found)]
+        if not isinstance(inside, Input):
+            raise NotCovered("the elements of this list are not followed")
+        size = self.inputs.size(inside)
+        if self.proving:  # an element that is not there may be anything: a proof may speak of it
+            return self.inputs.read(inside, place)
+        low = self.compare(place, ">=", state)
+        high = self.compare(Number(place.one - size.one, place.two - size.two, True), "<", state)
+        both = (self.terms.all_of((low[0], high[0])), self.terms.all_of((low[1], high[1])))
+        self.safe("the index lies in the list", at, state, both)
+        return self.inputs.read(inside, place)
+
+    def _binary(self, node: Binary, state: State) -> Value:
+        op = node.op
+        if op in ("&&", "||"):
+            return self._logic(node, state)
+        left, right = self.value(node.left, state), self.value(node.right, state)
+        if op == "++":
+            return self.joined(left, right)
+        if op in ("=", "!=") and isinstance(left, Boolean) and isinstance(right, Boolean):
+            pair = left.one == right.one, left.two == right.two
+            return Boolean(*pair) if op == "=" else Boolean(z3.Not(pair[0]), z3.Not(pair[1]))
+        if not isinstance(left, Number) or not isinstance(right, Number):
+            raise NotCovered(f'"{op}" is covered for numbers')
+        if op in ("=", "!=", "<", "<=", ">", ">="):
+            return Boolean(*self.compare(Number(left.one - right.one, left.two - right.two, False), op, state))
+        return self._arithmetic(op, left, right, node.at, state)
+
+    def _logic(self, node: Binary, state: State) -> Boolean:
+        """`&&` and `||` read their right side only where the left one does not decide."""
+        left = self.truth(node.left, state)
+        there = state.copy()
+        for run, test in enumerate((left.one, left.two)):
+            there.own[run].append(test if node.op == "&&" else z3.Not(test))
+        right = self.truth(node.right, there)
+        join = z3.And if node.op == "&&" else z3.Or
+        return Boolean(join(left.one, right.one), join(left.two, right.two))
+
+    def _arithmetic(self, op: str, left: Number, right: Number, at: int, state: State) -> Number:
+        whole = left.whole and right.whole
+        match op:
+            case "+":
+                return Number(left.one + right.one, left.two + right.two, whole)
+            case "-":
+                return Number(left.one - right.one, left.two - right.two, whole)
+            case "*":
+                return Number(left.one * right.one, left.two * right.two, whole)
+            case "/":
+                return self.divided(left, right, at, state)
+            case "mod" if whole:
+                self.safe("the modulus is positive", at, state, self.compare(right, ">", state))
+                one = self._remainder(left.one, right.one)
+                return Number(one, self._remainder(left.two, right.two), True)
+            case "^":
+                power = right.one.constant
+                if power is None or power.denominator != 1 or not 0 <= power <= 8:
+                    raise NotCovered("a power is a number from 0 to 8")
+                found = Number(number(1), number(1), left.whole)
+                for _ in range(int(power)):
+                    found = Number(found.one * left.one, found.two * left.two, left.whole)
+                return found
+        raise NotCovered(f'"{op}" is not covered')
+
+    def divided(self, left: Number, right: Number, at: int, state: State) -> Number:
+        """A quotient; that the divisor is not zero is a condition."""
+        self.safe("the divisor is not zero", at, state, self.compare(right, "!=", state))
+        return Number(left.one * self._inverse(right.one), left.two * self._inverse(right.two), False)
+
+    def _inverse(self, one: Poly) -> Poly:
+        if not one.terms:
+            raise NotCovered("a division by zero")
+        unit = common([one])
+        rest = one * single(inverse(unit))
+        value = rest.constant
+        if value is not None:
+            return single(inverse(unit)) * number(1 / value)
+        ((monomial, _),) = self.terms.atom(self.terms.term(rest)).terms
+        return single(inverse(unit)) * single(inverse(monomial))
+
+    def _remainder(self, one: Poly, modulus: Poly) -> Poly:
+        """x mod m in [0, m): the solver's own where m is a number, else unknown but for its range."""
+        first, second = self.terms.term(one, whole=True), self.terms.term(modulus, whole=True)
+        if modulus.constant is not None:
+            return self.terms.atom(first % second)
+        found = self.terms.function("remainder", 2, whole=True)(first, second)
+        self.facts.append(z3.Implies(second > 0, z3.And(found >= 0, found < second)))
+        return self.terms.atom(found)
+
+    def joined(self, left: Value, right: Value) -> Value:
+        """`++`."""
+        if isinstance(left, Items) and isinstance(right, Items):
+            return Items((*left.items, *right.items))
+        first, second = self.stream(left), self.stream(right)
+        length = Number(first.length.one + second.length.one, first.length.two + second.length.two, True)
+        return Stream(self.terms.all_of((first.same, second.same)), length)
+
+    def stream(self, value: Value) -> Stream:
+        """A list as a stream."""
+        if isinstance(value, Stream):
+            return value
+        if not isinstance(value, Items):
+            raise NotCovered("a list is expected")
+        length = number(len(value.items))
+        return Stream(self.equal(value), Number(length, length, True))
+
+    def equal(self, value: Value) -> Any:
+        """That a value is the same in both runs."""
+        match value:
+            case Number(one=one, two=two):
+                return self.terms.compare(one - two, "=", lambda _: False)
+            case Boolean(one=one, two=two):
+                return self.terms.true if one.eq(two) else one == two
+            case Items(items=items):
+                return self.terms.all_of([self.equal(item) for item in items])
+            case Stream(same=same):
+                return same
+        raise NotCovered("an input as a whole is not covered here")
+
+    # ---- functions
+
+    def _call(self, node: Call, state: State) -> Value:
+        name = node.name
+        if name in ("#shift", "#same", "#if"):
+            return self._ghost_call(node, state)
+        if name == "size":
+            inside = self.value(node.args[0], state)
+            if isinstance(inside, Input):
+                return self.inputs.size(inside)
+            return self.stream(inside).length
+        if name in ("exp", "ln", "sqrt"):
+            return self._real_function(name, self.number(node.args[0], state))
+        if name in ("abs", "min", "max", "clamp"):
+            args = [self.number(arg, state) for arg in node.args]
+            whole = all(arg.whole for arg in args)
+            one = self._choice(name, [arg.one for arg in args], self.positive(state, 0))
+            two = self._choice(name, [arg.two for arg in args], self.positive(state, 1))
+            return Number(one, two, whole)
+        for use in self.program.uses:
+            if use.name == name:
+                return self._unknown_function(node, use.sensitivity, state)
+        raise NotCovered(f'"{name}" is not covered')
+
+    def _choice(self, name: str, args: list[Poly], positive: Callable[[int], bool]) -> Poly:
+        if name == "abs":
+            return self.terms.magnitude(args[0], positive)
+        if name == "clamp":
+            return self._choice("min", [self._choice("max", args[:2], positive), args[2]], positive)
+        first, second = args
+        below = self.terms.compare(first - second, "<=", positive)
+        return self.terms.choose(below, first, second) if name == "min" else self.terms.choose(below, second, first)
+
+    def _ghost_call(self, node: Call, state: State) -> Value:
+        """What only proofs say."""
+        if node.name == "#if":
+            test = self.truth(node.args[0], state)
+            first, second = (self.number(arg, state) for arg in node.args[1:])
+            found = self.terms.choose(test.one, first.one, second.one)
+            return Number(found, found, first.whole and second.whole)
+        inside = self.value(node.args[0], state)
+        if node.name == "#same":
+            same = self.equal(inside)
+            return Boolean(same, same)
+        if not isinstance(inside, Number):
+            raise NotCovered("#shift is of numbers")
+        moved = inside.two - inside.one
+        return Number(moved, moved, inside.whole)
+
+    def _real_function(self, name: str, inside: Number) -> Number:
+        """exp, ln, sqrt of a number: a constant, known between two fractions."""
+        value = inside.one.constant
+        if value is None or inside.two.constant != value:
+            raise NotCovered(f"{name} is covered for numbers as written")
+        if (name == "ln" and value <= 0) or (name == "sqrt" and value < 0) or abs(value) > 1000:
+            raise NotCovered(f"{name} of this number")
+        low, high = {"exp": bound_exp, "ln": bound_ln, "sqrt": bound_sqrt}[name](value, 64)
+        found = self.terms.atom(z3.Real(f"{name}_of_{value}", self.terms.context))
+        self.inputs.tell(found - number(Fraction(low, 1 << 64)), ">=")
+        self.inputs.tell(found - number(Fraction(high, 1 << 64)), "<=")
+        return Number(found, found, False)
+
+    def _unknown_function(self, node: Call, sensitivity: Expr, state: State) -> Number:
+        """A function of `uses`: unknown in both runs, but for how far it moves."""
+        given = []
+        for arg in node.args:
+            if not isinstance(arg, Var) or state.values.get(arg.name) != self.inputs.values.get(arg.name):
+                raise NotCovered("a function of `uses` is given parameters as they came")
+            given.append(arg.name)
+        key = (node.name, *given)
+        if key not in self._calls:
+            one, two = (self.terms.fresh(node.name, whole=False) for _ in range(2))
+            most = self.bound(sensitivity).one
+            compare = self.terms.compare
+            near = [compare(two - one - most, "<=", _unsure), compare(one - two - most, "<=", _unsure)]
+            self.facts.append(z3.Implies(compare(most, ">=", _unsure), z3.And(*near)))  # else there is no such function
+            self._calls[key] = Number(one, two, False)
+        return self._calls[key]

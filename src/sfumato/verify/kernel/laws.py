@@ -1,0 +1,212 @@
+"""Verify, kernel: draws. Comes in: a draw, its shift and two runs. Goes out: the drawn value in both runs, and what
+it cost.
+
+For each law: what its arguments must be, how the second run's noise is the first one's, moved, and the log-ratio of
+densities. Laws that are not moved are drawn alike in both runs, if their arguments are equal.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sfumato.verify.kernel.polynomial import Poly, number
+from sfumato.verify.kernel.values import Items, NotCovered, Number
+from sfumato.verify.tree import Call, Draw, Expr, Num, Unary, Var, parts, walk
+
+if TYPE_CHECKING:
+    from sfumato.verify.kernel.evaluate import State
+    from sfumato.verify.kernel.product import Product
+
+NOISE = "#noise"
+ZERO = Num(Fraction(0))
+
+
+def shifted_draw(product: Product, draw: Draw, state: State) -> None:
+    """Draw in both runs: noise h in the first, h + a in the second."""
+    if state.own[0] or state.own[1]:
+        raise NotCovered("a draw on a way of one run alone")
+    match draw.law:
+        case "Laplace":
+            _laplace(product, draw, state)
+        case "Exponential":
+            _exponential(product, draw, state)
+        case "Geometric" | "TruncGeometric" if _exponent(draw.args[0]) is not None:
+            _geometric(product, draw, state)
+        case _:
+            _alike(product, draw, state)
+
+
+def _laplace(product: Product, draw: Draw, state: State) -> None:
+    scale, centre = (product.number(arg, state) for arg in draw.args)
+    _check_scale(product, draw, state, scale)
+    noise = product.terms.fresh(draw.name, whole=False)
+    shift = moved(product, draw, state, noise)
+    distance = shift - (centre.two - centre.one)
+    size = product.terms.magnitude(distance, product.positive(state))
+    _spend(product, draw, state, size, scale)
+    state.values[draw.name] = Number(noise, noise + shift, False)
+
+
+def _exponential(product: Product, draw: Draw, state: State) -> None:
+    """On x >= 0 the log-ratio of densities is shift/scale, with its sign; the second noise must not be negative."""
+    scale = product.number(draw.args[0], state)
+    _check_scale(product, draw, state, scale)
+    noise = product.terms.fresh(draw.name, whole=False)
+    product.inputs.tell(noise, ">=")
+    shift = moved(product, draw, state, noise, nonnegative=True)
+    lands = product.terms.compare(noise + shift, ">=", product.positive(state))
+    product.require("support", "the moved noise is not negative", at=draw.at, state=state, goal=lands)
+    _spend(product, draw, state, shift, scale)
+    state.values[draw.name] = Number(noise, noise + shift, False)
+
+
+def _geometric(product: Product, draw: Draw, state: State) -> None:
+    """Geometric(e^-t): |a| t for a whole shift a. Truncation is a function of the sum."""
+    exponent = _exponent(draw.args[0])
+    assert exponent is not None
+    rate = product.number(exponent, state)
+    product.safe("the ratio lies between 0 and 1", draw.at, state, product.compare(rate, ">", state))
+    product.require("scale", "the ratio is the same in both runs", at=draw.at, state=state, goal=product.equal(rate))
+    noise = product.terms.fresh(draw.name, whole=True)
+    shift = moved(product, draw, state, noise)
+    if not product.terms.is_whole(shift):
+        raise NotCovered("a geometric noise is moved by whole numbers")
+    size = product.terms.magnitude(shift, product.positive(state))
+    cost = Number(size * rate.one, size * rate.one, False)
+    unit = product.units[draw.number]
+    state.spent[draw.number] = (
+        state.spent[draw.number] + product.divided(cost, Number(unit, unit, False), draw.at, state).one
+    )
+    found = Number(noise, noise + shift, True)
+    if draw.law == "TruncGeometric":
+        found = _truncated(product, draw, state, found)
+    state.values[draw.name] = found
+
+
+def _truncated(product: Product, draw: Draw, state: State, noise: Number) -> Number:
+    low, high, *rest = (product.number(arg, state) for arg in draw.args[1:])
+    if rest:
+        noise = Number(noise.one + rest[0].one, noise.two + rest[0].two, noise.whole and rest[0].whole)
+    order = product.compare(Number(low.one - high.one, low.two - high.two, True), "<=", state)
+    product.safe("the lower end is not above the upper", draw.at, state, order)
+    state.values[draw.name] = noise
+    state.values["#low"], state.values["#high"] = low, high
+    found = product.number(Call("clamp", (Var(draw.name), Var("#low"), Var("#high"))), state)
+    del state.values["#low"], state.values["#high"]
+    return found
+
+
+def _alike(product: Product, draw: Draw, state: State) -> None:
+    """The same value in both runs, at no cost, where all arguments are equal in both."""
+    if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO:
+        raise NotCovered(f"{draw.law} is not moved")
+    args = [product.value(arg, state) for arg in draw.args]
+    for arg in args:
+        product.require("scale", "the law is the same in both runs", at=draw.at, state=state, goal=product.equal(arg))
+    low, high, whole = _range(product, draw, state, args)
+    found = product.terms.fresh(draw.name, whole=whole)
+    for end, sign in ((low, ">="), (high, "<=")):
+        if end is not None:
+            product.inputs.tell(found - end, sign)
+    state.values[draw.name] = Number(found, found, whole)
+
+
+def _range(product: Product, draw: Draw, state: State, args: list[Any]) -> tuple[Poly | None, Poly | None, bool]:
+    """What the arguments of a law must be, and the least and the greatest value that can be drawn."""
+    if draw.law == "Choice":
+        if not isinstance(args[0], Items) or not args[0].items:
+            raise NotCovered("the weights of Choice are listed")
+        weights = [weight for weight in args[0].items if isinstance(weight, Number)]
+        total = Number(number(0), number(0), False)
+        for weight in weights:
+            product.safe("a weight is not negative", draw.at, state, product.compare(weight, ">=", state))
+            total = Number(total.one + weight.one, total.two + weight.two, False)
+        product.safe("the weights are not all zero", draw.at, state, product.compare(total, ">", state))
+        return number(0), number(len(args[0].items) - 1), True
+    numbers = [arg for arg in args if isinstance(arg, Number)]
+    if draw.law == "Gauss":
+        product.safe("the scale is positive", draw.at, state, product.compare(numbers[0], ">", state))
+        return None, None, False
+    if draw.law == "Bernoulli":
+        product.safe("a probability is not negative", draw.at, state, product.compare(numbers[0], ">=", state))
+        above = Number(numbers[0].one - number(1), numbers[0].two - number(1), False)
+        product.safe("a probability is at most 1", draw.at, state, product.compare(above, "<=", state))
+        return number(0), number(1), True
+    if draw.law == "Uniform" and len(numbers) == 2 and all(end.whole for end in numbers):
+        low, high = numbers
+        order = product.compare(Number(low.one - high.one, low.two - high.two, True), "<=", state)
+        product.safe("the lower end is not above the upper", draw.at, state, order)
+        return low.one, high.one, True
+    raise NotCovered(f"{draw.law} is not covered")
+
+
+def moved(product: Product, draw: Draw, state: State, noise: Poly, *, nonnegative: bool = False) -> Poly:
+    """The shift of a draw, and the condition that noise + shift is one to one in the noise.
+
+    The shift reads the state before the draw. The noise itself may stand in the tests of `#if` alone, so that the map
+    is a translation on each piece.
+    """
+    node = product.proof.shifts.get(draw.number, ZERO)
+    check_pieces(node)
+
+    def at(value: Poly) -> Poly:
+        there = state.copy()
+        there.values[NOISE] = Number(value, value, False)
+        found = product.said(node, there)
+        if not isinstance(found, Number):
+            raise NotCovered("a shift is a number")
+        return found.one
+
+    found = at(noise)
+    if any(isinstance(part, Var) and part.name == NOISE for part in walk(node)):
+        whole = all(product.terms.atoms[atom].is_int() for atom in noise.atoms)
+        other = product.terms.fresh(f"{draw.name}~", whole=whole)
+        if nonnegative:
+            product.inputs.tell(other, ">=")
+        differ = product.terms.compare(noise - other, "!=", product.positive(state))
+        apart = product.terms.compare(noise + found - other - at(other), "!=", product.positive(state))
+        product.require(
+            "injective", "different noises stay different", at=draw.at, state=state, goal=apart, more=(differ,)
+        )
+    return found
+
+
+def check_pieces(node: Expr) -> None:
+    """Refuse a shift whose value, not only whose choice of a piece, depends on the noise, or on how the noise moves."""
+    if isinstance(node, Call) and node.name == "#if":
+        test = node.args[0]
+        for part in walk(test):
+            if isinstance(part, Call) and part.name in ("#shift", "#same"):
+                _without_noise(part)
+        for piece in node.args[1:]:
+            check_pieces(piece)
+        return
+    if isinstance(node, Var) and node.name == NOISE:
+        raise NotCovered("a shift is a translation on each piece")
+    for part in parts(node):
+        check_pieces(part)
+
+
+def _without_noise(node: Expr) -> None:
+    if any(isinstance(part, Var) and part.name == NOISE for part in walk(node)):
+        raise NotCovered("how far the noise moves is what is being said")
+
+
+def _exponent(node: Expr) -> Expr | None:
+    """t, if a ratio is written exp(-t)."""
+    if isinstance(node, Call) and node.name == "exp":
+        return Unary("-", node.args[0], node.at)
+    return None
+
+
+def _check_scale(product: Product, draw: Draw, state: State, scale: Number) -> None:
+    product.safe("the scale is positive", draw.at, state, product.compare(scale, ">", state))
+    product.require("scale", "the scale is the same in both runs", at=draw.at, state=state, goal=product.equal(scale))
+
+
+def _spend(product: Product, draw: Draw, state: State, size: Poly, scale: Number) -> None:
+    """Add size/scale to what this draw has spent, in its unit."""
+    whole = scale.one * product.units[draw.number]
+    cost = product.divided(Number(size, size, False), Number(whole, whole, False), draw.at, state)
+    state.spent[draw.number] = state.spent[draw.number] + cost.one

@@ -1,0 +1,178 @@
+"""Verify, prover: the search. Comes in: a program with a claim. Goes out: a proof of every direction, or None.
+
+Shifts are taken in the order of their likelihood, draw by draw; those that break on a case are thrown away; for those
+that survive, invariants are guessed and settled. Whatever comes out has been accepted by the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from sfumato.verify.cases import Dice, Maker, to_floats
+from sfumato.verify.kernel.check import conditions_of, first_open
+from sfumato.verify.kernel.evaluate import Condition
+from sfumato.verify.kernel.inputs import directions
+from sfumato.verify.kernel.product import Proof
+from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.prover.guess import Guess, rank_of
+from sfumato.verify.prover.houdini import settled, trimmed
+from sfumato.verify.prover.rewrite import ONE
+from sfumato.verify.prover.sites import shifts_to_try
+from sfumato.verify.prover.trial import Bench, Sight, Trial
+from sfumato.verify.run import Fault, NotRun, TooLong
+from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, Program, Unary, Var, While, changed, names, statements
+
+CASES, COMBINATIONS, SURVIVORS = 160, 6000, 3
+"""Cases for a trial; combinations of shifts that are tried; survivors for which invariants are looked for."""
+EPS = Var("eps")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of a search: proofs, or where the nearest one stopped."""
+
+    proofs: tuple[Proof, ...] | None
+    stuck: Condition | None = None
+
+
+def search(program: Program) -> Attempt:
+    """A proof of the claim in every direction."""
+    proofs: list[Proof] = []
+    for direction in directions(program):
+        attempt = _search(program, direction)
+        if attempt.proofs is None:
+            return attempt
+        proofs += attempt.proofs
+    return Attempt(tuple(proofs))
+
+
+def _search(program: Program, direction: str) -> Attempt:
+    stuck = None
+    for pointwise in (False, True):
+        if pointwise and program.output.kind not in ("int", "bool", "range"):
+            continue
+        bench = Bench(program)
+        trials = _trials(program, bench, direction, pointwise=pointwise)
+        for shifts in islice(_survivors(program, bench, trials, pointwise=pointwise), SURVIVORS):
+            for units in _units(program):
+                try:
+                    proof = _with_guesses(bench, trials, Proof(direction, pointwise, shifts, units))
+                    proof, open_condition = settled(program, proof)
+                except (NotCovered, NotRun, Fault):
+                    continue
+                if open_condition is None:
+                    short = trimmed(program, proof)
+                    return Attempt((short if first_open(conditions_of(program, short)) is None else proof,))
+                stuck = stuck or open_condition
+    return Attempt(None, stuck)
+
+
+def _trials(program: Program, bench: Bench, direction: str, *, pointwise: bool) -> list[Trial]:
+    maker, dice = Maker(program), Dice(7)
+    trials = []
+    for case in maker.cases(CASES, direction):
+        trial = bench.trial(case, dice)
+        try:
+            answer = bench.answer(trial)
+        except (Fault, TooLong, NotRun):
+            continue
+        if pointwise:
+            if not isinstance(answer, int | float):
+                continue
+            trial.ghosts["#answer"] = float(answer) if dice.below(4) else float(dice.below(5))
+        trials.append(trial)
+    return trials
+
+
+def _survivors(program: Program, bench: Bench, trials: list[Trial], *, pointwise: bool) -> Iterator[dict[int, Expr]]:
+    """Combinations of shifts that no case contradicts; a case that contradicts is asked first the next time."""
+    tried = shifts_to_try(program, pointwise=pointwise)
+    order = list(trials)
+    if not order:
+        return
+    for combination in islice(_by_likelihood([len(found) for found in tried.values()]), COMBINATIONS):
+        shifts = {number: found[place] for (number, found), place in zip(tried.items(), combination, strict=True)}
+        for place, trial in enumerate(order):
+            if not bench.passes(trial, shifts, pointwise=pointwise):
+                order.insert(0, order.pop(place))
+                break
+        else:
+            yield shifts
+
+
+def _by_likelihood(sizes: list[int]) -> Iterator[tuple[int, ...]]:
+    """All tuples of places, by their sum: first all first ones, then those with one second, …"""
+    for total in range(sum(sizes) - len(sizes) + 1):
+        yield from _with_sum(sizes, total)
+
+
+def _with_sum(sizes: list[int], total: int) -> Iterator[tuple[int, ...]]:
+    if not sizes:
+        if total == 0:
+            yield ()
+        return
+    for place in range(min(sizes[0] - 1, total) + 1):
+        for rest in _with_sum(sizes[1:], total - place):
+            yield (place, *rest)
+
+
+def _units(program: Program) -> Iterator[dict[int, Expr]]:
+    """In what to count what is spent: in 1/scale, so that it is the shift; or in epsilon, so that sizes cancel."""
+    fixed = ({param.name for param in program.params} | {"eps", "delta"}) - changed(program.body)
+    own: dict[int, Expr] = {}
+    for statement in statements(program.body):
+        if isinstance(statement, Draw) and statement.law in ("Laplace", "Exponential", "Geometric", "TruncGeometric"):
+            scale = statement.args[0]
+            own[statement.number] = EPS
+            if statement.law in ("Laplace", "Exponential") and names(scale) <= fixed:
+                own[statement.number] = Binary("/", ONE, scale)
+            elif isinstance(scale, Call) and scale.name == "exp" and names(scale) <= fixed:
+                own[statement.number] = Unary("-", scale.args[0])
+    yield own
+    if any(unit != EPS for unit in own.values()):
+        yield dict.fromkeys(own, EPS)
+
+
+def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof) -> Proof:
+    """The proof with candidates for every loop."""
+    scales = _scales(bench, trials)
+    for trial in trials:
+        trial.sights.clear()
+        bench.passes(trial, proof.shifts, pointwise=proof.pointwise, watch=proof.units)
+    invariants, ranks = {}, {}
+    for loop in statements(bench.program.body):
+        if isinstance(loop, While):
+            sights: list[Sight] = [sight for trial in trials for sight in trial.sights.get(loop.number, ())]
+            if sights:
+                invariants[loop.number] = tuple(Guess(bench, loop, sights, proof.units, scales).candidates())
+            rank = rank_of(loop)
+            if rank is not None:
+                ranks[loop.number] = rank
+    return Proof(proof.direction, proof.pointwise, proof.shifts, proof.units, scales, invariants, ranks)
+
+
+def _scales(bench: Bench, trials: list[Trial]) -> dict[str, Expr]:
+    """Variables that are multiples of epsilon: whatever is assigned to them doubles when epsilon does."""
+    found: dict[str, Expr] = {}
+    if not trials:
+        return found
+    base = {**to_floats(trials[0].one), "eps": 1.0}
+    assigned: dict[str, list[Expr]] = {}
+    for statement in statements(bench.program.body):
+        if isinstance(statement, Assign):
+            assigned.setdefault(statement.name, []).append(statement.value)
+    for name, values in assigned.items():
+        if not any("eps" in names(value) for value in values):
+            continue
+        try:
+            pairs = [
+                [float(bench.runner.code(value)({**base, name: 0.0, "eps": eps})) for eps in (1.0, 2.0)]
+                for value in values
+            ]
+        except (Fault, NotRun, TypeError):
+            continue
+        if all(twice == 2 * once for once, twice in pairs):
+            found[name] = EPS
+    return found

@@ -1,0 +1,269 @@
+"""Verify, prover: what a draw may be shifted by. Comes in: a program. Goes out: for each draw a list of shifts to try.
+
+A noise is used in three ways. It is added to something that is shown: the shift undoes how far that something moves.
+It decides a test: the shift undoes it on one branch and is nothing on the other. It moves a threshold that later
+tests are compared with: the shift is as far as they can move. For outputs that can be listed there is a fourth: the
+shift is made only where the answer is decided, `#if(i = #answer, …)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from sfumato.verify.kernel.kinds import kinds_of
+from sfumato.verify.prover.rewrite import ONE, ZERO, linear, minus, negative, plus, replaced, scaled, shift_of
+from sfumato.verify.tree import (
+    Assign,
+    Binary,
+    Call,
+    Draw,
+    Expr,
+    If,
+    Items,
+    Num,
+    Program,
+    Return,
+    Stmt,
+    Type,
+    Unary,
+    Var,
+    While,
+    changed,
+    names,
+    parts,
+    walk,
+)
+
+NOISE = "#noise"
+_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+
+
+@dataclass(slots=True)
+class Uses:
+    """Where a noise goes: tests and shown values, in terms of what is known when it is drawn."""
+
+    tests: list[Expr] = field(default_factory=list)
+    shown: list[Expr] = field(default_factory=list)
+    kept: list[Expr] = field(default_factory=list)  # in variables
+    loops: list[While] = field(default_factory=list)
+    again: Expr | None = None  # the test of the innermost loop, as it will be after this round
+
+
+def shifts_to_try(program: Program, *, pointwise: bool) -> dict[int, list[Expr]]:
+    """For each draw, by number, the shifts to try, likely ones first."""
+    found = {}
+    for draw, uses in uses_of(program).items():
+        if draw.law in ("Laplace", "Exponential", "Geometric", "TruncGeometric"):
+            tried = _candidates(program, draw, uses, pointwise=pointwise)
+            found[draw.number] = list(dict.fromkeys(tried))
+    return found
+
+
+def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) -> list[Expr]:
+    centre = draw.args[1] if draw.law == "Laplace" else draw.args[3] if len(draw.args) > 3 else ZERO
+    home = _simple(shift_of(centre), program)
+    if draw.law == "TruncGeometric":  # the centre is added to the noise
+        home = negative(home)
+    undone = [node for value in uses.shown for node in _undone(value, program)]
+    kept = [node for value in uses.kept for node in _undone(value, program) if node != ZERO]
+    tested = [(test, node) for test in uses.tests for atom in _atoms(test) for node in _undone(atom, program)]
+    widths = [scaled(width, factor) for factor in (Fraction(1), Fraction(2)) for width in widths_of(program)]
+    steps = [step for width in widths for step in (width, negative(width))]
+    tried: list[Expr] = []
+    if pointwise:
+        for where in _answers(program, uses):
+            for test in uses.tests:
+                for atom in _atoms(test):
+                    direct = [_simple(node, program) for node in _direct_undone(atom, program)]
+                    tried += [
+                        Call("#if", (where, plus(step, node), ZERO)) for node in direct for step in (*steps, ZERO)
+                    ]
+            for value in (*uses.kept, *uses.shown):
+                direct = [_simple(node, program) for node in _direct_undone(value, program)]
+                tried += [Call("#if", (where, plus(step, node), ZERO)) for node in direct for step in (*steps, ZERO)]
+            tried += [Call("#if", (where, node, ZERO)) for _, node in tested]
+    for test, node in tested:
+        tried += [Call("#if", (test, node, ZERO)), Call("#if", (test, ZERO, node))]
+    tried += undone
+    for test in uses.tests:
+        tried += [Call("#if", (test, node, ZERO)) for node in undone]
+    tried += kept
+    if not undone or tested:
+        tried += [node for _, node in tested]
+        steps = [plus(home, step) for step in steps]
+        tried += steps
+        for test in (*([uses.again] if uses.again else []), *(loop.test for loop in uses.loops[-1:])):
+            tried += [Call("#if", (test, step, ZERO)) for step in steps]
+        for test, node in tested:
+            tried += [Call("#if", (test, plus(step, node), ZERO)) for step in steps]
+    return [*tried, home, ZERO]
+
+
+def _answers(program: Program, uses: Uses) -> list[Expr]:
+    """Tests that the answer is decided by this draw."""
+    kinds = kinds_of(program)
+    whole = sorted(name for name in changed(program.body) if kinds.get(name) == "int")
+    inside = [name for loop in uses.loops for name in whole if name in changed(loop.body)]
+    found: list[Expr] = [Var(name) for name in dict.fromkeys(inside)]
+    numbers = [Num(Fraction(k)) for k in range(4)] + [Num(Fraction(-1))]
+    return [Binary("=", node, Var("#answer")) for node in (found or numbers)]
+
+
+def widths_of(program: Program) -> list[Expr]:
+    """How far an element may move."""
+    found: list[Expr] = []
+    for param in program.params:
+        if param.private:
+            found += _widths(param.type)
+    found += [use.sensitivity for use in program.uses]
+    return list(dict.fromkeys(found)) or [ONE]
+
+
+def _widths(kind: Type) -> list[Expr]:
+    if kind.kind in ("interval", "range"):
+        low, high = kind.args
+        if isinstance(low, Num) and isinstance(high, Num):
+            return [Num(high.value - low.value)]
+        return [minus(high, low)]
+    return [width for item in kind.items for width in _widths(item)] if kind.items else [ONE]
+
+
+def _atoms(test: Expr) -> list[Expr]:
+    """The comparisons of a test that read the noise, as differences."""
+    if isinstance(test, Binary) and test.op in _COMPARISONS:
+        return [minus(test.left, test.right)] if NOISE in names(test) else []
+    return [atom for part in parts(test) for atom in _atoms(part)]
+
+
+def _undone(value: Expr, program: Program) -> list[Expr]:
+    """The shift that keeps c * noise + rest where it is."""
+    found = linear(value, NOISE)
+    if found is None or not found[0]:
+        return []
+    return [_simple(scaled(negative(shift_of(found[1])), 1 / found[0]), program)]
+
+
+def _direct_undone(value: Expr, program: Program) -> list[Expr]:
+    """The same for what is read off the input alone: not for variables, which may have gone different ways."""
+    found = linear(value, NOISE)
+    if found is None or not found[0]:
+        return []
+    private = {param.name for param in program.params if param.private}
+    rest: Expr = ZERO
+    for sign, part in _summands(found[1]):
+        if names(part) & private or any(isinstance(inner, Call) for inner in walk(part)):
+            rest = plus(rest, part) if sign > 0 else minus(rest, part)
+    return [scaled(negative(shift_of(rest)), 1 / found[0])]
+
+
+def _summands(node: Expr, sign: int = 1) -> list[tuple[int, Expr]]:
+    match node:
+        case Binary(op="+", left=left, right=right):
+            return _summands(left, sign) + _summands(right, sign)
+        case Binary(op="-", left=left, right=right):
+            return _summands(left, sign) + _summands(right, -sign)
+        case Unary(op="-", arg=arg):
+            return _summands(arg, -sign)
+    return [(sign, node)]
+
+
+def _simple(node: Expr, program: Program) -> Expr:
+    """Without the shifts of what is public and never assigned: they are zero."""
+    still = {param.name for param in program.params if not param.private} | {"eps", "delta"}
+    still -= changed(program.body)
+    match node:
+        case Call(name="#shift", args=(inside,)) if names(inside) <= still:
+            return ZERO
+        case Binary(op="+", left=left, right=right):
+            return plus(_simple(left, program), _simple(right, program))
+        case Binary(op="-", left=left, right=right):
+            return minus(_simple(left, program), _simple(right, program))
+        case Unary(op="-", arg=arg):
+            return negative(_simple(arg, program))
+    return node
+
+
+# ---- where a noise goes
+
+
+def uses_of(program: Program) -> dict[Draw, Uses]:
+    """For each draw what happens to its noise."""
+    found: dict[Draw, Uses] = {}
+    _find(program.body, [], [], found, [])
+    return found
+
+
+def _find(
+    body: tuple[Stmt, ...],
+    later: list[tuple[Stmt, ...]],
+    loops: list[While],
+    found: dict[Draw, Uses],
+    outside: list[tuple[Stmt, ...]],
+) -> None:
+    """Look for draws; `later` comes after the block in the same round, `outside` after the innermost loop."""
+    for place, statement in enumerate(body):
+        rest = [body[place + 1 :], *later]
+        if isinstance(statement, Draw):
+            uses = Uses(loops=list(loops))
+            by: dict[str, Expr | None] = {statement.name: Var(NOISE)}
+            for block in rest:
+                by = _follow(block, by, uses)
+            for loop in loops[-1:]:
+                again = _said(loop.test, by)
+                uses.again = None if again is None or NOISE in names(again) else again
+                by |= dict.fromkeys(changed(loop.body))
+            for block in outside:
+                by = _follow(block, by, uses)
+            found[statement] = uses
+        elif isinstance(statement, If):
+            _find(statement.then, rest, loops, found, outside)
+            _find(statement.other, rest, loops, found, outside)
+        elif isinstance(statement, While):
+            _find(statement.body, [], [*loops, statement], found, [*rest, *outside])
+
+
+def _follow(body: tuple[Stmt, ...], by: dict[str, Expr | None], uses: Uses) -> dict[str, Expr | None]:
+    """Note where the noise is used; `by` says what variables are, in terms of those at the draw (None: not known)."""
+    by = dict(by)
+    for statement in body:
+        match statement:
+            case Assign(name=name, value=value):
+                listed = isinstance(value, Items) or (isinstance(value, Binary) and value.op == "++")
+                for item in _shown(value):
+                    _note(uses.shown if listed else uses.kept, _said(item, by))
+                by[name] = _said(value, by)
+            case Return(value=value):
+                for item in _shown(value):
+                    _note(uses.shown, _said(item, by))
+            case Draw(name=name):
+                by[name] = None
+            case If(test=test, then=then, other=other):
+                _note(uses.tests, _said(test, by))
+                _follow(then, by, uses)
+                _follow(other, by, uses)
+                by |= dict.fromkeys(changed((statement,)))
+            case While(body=inner):
+                by |= dict.fromkeys(changed(inner))
+                _follow(inner, by, uses)
+    return by
+
+
+def _shown(value: Expr) -> list[Expr]:
+    """The numbers inside of a list that is built."""
+    if isinstance(value, Items):
+        return [inner for item in value.items for inner in _shown(item)]
+    if isinstance(value, Binary) and value.op == "++":
+        return _shown(value.left) + _shown(value.right)
+    return [value]
+
+
+def _said(node: Expr, by: dict[str, Expr | None]) -> Expr | None:
+    if any(by.get(name, node) is None for name in names(node)):
+        return None
+    return replaced(node, {name: found for name, found in by.items() if found is not None})
+
+
+def _note(where: list[Expr], node: Expr | None) -> None:
+    if node is not None and NOISE in names(node) and node not in where:
+        where.append(node)

@@ -1,0 +1,238 @@
+"""Verify, prover: two runs side by side, with numbers. Comes in: a case, noise, shifts. Goes out: whether they may be
+right.
+
+A shift that breaks on a case is no proof; where a trial goes through, the states at the beginning of each loop are
+kept, and invariants are guessed from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import log
+from typing import Any
+
+from sfumato.verify.cases import Case, Dice, to_floats
+from sfumato.verify.kernel.product import is_quiet
+from sfumato.verify.prover.rewrite import rebuilt
+from sfumato.verify.run import AtDraw, AtLoop, Env, Fault, NotRun, Runner, Running, TooLong
+from sfumato.verify.tree import Call, Expr, Program, Var, parts
+
+Ghost = Callable[[Env, Env], Any]
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was seen at the beginning of a round of a loop: both runs' variables, ghosts and what was spent among
+    them.
+    """
+
+    one: Env
+    two: Env
+
+
+@dataclass(slots=True)
+class Trial:
+    """One case with its noise, ready to be run with any shifts."""
+
+    one: Env
+    two: Env
+    ghosts: Env
+    noise: list[float]
+    sights: dict[int, list[Sight]] = field(default_factory=dict)
+
+
+class Bench:
+    """A program on trial."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.runner = Runner(program, exact=False)
+        self._ghosts: dict[int, tuple[Ghost, Expr]] = {}
+
+    def trial(self, case: Case, dice: Dice) -> Trial:
+        """A case with noise: mostly small, at times far out."""
+        reach = dice.pick((1.0, 1.0, 2.0, 6.0, 24.0))
+        noise = [(dice.below(13) - 6) / 2 * dice.pick((1.0, reach)) for _ in range(64)]
+        return Trial(to_floats(case.one), to_floats(case.two), to_floats(case.ghosts), noise)
+
+    def answer(self, trial: Trial) -> Any:
+        """What the first run returns."""
+        running = self.runner.run(dict(trial.one), 64)
+        used = 0
+        try:
+            stop = next(running)
+            while True:
+                value = None
+                if isinstance(stop, AtDraw):
+                    value, used = kept(stop, drawn(stop, trial.noise[used % 64])), used + 1
+                stop = running.send(value)
+        except StopIteration as end:
+            return end.value
+
+    def passes(
+        self, trial: Trial, shifts: dict[int, Expr], *, pointwise: bool, watch: dict[int, Expr] | None = None
+    ) -> bool:
+        """Whether both runs keep together, return the same and spend no more than the claim.
+
+        With units to `watch` in, states are kept, with what was spent at each draw in its unit.
+        """
+        try:
+            return self._passes(trial, shifts, pointwise=pointwise, watch=watch)
+        except (Fault, TooLong, NotRun, KeyError, TypeError, IndexError, OverflowError, ZeroDivisionError):
+            return False
+
+    def _passes(self, trial: Trial, shifts: dict[int, Expr], *, pointwise: bool, watch: dict[int, Expr] | None) -> bool:
+        ones, twos = {**trial.one, **trial.ghosts}, dict(trial.two)
+        runs = (self.runner.run(ones, 64), self.runner.run(twos, 64))
+        stops: list[Any] = [_advance(running, None) for running in runs]
+        used, cost, waiting = 0, 0.0, {}
+        units = {number: self.runner.code(unit)(trial.one) for number, unit in (watch or {}).items()}
+        spent: dict[int, float] = dict.fromkeys(units, 0.0)
+        while True:
+            first, second = stops
+            if isinstance(first, AtLoop) and isinstance(second, AtLoop) and first.loop.number == second.loop.number:
+                waiting[first.loop.number] = (dict(ones), dict(twos))
+                if watch is not None:
+                    self._see(trial, first.loop.number, ones, twos, spent)
+                stops = [_advance(running, None) for running in runs]
+            elif isinstance(first, AtDraw) and isinstance(second, AtDraw) and first.draw.number == second.draw.number:
+                noise = drawn(first, trial.noise[used % 64])
+                used += 1
+                shift = self._shift(first, ones, twos, noise, shifts)
+                price = priced(first, second, noise, shift)
+                if price is None:
+                    return False
+                if first.draw.number in units:
+                    spent[first.draw.number] += price / units[first.draw.number]
+                cost += price
+                stops = [_advance(runs[0], kept(first, noise)), _advance(runs[1], kept(second, noise + shift))]
+            elif isinstance(first, AtLoop) and is_quiet(first.loop.body):
+                if watch is not None and first.loop.number in waiting:
+                    self._see(trial, first.loop.number, ones, waiting[first.loop.number][1], spent)
+                stops[0] = _advance(runs[0], None)
+            elif isinstance(second, AtLoop) and is_quiet(second.loop.body):
+                if watch is not None and second.loop.number in waiting:
+                    self._see(trial, second.loop.number, waiting[second.loop.number][0] | trial.ghosts, twos, spent)
+                stops[1] = _advance(runs[1], None)
+            elif isinstance(first, tuple) and isinstance(second, tuple):
+                return self._ends(trial, first[0], second[0], cost, pointwise=pointwise)
+            else:
+                return False
+
+    def _ends(self, trial: Trial, first: Any, second: Any, cost: float, *, pointwise: bool) -> bool:
+        if pointwise and not same(first, trial.ghosts.get("#answer")):
+            return True
+        claim = self.runner.code(self.program.claim[0])(trial.one)
+        return same(first, second) and cost * self.program.group <= claim + TOLERANCE
+
+    def _see(self, trial: Trial, loop: int, one: Env, two: Env, spent: dict[int, float]) -> None:
+        seen = dict(one)
+        for number, amount in spent.items():
+            seen[f"#spent{number}"] = amount
+        trial.sights.setdefault(loop, []).append(Sight(seen, dict(two)))
+
+    def _shift(self, stop: AtDraw, one: Env, two: Env, noise: float, shifts: dict[int, Expr]) -> float:
+        node = shifts.get(stop.draw.number)
+        if node is None:
+            return 0.0
+        one["#noise"] = noise
+        found = self.ghost(node)(one, two)
+        del one["#noise"]
+        return float(found)
+
+    def ghost(self, node: Expr) -> Ghost:
+        """An expression of a proof as a function of two runs' variables."""
+        found = self._ghosts.get(id(node))
+        if found is None:
+            found = self._ghosts[id(node)] = (self._make(node), node)
+        return found[0]
+
+    def _make(self, node: Expr) -> Ghost:
+        if isinstance(node, Call) and node.name == "#shift":
+            code = self.runner.code(node.args[0])
+            return lambda one, two: code(two) - code(one)
+        if isinstance(node, Call) and node.name == "#same":
+            code = self.runner.code(node.args[0])
+            return lambda one, two: same(code(one), code(two))
+        if isinstance(node, Call) and node.name == "#if":
+            test, first, second = (self.ghost(arg) for arg in node.args)
+            return lambda one, two: first(one, two) if test(one, two) else second(one, two)
+        inner = _ghost_calls(node)
+        if not inner:
+            code = self.runner.code(node)
+            return lambda one, _: code(one)
+        holes = {f"#hole{k}": self.ghost(part) for k, part in enumerate(inner)}
+        swap = {id(part): Var(f"#hole{k}") for k, part in enumerate(inner)}
+        code = self.runner.code(_replaced(node, swap))
+        return lambda one, two: code({**one, **{name: ghost(one, two) for name, ghost in holes.items()}})
+
+
+def _ghost_calls(node: Expr) -> list[Expr]:
+    if isinstance(node, Call) and node.name.startswith("#"):
+        return [node]
+    return [found for part in parts(node) for found in _ghost_calls(part)]
+
+
+def _replaced(node: Expr, swap: dict[int, Var]) -> Expr:
+    if id(node) in swap:
+        return swap[id(node)]
+    return rebuilt(node, lambda part: _replaced(part, swap))
+
+
+def _advance(running: Running, value: Any) -> Any:
+    """The next stop of a run, or its result in a tuple."""
+    try:
+        return running.send(value)
+    except StopIteration as end:
+        return (end.value,)
+
+
+def drawn(stop: AtDraw, noise: float) -> float:
+    """A value of the law, from a number that stands for noise."""
+    if stop.draw.law in ("Bernoulli", "Uniform", "Choice"):
+        low, high = {"Uniform": stop.args}.get(stop.draw.law, (0, 1))
+        if stop.draw.law == "Choice":
+            high = len(stop.args[0]) - 1
+        return float(low + abs(int(noise * 2)) % int(high - low + 1))
+    if stop.draw.law == "Exponential":
+        return abs(noise)
+    if stop.draw.law in ("Geometric", "TruncGeometric"):
+        return float(int(noise))
+    return float(noise + (stop.args[1] if stop.draw.law in ("Laplace", "Gauss") else 0))
+
+
+def kept(stop: AtDraw, noise: float) -> float:
+    """What a variable holds after a draw: the noise, for the truncated law around its centre and between its ends."""
+    if stop.draw.law != "TruncGeometric":
+        return noise
+    low, high, *centre = stop.args[1:]
+    return float(min(max(noise + (centre[0] if centre else 0), low), high))
+
+
+def priced(first: AtDraw, second: AtDraw, noise: float, shift: float) -> float | None:
+    """What it costs to move noise; None where the law does not allow it."""
+    if first.draw.law == "Laplace":
+        if first.args[0] != second.args[0]:
+            return None
+        size = abs(shift - (second.args[1] - first.args[1]))
+        return float(size / first.args[0])
+    if first.draw.law == "Exponential":
+        if first.args[0] != second.args[0] or noise + shift < 0:
+            return None
+        return float(shift / first.args[0])
+    if first.args[:1] != second.args[:1]:
+        return None
+    if first.draw.law in ("Geometric", "TruncGeometric"):
+        return None if shift != int(shift) else abs(shift) * -log(first.args[0])
+    return None if shift or first.args != second.args else 0.0
+
+
+def same(first: Any, second: Any) -> bool:
+    """Equal outputs; numbers up to rounding, and `false` is not 0."""
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(same(a, b) for a, b in zip(first, second, strict=True))
+    if isinstance(first, bool) or isinstance(second, bool) or isinstance(first, tuple) or isinstance(second, tuple):
+        return type(first) is type(second) and bool(first == second)
+    return bool(abs(first - second) <= TOLERANCE * (1 + abs(first)))

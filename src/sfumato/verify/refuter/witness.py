@@ -1,0 +1,117 @@
+"""Verify, refuter: a witness, and how it is certified. Comes in: two inputs and an event. Goes out: chances, loss,
+verdict.
+
+Guarantee: a witness that `certified` returns shows that the claim is false: the inputs are admitted and adjacent, and
+    Pr[P(x) in E] > e^k Pr[P(x') in E] + delta, all in ball arithmetic.
+Proof: both chances are balls that hold the true ones (chances.py), e^k is one, and the lower end of the difference is
+    positive.
+Reference: the definition of differential privacy; Johansson 2017 for balls.
+Checked by: verify::a_changed_witness_is_rejected, verify::witnesses_agree_with_samples
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from sfumato.verify.adjacent import are_adjacent
+from sfumato.verify.cases import Maker
+from sfumato.verify.refuter.chances import NotComputed, ball, with_precision
+from sfumato.verify.refuter.events import Event, chance_of
+from sfumato.verify.refuter.paths import TooMany, Walker
+from sfumato.verify.run import Env, Fault, NotRun, TooLong
+from sfumato.verify.tree import Binary, Call, Expr, Num, Program, Unary, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Adjacent inputs (functions of `uses` as numbers under `f()`), an event, and what was computed: texts of balls."""
+
+    one: Env
+    two: Env
+    event: Event
+    chance_one: str
+    chance_two: str
+    loss: str  # at least this, in nats; "infinite"
+    claim: str
+    size: float  # of the chance on the first input: how often a sampler sees it
+
+
+def certified(program: Program, one: Env, two: Env, event: Event, bits: int = 512) -> Witness | None:
+    """The witness, if these inputs and this event refute the claim."""
+    if not admitted(program, one, two):
+        return None
+    with_precision(bits)
+    try:
+        walker = Walker(program)
+        first, second = (chance_of(event, walker.ways(as_input(env))) for env in (one, two))
+        limits = [real(part, one) for part in program.claim]
+    except (NotComputed, NotRun, TooMany, Fault, TooLong):
+        return None
+    if not refutes(first, second, limits):
+        return None
+    rest = first - (limits[1] if len(limits) > 1 else 0)
+    infinite = second == 0
+    loss = "infinite" if infinite else _floor((rest / second).log())
+    return Witness(one, two, event, _text(first), _text(second), loss, _text(limits[0]), float(first.mid()))
+
+
+def refutes(first: Any, second: Any, limits: list[Any]) -> bool:
+    """Pr1 > e^k Pr2 + delta, for certain."""
+    delta = limits[1] if len(limits) > 1 else arb(0)
+    return bool(first > limits[0].exp() * second + delta)
+
+
+def admitted(program: Program, one: Env, two: Env) -> bool:
+    """Whether two inputs are admitted and adjacent."""
+    maker = Maker(program)
+    return maker.admits(one) and maker.admits(two) and are_adjacent(program, one, two, maker)
+
+
+def as_input(env: Env) -> Env:
+    """An environment in which functions of `uses` can be called."""
+    return {name: (lambda _, found=value: found) if name.endswith("()") else value for name, value in env.items()}
+
+
+def real(node: Expr, env: Env) -> Any:
+    """A number of a claim as a ball."""
+    match node:
+        case Num(value=value):
+            return ball(value)
+        case Var(name=name) if isinstance(env.get(name), Fraction):
+            return ball(env[name])
+        case Unary(op="-", arg=arg):
+            return -real(arg, env)
+        case Call(name="size", args=(Var(name=name),)):
+            return arb(len(env[name]))
+        case Call(name="abs" | "exp" | "ln" | "sqrt" as name, args=(arg,)):
+            inside = real(arg, env)
+            functions: dict[str, Callable[[Any], Any]] = {"abs": abs, "exp": arb.exp, "ln": arb.log, "sqrt": arb.sqrt}
+            return functions[name](inside)
+        case Call(name="min" | "max" as name, args=(left, right)):
+            return getattr(real(left, env), name)(real(right, env))
+        case Binary(op=op, left=left, right=right) if op in ("+", "-", "*", "/"):
+            a, b = real(left, env), real(right, env)
+            return a + b if op == "+" else a - b if op == "-" else a * b if op == "*" else a / b
+        case Binary(op="^", left=left, right=Num(value=power)) if power.denominator == 1:
+            return real(left, env) ** int(power)
+    raise NotRun
+
+
+def _text(found: Any) -> str:
+    return str(found.str(12, radius=False))
+
+
+def _floor(found: Any) -> str:
+    """A number that is certainly not above: six digits, rounded down."""
+    low = found.lower()
+    digits = int((low * 10**6).floor().unique_fmpz())
+    return (
+        f"{digits // 10**6}.{digits % 10**6:06d}".rstrip("0").rstrip(".")
+        if digits >= 0
+        else str(Fraction(digits, 10**6))
+    )

@@ -1,0 +1,213 @@
+"""Verify: the walk from a program to a verdict. Comes in: a program. Goes out: PROVED, REFUTED or UNKNOWN, with what
+shows it.
+
+First what makes a program an error; then a proof, which the kernel checks; then a witness, which exact chances check.
+Whatever neither shows is UNKNOWN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sfumato.errors import InputError
+from sfumato.verify.faults import check_inputs, say_value
+from sfumato.verify.kernel import certificate
+from sfumato.verify.kernel.check import is_proved
+from sfumato.verify.kernel.product import Proof
+from sfumato.verify.prover.search import search
+from sfumato.verify.refuter.events import Event, Test, say
+from sfumato.verify.refuter.search import Search
+from sfumato.verify.refuter.witness import Witness, certified
+from sfumato.verify.show import show
+from sfumato.verify.tree import Call, Program, walk
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found about a claim, and the document that shows it."""
+
+    verdict: str  # PROVED, REFUTED, UNKNOWN
+    scope: str | dict[str, int]
+    claim: str
+    at_least: str | None  # the loss, in nats at the witness
+    at_most: str | None  # in the words of the claim
+    proofs: tuple[Proof, ...]
+    witness: Witness | None
+    certificate: dict[str, Any] | None
+    note: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """0 proved, 1 refuted, 6 undecided, or proved for some sizes only."""
+        if self.verdict == "PROVED":
+            return 0 if self.scope == "all" else 6
+        return 1 if self.verdict == "REFUTED" else 6
+
+    def to_dict(self) -> dict[str, Any]:
+        """One document, for programs."""
+        return {
+            "verdict": self.verdict,
+            "scope": self.scope,
+            "claim": self.claim,
+            "loss": {"at_least": self.at_least, "at_most": self.at_most},
+            "witness": None if self.witness is None else witness_document(self.witness),
+            "certificate": self.certificate,
+            "note": self.note,
+        }
+
+
+def verify(program: Program) -> Verdict:
+    """Prove the claim of a program, refute it, or say that neither was found.
+
+    Guarantee: PROVED with scope "all" only if the claim holds for everything that the program admits; REFUTED only if
+        an admitted adjacent pair and an event break it.
+    Proof: PROVED is returned when the kernel's conditions all hold (kernel/product.py), REFUTED when a witness is
+        certified (refuter/witness.py).
+    Reference: see there.
+    Checked by: verify::proved_implies_true_by_enumeration, verify::wrong_programs_are_never_proved,
+        verify::right_programs_are_never_refuted
+    """
+    check_inputs(program)
+    claim = say_claim(program)
+    if not program.claim:
+        return Verdict(
+            "UNKNOWN", "all", claim, None, None, (), None, None, "properties of this kind are not decided yet"
+        )
+    attempt = search(program)
+    if attempt.proofs is not None and is_proved(program, attempt.proofs):
+        document = certificate.write(program, attempt.proofs)
+        return Verdict("PROVED", "all", claim, None, claim, attempt.proofs, None, document)
+    looking = Search(program)
+    witness = looking.run()
+    if witness is not None:
+        return Verdict("REFUTED", "all", claim, witness.loss, None, (), witness, witness_certificate(program, witness))
+    seen = f"losses up to {looking.best:.4g} of the claim were seen"
+    note = (
+        f"no alignment was found; {seen}"
+        if attempt.stuck is None
+        else f"a proof stops at: {attempt.stuck.label}; {seen}"
+    )
+    least = f"{looking.best:.4g} * ({claim})" if looking.best else None
+    return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, note)
+
+
+def say_claim(program: Program) -> str:
+    """The claim as it was written."""
+    if program.property:
+        return program.property
+    said = [show(part) for part in program.claim]
+    return said[0] if len(said) == 1 else f"({', '.join(said)})"
+
+
+def restriction(program: Program) -> str:
+    """What `requires` says about sizes: the scope of a proof is printed with it."""
+    sized = [
+        show(node)
+        for node in program.requires
+        if any(isinstance(part, Call) and part.name == "size" for part in walk(node))
+    ]
+    return " && ".join(sized)
+
+
+# ---- witnesses as documents
+
+
+def witness_document(witness: Witness) -> dict[str, Any]:
+    """A witness as one document."""
+    return {
+        "input": _inputs(witness.one),
+        "neighbour": _inputs(witness.two),
+        "event": {
+            "words": say(witness.event),
+            "shape": _shape(witness.event.shape),
+            "leaves": [leaf if isinstance(leaf, bool) or leaf is None else str(leaf) for leaf in witness.event.leaves],
+            "tests": [
+                {
+                    "factors": {str(place): str(factor) for place, factor in test.factors},
+                    "sign": test.sign,
+                    "bound": str(test.bound),
+                }
+                for test in witness.event.tests
+            ],
+        },
+        "chance": witness.chance_one,
+        "neighbour_chance": witness.chance_two,
+        "loss": witness.loss,
+        "claim": witness.claim,
+    }
+
+
+def witness_certificate(program: Program, witness: Witness) -> dict[str, Any]:
+    """The certificate of a refutation."""
+    return {
+        "format": certificate.FORMAT,
+        "verdict": "REFUTED",
+        "program": program.source,
+        "hash": certificate.hash_of(program.source),
+        "witness": witness_document(witness),
+    }
+
+
+def witness_faults(document: dict[str, Any]) -> list[str]:
+    """Why a document is no refutation; empty if it is one: everything is computed anew."""
+    from sfumato.verify.parse import read_program
+
+    try:
+        if document["format"] != certificate.FORMAT or certificate.hash_of(document["program"]) != document["hash"]:
+            return ["the hash is not that of the program"]
+        program = read_program(document["program"])
+        said = document["witness"]
+        event = Event(
+            _unshape(said["event"]["shape"]),
+            tuple(
+                leaf if isinstance(leaf, bool) or leaf is None else Fraction(leaf) for leaf in said["event"]["leaves"]
+            ),
+            tuple(
+                Test(
+                    tuple((int(at), Fraction(factor)) for at, factor in test["factors"].items()),
+                    test["sign"],
+                    Fraction(test["bound"]),
+                )
+                for test in said["event"]["tests"]
+            ),
+        )
+        found = certified(program, _outputs(said["input"]), _outputs(said["neighbour"]), event)
+        if found is None:
+            return ["these inputs and this event do not refute the claim"]
+        if (found.chance_one, found.chance_two, found.loss) != (said["chance"], said["neighbour_chance"], said["loss"]):
+            return ["the chances are others"]
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError) as error:
+        return [f"it is not a certificate: {type(error).__name__}"]
+    except InputError as error:
+        return [f"it does not read: {error.message}"]
+    return []
+
+
+def _inputs(env: dict[str, Any]) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in env.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, bool) else say_value(value)
+
+
+def _outputs(env: dict[str, Any]) -> dict[str, Any]:
+    return {name: _exact(value) for name, value in env.items()}
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_exact(item) for item in value)
+    return value if isinstance(value, bool) else Fraction(value)
+
+
+def _shape(shape: Any) -> Any:
+    return None if shape is None else [_shape(item) for item in shape]
+
+
+def _unshape(shape: Any) -> Any:
+    return None if shape is None else tuple(_unshape(item) for item in shape)

@@ -1,0 +1,107 @@
+"""`sfumato verify`, as a person runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ROOT / "tests" / "verify" / "programs"
+
+
+def run(*words, at, **more):
+    env = {**os.environ, "NO_COLOR": "1", **more}
+    command = [sys.executable, "-c", "from sfumato.doors.cli import main; main()", "verify", *map(str, words)]
+    return subprocess.run(command, cwd=at, env=env, capture_output=True, text=True, check=False)
+
+
+def test_a_proof_its_table_and_its_certificate(tmp_path):
+    done = run(PROGRAMS / "p_gap.sfp", "--explain", "--certificate", "c.json", at=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("PROVED for all sizes: Sparse keeps within eps (adjacent all).")
+    assert "is shifted by" in done.stdout
+    assert "Where the runs agree" in done.stdout
+    checked = run("--check", "c.json", at=tmp_path)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    made = json.loads((tmp_path / "c.json").read_text())
+    made["proofs"][0]["shifts"]["1"] = "2"
+    (tmp_path / "c.json").write_text(json.dumps(made))
+    broken = run("--check", "c.json", at=tmp_path)
+    assert broken.returncode == 1
+    assert "the certificate does not hold" in broken.stderr
+
+
+def test_a_refutation_and_its_witness(tmp_path):
+    done = run(PROGRAMS / "r_value.sfp", "--json", "--certificate", "w.json", at=tmp_path)
+    assert done.returncode == 1
+    document = json.loads(done.stdout)
+    assert document.keys() >= {"verdict", "scope", "claim", "loss", "witness", "certificate"}
+    assert (document["verdict"], document["claim"]) == ("REFUTED", "eps")
+    assert float(document["loss"]["at_least"]) > float(document["witness"]["claim"])
+    assert json.loads(run("--check", "w.json", "--json", at=tmp_path).stdout)["holds"] is True
+    said = run(PROGRAMS / "r_value.sfp", at=tmp_path)
+    assert said.stdout.startswith("REFUTED")
+    assert "Neighbour  q = [1, 1, 1, 1, 1]" in said.stdout
+
+
+def test_what_is_tight(tmp_path):
+    done = run(PROGRAMS / "r_twoall.sfp", "--tight", at=tmp_path)
+    assert done.returncode == 1
+    assert "Tight: proved 2 * (eps), refuted 1.98 * (eps)." in done.stdout
+
+
+def test_undecided_exits_6(tmp_path):
+    (tmp_path / "g.sfp").write_text(
+        "F(c : private real) : public real adjacent one; claim eps; z :=$ Gauss(1/eps, 0); return c + z"
+    )
+    done = run("g.sfp", "--json", at=tmp_path)
+    assert done.returncode == 6
+    assert json.loads(done.stdout)["verdict"] == "UNKNOWN"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("F(c : private real) : public real adjacent one; claim eps; return c +", ["LINE 1", "expected an expression"]),
+        (
+            "F(d : private real list) : public real\nadjacent one; claim eps;\nreturn d[0]",
+            ["LINE 3", "d = []", "is reached"],
+        ),
+    ],
+)
+def test_a_text_with_a_mistake_exits_2_and_shows_the_place(tmp_path, text, words):
+    (tmp_path / "f.sfp").write_text(text)
+    done = run("f.sfp", at=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert all(word in done.stderr for word in words)
+
+
+def test_a_python_function_is_verified(tmp_path):
+    (tmp_path / "m.py").write_text(
+        "from sfumato.verify import program\n"
+        '@program(adjacent="one", claim="eps")\n'
+        'def noisy(x: "private real") -> "public real":\n'
+        "    z = Laplace(1 / eps, 0)\n"
+        "    return x + z\n"
+    )
+    assert run("m.py:noisy", at=tmp_path).returncode == 0
+    for wrong in ("m.py:other", "n.py:noisy", "nothing.sfp"):
+        assert run(wrong, at=tmp_path).returncode == 2
+    assert run(at=tmp_path).returncode == 2
+    (tmp_path / "no.json").write_text("[]")
+    assert run("--check", "no.json", at=tmp_path).returncode == 2
+
+
+def test_without_the_extra_it_says_which_line_installs_it(tmp_path):
+    code = (
+        "import importlib.util as u; found = u.find_spec;"
+        "u.find_spec = lambda name, *rest: None if name in ('z3', 'flint') else found(name, *rest);"
+        "from sfumato.doors.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, "verify", str(PROGRAMS / "p_two.sfp")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "pip install 'sfumato[verify]'" in done.stderr
