@@ -7,7 +7,19 @@ durable, run, draw, store the answer durable, reply. A crash may waste budget, n
 from sfumato.gateway.answer import Answer, Spent
 from sfumato.gateway.bounds import Found
 from sfumato.gateway.corridor import Gateway
-from sfumato.gateway.opening import Loaded, enter, open_policy, protect, read_rows
+from sfumato.gateway.opening import Loaded, enter, fork_policy, open_policy, protect, read_rows
 from sfumato.gateway.preview import Preview
 
-__all__ = ["Answer", "Found", "Gateway", "Loaded", "Preview", "Spent", "enter", "open_policy", "protect", "read_rows"]
+__all__ = [
+    "Answer",
+    "Found",
+    "Gateway",
+    "Loaded",
+    "Preview",
+    "Spent",
+    "enter",
+    "fork_policy",
+    "open_policy",
+    "protect",
+    "read_rows",
+]

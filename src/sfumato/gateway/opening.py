@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +27,24 @@ from sfumato.sql.sources import stored_scans
 def open_policy(path: str | Path) -> Gateway:
     """The gateway of a policy file."""
     return enter(read_rows(load(path)))
+
+
+def fork_policy(path: str | Path, folder: Path, files: Mapping[str, str] | None = None) -> Gateway:
+    """The gateway of a policy on a copy of its ledger, which lies in `folder`: what is spent there is spent nowhere.
+
+    `files` puts other files in the place of some tables'; it then is another data set: its ledger begins empty, and
+    rows that were prepared are not its rows.
+    """
+    policy = load(path)
+    copy = folder / "fork.ledger"
+    if files is not None:
+        named = policy.source.files if isinstance(policy.source.files, dict) else {}
+        source = replace(policy.source, files={**named, **files})
+        policy = replace(policy, source=source, data=replace(policy.data, state=str(folder / "state")))
+    elif Path(policy.data.ledger).exists():
+        with Ledger.visit(policy.data.ledger, anchor=policy.data.anchor) as book:
+            book.backup(copy)
+    return enter(read_rows(policy), str(copy))
 
 
 @dataclass(frozen=True, slots=True)

@@ -508,6 +508,61 @@ def _user_token(
     make_token(policy, name, days, role and role.value, as_json=json)
 
 
+@app.command(
+    "audit",
+    help=_help(
+        "Look for a proof that a claim about privacy is false, by running what it is about many times.\n\n"
+        "WHAT is MODULE:FUNCTION (a module's name, or a .py file), or mechanism:NAME; or --target audits a whole "
+        "gateway with planted persons, on a ledger of its own. Exit code 1 if the claim is refuted; otherwise nothing "
+        "is proved.",
+        "sfumato audit mechanism:Geometric --claim 1 --samples 20000",
+    ),
+)
+def _audit(
+    what: Annotated[str | None, typer.Argument(metavar="WHAT", help="MODULE:FUNCTION or mechanism:NAME.")] = None,
+    *,
+    claim: Annotated[str, typer.Option("--claim", metavar="E[,D]", help="The epsilon, and delta, that is claimed.")],
+    target: Annotated[Path | None, typer.Option("--target", metavar="POLICY", help="Audit this gateway.")] = None,
+    adjacent: Annotated[
+        str | None,
+        typer.Option("--adjacent", metavar="WORD", help="number, one, all, inc, dec, addremove or any."),
+    ] = None,
+    samples: Annotated[int, typer.Option("--samples", metavar="N", help="Runs of each side that certify.")] = 100_000,
+    json: Json = False,
+) -> None:
+    from sfumato.doors.cli.audit import run
+
+    run(what, target, claim, adjacent, samples, as_json=json)
+
+
+@app.command(
+    "attack",
+    help=_help(
+        "Run the red team: would the data have been safe? Before and after, with numbers.\n\n"
+        "NAME is one attack or `all`. --csv is attacked behind each --defence: raw, suppress, overlap, round, bounded, "
+        "sticky, kanon, laplace, dp (the gateway, total epsilon 1). A --target is attacked on a copy of its ledger. "
+        "Exit code 1 if an attack succeeded against the target, dp, or the only defence named.",
+        "sfumato attack differencing --target sfumato-demo/sfumato.toml --secret disease",
+    ),
+)
+def _attack(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which attack, or all.")],
+    *,
+    target: Annotated[str | None, typer.Option("--target", metavar="POLICY", help="Attack this gateway.")] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Attack this table.")] = None,
+    defence: Annotated[str, typer.Option("--defence", metavar="LIST", help="Behind these.")] = "raw,suppress,dp",
+    secret: Annotated[str | None, typer.Option("--secret", metavar="COLUMN", help="Default: the last column.")] = None,
+    known: Annotated[str | None, typer.Option("--known", metavar="A,B", help="What the attacker knows.")] = None,
+    given: Annotated[Path | None, typer.Option("--with", metavar="FILE", help="The attacker's own list.")] = None,
+    spend: Annotated[bool, typer.Option("--spend", help="Write to the target's own ledger.")] = False,
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML page.")] = None,
+    json: Json = False,
+) -> None:
+    from sfumato.doors.cli.attack import Wanted, run
+
+    run(Wanted(name, target, csv, defence, secret, known, given, spend, report), as_json=json)
+
+
 def main() -> None:
     """The console script: every error becomes five fields on stderr and an exit code."""
     try:

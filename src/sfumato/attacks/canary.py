@@ -1,0 +1,111 @@
+"""Planted persons: one run of the whole gateway, its SQL, ledger, engine and noise, audited by guesses.
+
+Comes in: a policy. Goes out: a Verdict on a claimed epsilon. For each of up to a thousand cells of one column a fair
+coin decides whether a made-up person stands there. One GROUP BY buys the whole budget of the policy; whoever knows all
+other rows guesses each coin from the noisy count of its cell. Files of the owner are copied into a temporary folder.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sfumato.audit import Verdict
+from sfumato.audit.canary import verdict_of_guesses
+from sfumato.chance import sample_bernoulli
+from sfumato.errors import InputError
+from sfumato.gateway import fork_policy
+from sfumato.policy import Column, Policy, Table, load
+from sfumato.words import identifier, string
+
+MOST = 1000
+"""Persons that are planted or not."""
+
+
+def audit_gateway(path: Path, epsilon: Fraction, delta: Fraction) -> Verdict:
+    """Plant, ask once, guess."""
+    policy = load(path)
+    if policy.privacy.adjacency.value != "add-remove":
+        raise InputError(
+            "planted persons audit a policy with add-remove neighbours", hint="This one says replace: audit a function."
+        )
+    table, column, cells = _where(policy)
+    coins = [bool(coin) for coin in sample_bernoulli(Fraction(1, 2), len(cells))]
+    planted = [cell for cell, coin in zip(cells, coins, strict=True) if coin]
+    with tempfile.TemporaryDirectory(prefix="sfumato-audit-") as folder:
+        file, before = _plant(policy, table, column, planted, Path(folder))
+        with fork_policy(path, Path(folder), {table.name: file}) as gate:
+            name = identifier(column.name)
+            sql = f"SELECT {name}, COUNT(*) FROM {identifier(table.name)} GROUP BY {name}"
+            answer = gate.sql(sql, epsilon=policy.privacy.epsilon)
+    noisy = {row[0]: row[1] for row in answer.rows}
+    scores = [noisy.get(cell, 0) - before.get(cell, 0) for cell in cells]
+    return verdict_of_guesses(str(path), coins, scores, middle=Fraction(1, 2), epsilon=epsilon, delta=delta)
+
+
+def _where(policy: Policy) -> tuple[Table, Column, list[Any]]:
+    """The column with the most cells that can be listed, in a table where a person has one row."""
+    best: tuple[Table, Column, list[Any]] | None = None
+    files = policy.source.files if isinstance(policy.source.files, dict) else {}
+    for table in policy.tables.values():
+        if (
+            table.public
+            or table.rows_per_unit != 1
+            or not isinstance(table.unit, str)
+            or not isinstance(files.get(table.name), str)
+        ):
+            continue
+        for column in table.columns.values():
+            cells = _cells(column)
+            if column.name != table.unit and len(cells) > len(best[2] if best else ()):
+                best = table, column, cells
+    if best is None:
+        raise InputError(
+            "nobody can be planted under this policy",
+            detail="It takes files, a table with rows_per_unit = 1, and in it a column with values or whole bounds.",
+        )
+    return best
+
+
+def _cells(column: Column) -> list[Any]:
+    if column.values is not None:
+        return list(column.values)[:MOST]
+    if column.type == "integer" and isinstance(column.low, int) and isinstance(column.high, int):
+        return list(range(column.low, min(column.high, column.low + MOST - 1) + 1))
+    return []
+
+
+def _plant(policy: Policy, table: Table, column: Column, cells: list[Any], folder: Path) -> tuple[str, dict[Any, int]]:
+    """The table's file with these persons, each like some other one but for name and cell; and the counts before."""
+    assert isinstance(policy.source.files, dict)
+    assert isinstance(table.unit, str)
+    source = _reader(str(policy.source.files[table.name]))
+    unit, name = identifier(table.unit), identifier(column.name)
+    target = folder / f"{table.name}.parquet"
+    with duckdb.connect() as engine:
+        kinds = {str(row[0]): str(row[1]) for row in engine.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+        rows = engine.execute(f"SELECT {name}, COUNT(*) FROM {source} GROUP BY ALL").fetchall()
+        engine.execute(f"CREATE TABLE planted ({unit} {kinds[table.unit]}, {name} {kinds[column.name]})")
+        text = kinds[table.unit].startswith("VARCHAR")
+        people = [(f"~{i}" if text else -1 - i, cell) for i, cell in enumerate(cells)]
+        if people:
+            engine.executemany("INSERT INTO planted VALUES (?, ?)", people)
+        columns = ", ".join(
+            f"planted.{identifier(c)}" if c in (table.unit, column.name) else f"model.{identifier(c)}" for c in kinds
+        )
+        engine.execute(
+            f"COPY (SELECT * FROM {source} UNION ALL SELECT {columns} FROM planted,"
+            f" (SELECT * FROM {source} LIMIT 1) AS model) TO {string(str(target))} (FORMAT parquet)"
+        )
+    kind = int if column.type == "integer" else str
+    return str(target), {kind(cell): int(count) for cell, count in rows if cell is not None}
+
+
+def _reader(file: str) -> str:
+    if file.endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
+        return f"read_csv({string(file)}, all_varchar = true, header = true)"
+    return string(file)

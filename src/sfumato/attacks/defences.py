@@ -1,0 +1,199 @@
+"""Defences to attack: the classical ones, small and honest, over one table; and the gateway.
+
+Comes in: rows, and the name of a defence. Goes out: an Endpoint. The classical ones answer one aggregate over one
+condition, as statistical databases of their time did. Noise that an attacker must not predict comes from `chance`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import duckdb
+
+from sfumato.attacks.base import Endpoint, Rows
+from sfumato.attacks.mondrian import generalize
+from sfumato.chance import sample_laplace, sample_uniform
+from sfumato.errors import EngineError, InputError, QueryError
+from sfumato.words import identifier
+
+TABLE = "data"
+SMALLEST = 20
+"""Query sets below this size, and complements below it, are refused by `suppress`."""
+OVERLAP = 10
+"""Rows that two questions may share under `overlap`."""
+STEP = 10
+ALPHA = 10
+SIGMA = 8
+K = 5
+PER_QUERY = Fraction(1, 10)
+_FORM = re.compile(
+    r"SELECT (COUNT\(\*\)|(?:SUM|AVG|MIN|MAX)\(\"?[\w ./-]+\"?\)) FROM \"?\w+\"?(?: WHERE (.+))?", re.IGNORECASE
+)
+_NESTED = re.compile(r"\b(SELECT|UNION|EXCEPT|INTERSECT|ATTACH|COPY|PRAGMA|SET)\b|;", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The owner's rows, in an engine of their own."""
+
+    engine: duckdb.DuckDBPyConnection
+    columns: tuple[str, ...]
+    rows: int
+
+    def records(self) -> list[dict[str, Any]]:
+        """Every row, for the referee and for what is published."""
+        found = self.engine.execute(f"SELECT * FROM {identifier(TABLE)}").fetchall()
+        return [dict(zip(self.columns, row, strict=True)) for row in found]
+
+
+def read_sheet(file: Path) -> Sheet:
+    """A CSV or Parquet file as the table `data`."""
+    if not file.is_file():
+        raise InputError(f'there is no file "{file.name}"', sqlstate="58P01")
+    engine = duckdb.connect()
+    try:
+        engine.execute(f"CREATE TABLE {identifier(TABLE)} AS SELECT * FROM ?", [str(file)])
+    except duckdb.Error:
+        reader = "read_parquet" if file.suffix == ".parquet" else "read_csv_auto"
+        try:
+            engine.execute(f"CREATE TABLE {identifier(TABLE)} AS SELECT * FROM {reader}(?)", [str(file)])
+        except duckdb.Error as error:
+            raise InputError(f'"{file.name}" cannot be read as a table', detail=str(error).split("\n")[0]) from None
+    described = engine.execute(f"DESCRIBE {identifier(TABLE)}").fetchall()
+    found = engine.execute(f"SELECT COUNT(*) FROM {identifier(TABLE)}").fetchone()
+    return Sheet(engine, tuple(str(row[0]) for row in described), int(found[0]) if found else 0)
+
+
+def _raw(sheet: Sheet) -> Callable[[str], Rows]:
+    """The plain engine: anything that is asked."""
+
+    def run(sql: str) -> Rows:
+        try:
+            return [tuple(row) for row in sheet.engine.execute(sql).fetchall()]
+        except duckdb.Error as error:
+            raise EngineError(str(error).split("\n")[0]) from None
+
+    return run
+
+
+@dataclass(frozen=True)
+class _Exact:
+    """One aggregate, the size of its query set, and the condition in one spelling."""
+
+    value: float | None
+    size: int
+    where: str
+
+
+def _statistics(sheet: Sheet) -> Callable[[str], _Exact]:
+    """The front of a statistical database: one aggregate over one condition, and nothing nested."""
+    known: dict[str, _Exact] = {}
+
+    def exact(sql: str) -> _Exact:
+        if sql not in known:
+            form = _FORM.fullmatch(sql.strip())
+            where = (form[2] or "TRUE") if form else ""
+            if form is None or _NESTED.search(re.sub(r"'[^']*'", "''", where)):
+                raise QueryError("only one aggregate over one condition is answered")
+            try:
+                text = f"SELECT {form[1]}, COUNT(*) FROM {identifier(TABLE)} WHERE {where}"
+                row = sheet.engine.execute(text).fetchone()
+            except duckdb.Error:
+                raise QueryError("the question cannot be answered") from None
+            assert row is not None
+            known[sql] = _Exact(None if row[0] is None else float(row[0]), int(row[1]), " ".join(where.split()))
+        return known[sql]
+
+    return exact
+
+
+def _over(sheet: Sheet, rule: Callable[[_Exact], float | None]) -> Callable[[str], Rows]:
+    exact = _statistics(sheet)
+    return lambda sql: [(rule(exact(sql)),)]
+
+
+def _suppress(sheet: Sheet) -> Callable[[str], Rows]:
+    def rule(found: _Exact) -> float | None:
+        if not SMALLEST <= found.size <= sheet.rows - SMALLEST and found.size != sheet.rows:
+            raise QueryError("the query set is too small or too large")
+        return found.value
+
+    return _over(sheet, rule)
+
+
+def _overlap(sheet: Sheet) -> Callable[[str], Rows]:
+    exact = _statistics(sheet)
+    answered: dict[str, frozenset[int]] = {}
+
+    def run(sql: str) -> Rows:
+        found = exact(sql)
+        rows = sheet.engine.execute(f"SELECT rowid FROM {identifier(TABLE)} WHERE {found.where}").fetchall()
+        covered = frozenset(int(row[0]) for row in rows)
+        if found.size < SMALLEST or any(
+            len(covered & other) > OVERLAP for text, other in answered.items() if text != found.where
+        ):
+            raise QueryError("the query set overlaps too much with an earlier one, or is too small")
+        answered[found.where] = covered
+        return [(found.value,)]
+
+    return run
+
+
+def _round(found: _Exact) -> float | None:
+    return None if found.value is None else STEP * round(found.value / STEP)
+
+
+def _bounded(found: _Exact) -> float | None:
+    return None if found.value is None else found.value + int(sample_uniform(2 * ALPHA + 1)) - ALPHA
+
+
+def _laplace(found: _Exact) -> float | None:
+    return None if found.value is None else found.value + int(sample_laplace(1 / PER_QUERY))
+
+
+def _sticky(sheet: Sheet) -> Callable[[str], Rows]:
+    """Noise that the condition itself decides: asked again in the same words it is the same."""
+    salt = secrets.token_bytes(16)
+
+    def rule(found: _Exact) -> float | None:
+        digest = hashlib.blake2b(found.where.casefold().encode(), key=salt, digest_size=8).digest()
+        uniform = (int.from_bytes(digest, "big") + 0.5) / 2**64
+        return None if found.value is None else round(found.value + NormalDist(0, SIGMA).inv_cdf(uniform))
+
+    return _over(sheet, rule)
+
+
+def _nothing(_: str) -> Rows:
+    raise QueryError("no questions are answered: a table is published instead")
+
+
+def make(name: str, sheet: Sheet, secret: str, known: tuple[str, ...]) -> Endpoint:
+    """The endpoint of a classical defence."""
+    if name == "raw":
+        return Endpoint(name, _raw(sheet))
+    if name == "kanon":
+        quasi = [column for column in known if column != secret]
+        return Endpoint(name, _nothing, release=generalize(sheet.records(), quasi, secret, K))
+    runs: dict[str, Callable[[str], Rows]] = {
+        "suppress": _suppress(sheet),
+        "overlap": _overlap(sheet),
+        "round": _over(sheet, _round),
+        "bounded": _over(sheet, _bounded),
+        "sticky": _sticky(sheet),
+        "laplace": _over(sheet, _laplace),
+    }
+    if name not in runs:
+        raise InputError(f'defence "{name}" is not known', hint=f"Use some of: {', '.join(DEFENCES)}.")
+    return Endpoint(name, runs[name])
+
+
+DEFENCES = ("raw", "suppress", "overlap", "round", "bounded", "sticky", "kanon", "laplace", "dp")
+"""What `--defence` takes; `dp` is the gateway."""

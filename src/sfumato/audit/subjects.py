@@ -1,0 +1,184 @@
+"""What is audited: a black box that can be run many times, and the pairs of neighbours to run it on.
+
+Comes in: a Python function, or the name of a mechanism with a claim. Goes out: a Subject. A function that takes `size`
+is asked for many outputs at once; an exception that it raises is an output like any other, for an analyst sees it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sfumato.accounting.curves import rho_star
+from sfumato.audit.neighbours import Pair, pairs_of
+from sfumato.audit.outputs import Outputs, encode
+from sfumato.errors import InputError, SfumatoError
+from sfumato.mechanisms import MECHANISMS
+
+Sampler = Callable[[Any, int], Outputs]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """`sample(input, count)` runs it; `pairs` are neighbours."""
+
+    name: str
+    sample: Sampler
+    pairs: tuple[Pair, ...]
+
+
+def of_function(function: Callable[..., Any], adjacent: str | None = None, name: str | None = None) -> Subject:
+    """Any callable of one input. With no word, a function that has `pairs` says itself what its neighbours are; one
+    that takes a number is given numbers, and else lists.
+    """
+    sample = _sampler(function)
+    called = name or str(getattr(function, "__name__", "function"))
+    own = getattr(function, "pairs", None)
+    if adjacent is None and own:
+        return Subject(called, sample, tuple((a, b) for a, b in own))
+    word = adjacent or ("number" if _takes(function, 0) else "one")
+    pairs = tuple((a, b) for a, b in pairs_of(word) if _takes(function, a) or _takes(function, b))
+    if not pairs:
+        reason = _reason(function, pairs_of(word)[0][0])
+        raise InputError(
+            f"the function raises for every input of adjacency {word!r}",
+            detail=reason,
+            hint="Name what it takes with --adjacent, for example one or all for lists of numbers.",
+        )
+    return Subject(called, sample, pairs)
+
+
+def _takes(function: Callable[..., Any], given: Any) -> bool:
+    return _reason(function, given) is None
+
+
+def _reason(function: Callable[..., Any], given: Any) -> str | None:
+    try:
+        function(given, size=2) if _is_many(function) else function(given)
+    except Exception as error:  # noqa: BLE001  anything may come out of a black box
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def _is_many(function: Callable[..., Any]) -> bool:
+    """Whether it can be asked for many outputs at once."""
+    try:
+        return "size" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a function of C without a signature
+        return False
+
+
+def _sampler(function: Callable[..., Any]) -> Sampler:
+    if not _is_many(function):
+        return lambda given, count: encode([_run(function, given) for _ in range(count)])
+
+    def sample(given: Any, count: int) -> Outputs:
+        found = function(given, size=count)
+        if len(found) != count:
+            raise InputError(f"the function was asked for {count} outputs and gave {len(found)}")
+        return encode(found)
+
+    return sample
+
+
+def _run(function: Callable[..., Any], given: Any) -> Any:
+    try:
+        return function(given)
+    except Exception as error:  # noqa: BLE001  an exception is something that an analyst sees
+        return f"raises {type(error).__name__}"
+
+
+def of_mechanism(name: str, epsilon: Fraction, delta: Fraction) -> Subject:
+    """One of MECHANISMS, built for this claim."""
+    build = _BUILD.get(name)
+    if build is None:
+        raise InputError(f'mechanism "{name}" is not known', hint=f"One of: {', '.join(MECHANISMS)}.")
+    try:
+        return build(name, epsilon, delta)
+    except SfumatoError as error:
+        if delta == 0 and "delta" in error.message:
+            raise InputError(f"{name} needs a delta", hint="Write --claim E,D, for example --claim 1,0.001.") from None
+        raise
+
+
+def _entries(name: str, release: Callable[[Any], Any], *pairs: Pair) -> Subject:
+    """Entries of an array are independent releases: many at once."""
+    return Subject(name, lambda given, count: encode(_plain(release(np.full(count, given)))), pairs)
+
+
+def _plain(values: Any) -> Any:
+    return values.astype(np.float64) if values.dtype == object else values
+
+
+def _each(name: str, release: Callable[[Any], Any], *pairs: Pair) -> Subject:
+    """One release after the other."""
+    return Subject(name, lambda given, count: encode([release(given) for _ in range(count)]), pairs)
+
+
+def _on_entries(*arguments: Any, pairs: tuple[Pair, ...]) -> Callable[[str, Fraction, Fraction], Subject]:
+    """`...` stands for epsilon."""
+
+    def build(name: str, epsilon: Fraction, _: Fraction) -> Subject:
+        made = MECHANISMS[name](*(epsilon if a is ... else a for a in arguments))
+        return _entries(name, made.release, *pairs)
+
+    return build
+
+
+def _one_by_one(
+    *arguments: Any, pairs: tuple[Pair, ...], method: str = "release"
+) -> Callable[[str, Fraction, Fraction], Subject]:
+    def build(name: str, epsilon: Fraction, _: Fraction) -> Subject:
+        made = MECHANISMS[name](*(epsilon if a is ... else a for a in arguments))
+        return _each(name, getattr(made, method), *pairs)
+
+    return build
+
+
+def _gaussian(name: str, epsilon: Fraction, delta: Fraction) -> Subject:
+    """Priced in rho: the most that this claim allows; with no delta, the rho that epsilon alone would be worth."""
+    rho = rho_star(epsilon, delta) if delta else epsilon**2 / 2
+    return _entries(name, MECHANISMS[name](2, rho).release, (0, 2))
+
+
+def _channel(name: str, epsilon: Fraction, _: Fraction) -> Subject:
+    matrix = MECHANISMS["TruncatedGeometric"](1, epsilon, 0, 3).channel().matrix
+    return _entries(name, MECHANISMS[name](matrix).release, (0, 1), (1, 2))
+
+
+def _selection(name: str, epsilon: Fraction, delta: Fraction) -> Subject:
+    turn = MECHANISMS[name](epsilon, delta).turn
+    return _entries(name, MECHANISMS[name](epsilon, delta).release, (0, 1), (1, 2), (turn - 1, turn), (turn, turn + 1))
+
+
+def _gaussian_selection(name: str, epsilon: Fraction, delta: Fraction) -> Subject:
+    made = MECHANISMS[name](rho_star(epsilon, delta / 2), delta / 2)
+    return _entries(name, made.release, (0, 1), (1, 2), (made.threshold - 1, made.threshold))
+
+
+_SCORES: tuple[Pair, ...] = (([1, 1, 1], [2, 0, 0]), ([3, 2, 1], [2, 3, 2]))
+_STREAMS: tuple[Pair, ...] = (([0, 0, 1], [1, 1, 0]), ([0, 0, 0, 0], [1, 1, 1, 1]))
+_BUILD: dict[str, Callable[[str, Fraction, Fraction], Subject]] = {
+    "Geometric": _on_entries(2, ..., pairs=((0, 2), (5, 3))),
+    "TruncatedGeometric": _on_entries(1, ..., 0, 4, pairs=((0, 1), (2, 3))),
+    "Laplace": _on_entries(1, ..., Fraction(1, 4), pairs=((0, 1),)),
+    "TruncatedLaplace": _on_entries(1, ..., Fraction(1, 4), 0, 4, pairs=((0, 1), (2, 3))),
+    "Gaussian": _gaussian,
+    "Exponential": _one_by_one(1, ..., pairs=_SCORES),
+    "PermuteAndFlip": _one_by_one(1, ..., pairs=_SCORES),
+    "NoisyMax": _one_by_one(1, ..., pairs=_SCORES, method="release_with_gap"),
+    "RankedChoice": _one_by_one(1, ..., pairs=(([1, 1, 1], [0, 2, 2]), ([0, 1, 2], [1, 0, 1]))),
+    "RandomizedResponse": _on_entries(..., 4, pairs=((0, 1),)),
+    "Staircase": _one_by_one(3, ..., pairs=((0, 3), (0, 1))),
+    "SparseVector": _one_by_one(1, ..., 2, pairs=_STREAMS),
+    "Channel": _channel,
+    "KeySelection": _selection,
+    "GaussianKeySelection": _gaussian_selection,
+    "PrefixSums": _one_by_one(1, 4, ..., pairs=(([0, 0, 0, 0], [1, 0, 0, 0]), ([0, 0, 0, 0], [0, 0, 0, 1]))),
+}
+"""How each mechanism is built and run; vectors are released one by one, by the very code that serves."""

@@ -1,0 +1,181 @@
+"""Ways of looking at an output: each view sorts outputs into cells, and cells are what an event is made of.
+
+Comes in: outputs of two neighbours, for training. Goes out: functions from outputs to whole numbers. A view may be
+clumsy or wrong: anything computed from an output is post-processing, so no view can accuse an innocent mechanism.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.audit.outputs import ABSENT, NUMBER, Outputs, together
+
+Cells = NDArray[np.int64]
+_BINS = 200
+_PLACES = 8
+"""Single places that get a view of their own."""
+_FITTED = 6000
+"""Runs of each side that a score is fitted to."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A name for people, and the function."""
+
+    name: str
+    cells: Callable[[Outputs], Cells]
+    bits: bool = False
+    """Whether it looks at how a number is stored, not only at how large it is."""
+
+
+def views_of(one: Outputs, other: Outputs) -> Iterator[View]:
+    """All views worth trying, fitted to the outputs of two neighbours."""
+    both = together([one, other])
+    yield View("the kinds of values and how many there are", _shape)
+    if len(np.unique(_whole(both))) <= len(both) // 8:
+        yield View("the whole output", _whole)
+    numeric = [j for j in range(both.numbers.shape[1]) if (both.symbols[:, j] == NUMBER).any()]
+    for j in numeric[:_PLACES]:
+        yield _place(f"place {j + 1}" if both.numbers.shape[1] > 1 else "the value", both, _column(j))
+        yield View(f"the lowest bit of place {j + 1}", _low_bit_view(j), bits=True)
+    if len(numeric) > 1:
+        for name, summary in (("the sum", _sum), ("the largest", _max), ("the smallest", _min)):
+            yield _place(f"{name} of all numbers", both, summary)
+    if numeric and both.numbers.shape[1] > 1:
+        summed = _place("the sum", both, _sum, bins=24).cells
+        yield View("kinds of values, with their sum", lambda o: _mix(_shape(o), summed(o)))
+    if both.numbers.shape[1] > 1:
+        yield _score(one, other)
+
+
+def _mix(one: Cells, other: Cells) -> Cells:
+    with np.errstate(over="ignore"):
+        return one * np.int64(-7046029254386353131) ^ (other + np.int64(1)) * np.int64(-4417276706812531889)
+
+
+def _hashed(columns: NDArray[np.int64]) -> Cells:
+    """Rows of whole numbers as one number each; two rows that share one by chance only blur the view."""
+    cells = np.zeros(len(columns), np.int64)
+    for column in columns.T:
+        cells = _mix(cells, column)
+    return cells
+
+
+def _shape(outputs: Outputs) -> Cells:
+    return _hashed(np.where(outputs.symbols == NUMBER, NUMBER, outputs.symbols))
+
+
+def _whole(outputs: Outputs) -> Cells:
+    bits = np.ascontiguousarray(outputs.numbers + 0.0).view(np.int64)  # + 0.0: minus zero is zero
+    return _mix(_hashed(bits), _shape(outputs))
+
+
+def _column(j: int) -> Callable[[Outputs], tuple[NDArray[np.float64], NDArray[np.int64]]]:
+    return lambda o: (o.numbers[:, j], o.symbols[:, j]) if j < o.numbers.shape[1] else _nothing(o)
+
+
+def _nothing(o: Outputs) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    return np.zeros(len(o)), np.full(len(o), ABSENT, np.int64)
+
+
+def _sum(o: Outputs) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    return o.numbers.sum(axis=1), (o.symbols == NUMBER).sum(axis=1)
+
+
+def _max(o: Outputs) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    return np.where(o.symbols == NUMBER, o.numbers, -np.inf).max(axis=1), np.zeros(len(o), np.int64)
+
+
+def _min(o: Outputs) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    return np.where(o.symbols == NUMBER, o.numbers, np.inf).min(axis=1), np.zeros(len(o), np.int64)
+
+
+def _place(
+    name: str,
+    both: Outputs,
+    read: Callable[[Outputs], tuple[NDArray[np.float64], NDArray[np.int64]]],
+    bins: int = _BINS,
+) -> View:
+    """A number sorted into quantiles, atoms having cells of their own; symbols beside it."""
+    numbers, _ = read(both)
+    finite = numbers[np.isfinite(numbers)]
+    edges = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1))) if finite.size else np.zeros(1)
+
+    def cells(o: Outputs) -> Cells:
+        found, symbols = read(o)
+        left = np.searchsorted(edges, found, side="left") + np.searchsorted(edges, found, side="right")
+        return left.astype(np.int64) + symbols * np.int64(4 * bins)
+
+    return View(name, cells)
+
+
+def _low_bit_view(j: int) -> Callable[[Outputs], Cells]:
+    """Which power of two the last set bit of a double is: sums of floats lie on grids that their parts betray.
+
+    With it, coarsely, how large the number is: it decides which grid rounding left.
+    """
+
+    def cells(o: Outputs) -> Cells:
+        numbers, symbols = _column(j)(o)
+        mantissa, exponent = np.frexp(numbers)
+        digits = np.abs(mantissa * 2.0**53).astype(np.int64)
+        lowest = digits & -digits
+        place = np.where(digits == 0, 5000, exponent - 53 + np.log2(np.maximum(lowest, 1)).astype(np.int64))
+        return np.asarray(place + 8192 + 20000 * np.clip(exponent, -8, 8) + np.int64(1 << 22) * symbols, np.int64)
+
+    return cells
+
+
+def _score(one: Outputs, other: Outputs) -> View:
+    """An additive score of all places, by logistic regression on coarse cells of each place and of differences."""
+    one, other = one.rows(0, _FITTED), other.rows(0, _FITTED)
+    both = together([one, other])
+    features = _features_of(both)
+    x = features(both)
+    label = np.concatenate([np.ones(len(one)), np.zeros(len(other))])
+    weights = _logistic(x, label)
+    edges = np.unique(np.quantile(x @ weights, np.linspace(0, 1, _BINS + 1)))
+    return View(
+        "a score of all places together",
+        lambda o: np.searchsorted(edges, features(o) @ weights, side="left").astype(np.int64),
+    )
+
+
+def _features_of(both: Outputs) -> Callable[[Outputs], NDArray[np.float64]]:
+    places = min(both.numbers.shape[1], 24)
+    cuts = np.linspace(0, 1, 6 if places <= 8 else 4)[1:-1]
+    edges = [np.unique(np.quantile(c, cuts)) for c in _channels(both, places).T]
+    symbols = [np.unique(both.symbols[:, j])[:8] for j in range(places)]
+
+    def features(o: Outputs) -> NDArray[np.float64]:
+        columns = [np.ones(len(o))]
+        for channel, cuts in zip(_channels(o, places).T, edges, strict=True):
+            columns += [(channel > cut).astype(float) for cut in cuts]
+        wide = o.wide(places).symbols
+        for j, known in enumerate(symbols):
+            columns += [(wide[:, j] == symbol).astype(float) for symbol in known[1:]]
+        return np.stack(columns, axis=1)
+
+    return features
+
+
+def _channels(o: Outputs, places: int) -> NDArray[np.float64]:
+    numbers = o.wide(places).numbers
+    if places > 8:
+        return numbers
+    return np.concatenate([numbers, np.diff(numbers, axis=1)], axis=1)
+
+
+def _logistic(x: NDArray[np.float64], label: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A few steps of Newton with a ridge: a direction is needed, not an optimum."""
+    weights = np.zeros(x.shape[1])
+    for _ in range(6):
+        p = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
+        gradient = x.T @ (label - p) - weights
+        hessian = (x * (p * (1 - p) + 1e-6)[:, None]).T @ x + np.eye(x.shape[1])
+        weights = weights + np.linalg.solve(hessian, gradient)
+    return weights

@@ -1,0 +1,199 @@
+"""`sfumato attack`: run the red team against a policy or a table behind some defences; a table, and a page.
+
+Comes in: which attacks, on what. Goes out: reports. Exit code 1 where an attack succeeded against the target, the
+gateway, or the only defence that was named.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from sfumato.attacks import ATTACKS, Endpoint, Knowledge
+from sfumato.attacks.defences import DEFENCES, TABLE, Sheet, make, read_sheet
+from sfumato.attacks.gate import policy_endpoint, table_endpoint
+from sfumato.attacks.page import cell, page
+from sfumato.attacks.report import Report, referee
+from sfumato.attacks.scene import set_scene
+from sfumato.doors.cli.say import console, print_json, print_whole
+from sfumato.errors import InputError
+from sfumato.policy import Policy, load
+
+TOTAL = Fraction(1)
+"""The budget of the gateway that is put in front of a plain table."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The command line."""
+
+    name: str
+    target: str | None
+    csv: Path | None
+    defence: str
+    secret: str | None
+    known: str | None
+    given: Path | None
+    spend: bool
+    report: Path | None
+
+
+def run(wanted: Wanted, *, as_json: bool) -> None:
+    """Attack, say it, write it down, exit."""
+    if wanted.target is None and wanted.csv is None:
+        raise InputError("name a --target or a --csv")
+    if wanted.name != "all" and wanted.name not in ATTACKS:
+        raise InputError(f'attack "{wanted.name}" is not known', hint=f"One of: all, {', '.join(ATTACKS)}.")
+    names = list(ATTACKS) if wanted.name == "all" else [wanted.name]
+    known = None if wanted.known is None else [word.strip() for word in wanted.known.split(",") if word.strip()]
+    if wanted.target is None:
+        reports = _on_table(wanted, names, known)
+    elif "://" in wanted.target:
+        reports = _on_server(wanted, names, known)
+    elif wanted.csv is None:
+        reports = _on_target(wanted, names, known)
+    else:
+        raise InputError("name a --target or a --csv, and not both")
+    what = wanted.target or str(wanted.csv)
+    if wanted.report is not None:
+        wanted.report.write_text(page(reports, what), encoding="utf-8")
+        sys.stderr.write(f"Wrote {wanted.report}\n")
+    if as_json:
+        print_json({"target": what, "reports": [report.to_dict() for report in reports]})
+    else:
+        _say(reports)
+    only = len({report.defence for report in reports}) == 1
+    if any(report.succeeded and (only or report.defence == "dp") for report in reports):
+        sys.exit(1)
+
+
+def _on_table(wanted: Wanted, names: list[str], known: list[str] | None) -> list[Report]:
+    defences = [word.strip() for word in wanted.defence.split(",") if word.strip()]
+    for defence in defences:
+        if defence not in DEFENCES:
+            raise InputError(f'defence "{defence}" is not known', hint=f"Use some of: {', '.join(DEFENCES)}.")
+    assert wanted.csv is not None
+    sheet = read_sheet(wanted.csv)
+    knowledge, truth = set_scene(sheet.records(), TABLE, wanted.secret, known)
+    knowledge, truth = _with_list(wanted.given, knowledge, truth)
+    reports = []
+    for defence in defences:
+        for name in names:
+            with _defended(defence, sheet, knowledge) as endpoint:
+                reports.append(_one(name, endpoint, knowledge, truth))
+    return reports
+
+
+@contextmanager
+def _defended(defence: str, sheet: Sheet, knowledge: Knowledge) -> Iterator[Endpoint]:
+    """A fresh endpoint for each attack: one attack's budget is not another's."""
+    with ExitStack() as stack:
+        if defence == "dp":
+            yield stack.enter_context(table_endpoint(sheet, knowledge.key, TOTAL))
+            return
+        quasi = tuple(c for c in knowledge.people[0].known if c not in (knowledge.key, knowledge.secret_column))
+        yield make(defence, sheet, knowledge.secret_column, quasi)
+
+
+def _on_server(wanted: Wanted, names: list[str], known: list[str] | None) -> list[Report]:
+    """A server is asked as an analyst asks it; the rows for the referee are a file, named as the table is."""
+    assert wanted.target is not None
+    if wanted.csv is None:
+        raise InputError("the referee needs the rows", hint="Name them with --csv TABLE.csv, and the --secret.")
+    if not wanted.spend:
+        raise InputError(
+            "a running server has one ledger, and an attack spends from it",
+            hint="Say --spend, or name its policy file.",
+        )
+    from sfumato.attacks.remote import remote_endpoint
+
+    knowledge, truth = set_scene(read_sheet(wanted.csv).records(), wanted.csv.stem, wanted.secret, known)
+    reports = []
+    for name in names:
+        with remote_endpoint(wanted.target) as endpoint:
+            reports.append(_one(name, endpoint, knowledge, truth))
+    return reports
+
+
+def _on_target(wanted: Wanted, names: list[str], known: list[str] | None) -> list[Report]:
+    assert wanted.target is not None
+    path = Path(wanted.target)
+    policy = load(path)
+    table, rows = _rows_of(policy, wanted.secret)
+    unit = policy.tables[table].unit
+    assert isinstance(unit, str)
+    listed = next((c.name for c in policy.tables[table].columns.values() if c.values), None)
+    knowledge, truth = set_scene(rows, table, wanted.secret or listed, known, key=unit)
+    reports = []
+    for name in names:
+        with policy_endpoint(path, spend=wanted.spend) as endpoint:
+            reports.append(_one(name, endpoint, knowledge, truth))
+    return reports
+
+
+def _rows_of(policy: Policy, secret: str | None) -> tuple[str, list[dict[str, Any]]]:
+    """The owner's rows, for the referee: a table of files in which a person has one row."""
+    files = policy.source.files if isinstance(policy.source.files, dict) else {}
+    for table in policy.tables.values():
+        fits = not table.public and table.rows_per_unit == 1 and isinstance(table.unit, str)
+        if fits and isinstance(files.get(table.name), str) and (secret is None or secret in table.columns):
+            rows = read_sheet(Path(str(files[table.name]))).records()
+            return table.name, [{c: row[c] for c in table.columns if c in row} for row in rows]
+    raise InputError(
+        "no table of this policy can be attacked",
+        detail="It takes one that is a file, with rows_per_unit = 1 and the secret column in it.",
+    )
+
+
+def _with_list(given: Path | None, knowledge: Knowledge, truth: tuple[bool, ...]) -> tuple[Knowledge, tuple[bool, ...]]:
+    """Only those people who are on the attacker's own list, as that list spells them."""
+    if given is None:
+        return knowledge, truth
+    from dataclasses import replace
+
+    from sfumato.attacks.base import Person
+    from sfumato.attacks.linking import link
+
+    listed = read_sheet(given).records()
+    shared = [c for c in knowledge.people[0].known if listed and c in listed[0]]
+    if not shared:
+        raise InputError(f'"{given.name}" shares no column with what is known')
+    places = link(listed, [one.known for one in knowledge.people], shared)
+    met = [(entry, found[0]) for entry, found in zip(listed, places, strict=True) if len(found) == 1]
+    if not met:
+        raise InputError(f'nobody on "{given.name}" is in the table')
+    people = tuple(Person({c: entry[c] for c in shared}, knowledge.people[i].where) for entry, i in met)
+    return replace(knowledge, people=people, key=knowledge.key if knowledge.key in shared else None), tuple(
+        truth[i] for _, i in met
+    )
+
+
+def _one(name: str, endpoint: Endpoint, knowledge: Knowledge, truth: tuple[bool, ...]) -> Report:
+    sys.stderr.write(f"{name} against {endpoint.name} …\n")
+    return referee(name, ATTACKS[name].run, endpoint, knowledge, truth, advice=ATTACKS[name].advice)
+
+
+def _say(reports: list[Report]) -> None:
+    out = console()
+    defences = list(dict.fromkeys(report.defence for report in reports))
+    by = {(report.attack, report.defence): report for report in reports}
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for head in ("attack", *defences):
+        table.add_column(head, no_wrap=True)
+    for attack in dict.fromkeys(report.attack for report in reports):
+        table.add_row(attack, *(cell(by[attack, defence]) for defence in defences))
+    print_whole(out, table)
+    out.print(f"A guess without asking is right {100 * reports[0].base_rate:.1f} % of the time.")
+    for report in reports:
+        if report.succeeded:
+            out.print(f"\n{report.attack} against {report.defence}: {report.words}")
+            for sql in report.worst:
+                out.print(f"  {sql[:300]}")
+            out.print(f"  the cheapest defence: {report.advice}")

@@ -1,0 +1,328 @@
+"""The audit accuses what is wrong and does not accuse what is right; its bounds are the exact ones, from outside."""
+
+import json
+import math
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sfumato.attacks.canary import audit_gateway
+from sfumato.audit import Subject, audit, of_function, of_mechanism
+from sfumato.audit import run as running
+from sfumato.audit.bounds import bound_above, bound_below, epsilon_from_guesses, guessing_p_value
+from sfumato.audit.outputs import encode, show_row
+from sfumato.audit.run import MISS
+from sfumato.doors.cli import main
+from sfumato.doors.cli.clinic import write_clinic
+from sfumato.errors import InputError
+from sfumato.mechanisms import MECHANISMS, Geometric
+from tests.attacks import wrong
+
+CLAIMS = {
+    "Gaussian": (Fraction(1), Fraction(1, 100)),
+    "KeySelection": (Fraction(1), Fraction(1, 100)),
+    "GaussianKeySelection": (Fraction(1), Fraction(1, 100)),
+}
+SLOW_ONES = {"Exponential", "PermuteAndFlip", "NoisyMax", "RankedChoice", "Staircase", "SparseVector", "PrefixSums"}
+
+
+@pytest.mark.parametrize("n", [1, 2, 17, 1000, 1_000_000])
+def test_bounds_are_outside_of_the_exact_ones(n):
+    """Against SciPy's quantiles of the beta law: on the safe side, and hardly further."""
+    for k in sorted({0, 1, n // 1000, n // 50, n // 2, n - 1, n}):
+        for miss in (0.025, 1e-3, 1e-6):
+            low, high = bound_below(k, n, miss), bound_above(k, n, miss)
+            true_low = 0.0 if k == 0 else stats.beta.ppf(miss, k, n - k + 1)
+            true_high = 1.0 if k == n else stats.beta.ppf(1 - miss, k + 1, n - k)
+            assert low <= true_low * (1 + 1e-9) <= low * (1 + 1e-5) + 1e-12
+            assert high * (1 + 1e-5) + 1e-12 >= true_high * (1 - 1e-9)
+            assert high >= true_high * (1 - 1e-9)
+            assert high <= true_high * (1 + 1e-5) + 1e-12
+
+
+def test_bounds_cover():
+    """For every count of a small experiment, and so for every probability: the exact chance to miss is within."""
+    n, miss = 60, 0.01
+    lows = [bound_below(k, n, miss) for k in range(n + 1)]
+    highs = [bound_above(k, n, miss) for k in range(n + 1)]
+    for p in np.linspace(0.001, 0.999, 97):
+        mass = stats.binom.pmf(np.arange(n + 1), n, p)
+        assert sum(m for m, low in zip(mass, lows, strict=True) if low > p) <= miss
+        assert sum(m for m, high in zip(mass, highs, strict=True) if high < p) <= miss
+
+
+def test_the_canary_audit_is_the_binomial():
+    for guesses, right, epsilon in ((1000, 760, 1.0), (100, 90, 1.5), (1000, 999, 4.0)):
+        exact = stats.binom.sf(right - 1, guesses, 1 / (1 + math.exp(-epsilon)))
+        found = guessing_p_value(guesses, right, epsilon)
+        assert exact <= found <= exact * (1 + 1e-6)
+        assert guessing_p_value(guesses, right, epsilon, delta=1e-5, planted=1000) > found
+    assert guessing_p_value(1000, 500, 1.0) == 1
+    assert epsilon_from_guesses(1000, 500, 1e-3) == 0
+    assert 0.7 < epsilon_from_guesses(1000, 731, 1e-3) < 1.0
+
+
+def test_outputs_of_any_shape_have_rows():
+    given = [None, True, 3, [1, None, "a"], {"b": 2, "a": [1.5]}, (), float("nan"), 10**400]
+    rows = encode(given)
+    assert len(rows) == len(given)
+    assert [show_row(rows, i) for i in range(4)] == ["[None]", "[True]", "[3]", "[1, None, text]"]
+    shapes = {tuple(row) for row in rows.symbols.tolist()}
+    assert len(shapes) == len(given)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_an_honest_mechanism_is_not_accused(name):
+    epsilon, delta = CLAIMS.get(name, (Fraction(1), Fraction(0)))
+    verdict = audit(of_mechanism(name, epsilon, delta), epsilon, delta, 600 if name in SLOW_ONES else 20_000)
+    assert not verdict.refuted
+    assert verdict.words.startswith("consistent: could not tell from 1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_an_honest_mechanism_is_not_accused_in_many_runs(name):
+    """200 audits. By the union bound each may accuse with probability 1/1000; in fact both intervals must fail at once."""
+    epsilon, delta = CLAIMS.get(name, (Fraction(1), Fraction(0)))
+    subject = of_mechanism(name, epsilon, delta)
+    accused = sum(audit(subject, epsilon, delta, 500 if name in SLOW_ONES else 10_000).refuted for _ in range(200))
+    assert accused == 0
+
+
+@pytest.mark.parametrize("name", ["Geometric", "Laplace", "NoisyMax", "RandomizedResponse"])
+def test_a_mechanism_at_twice_its_claim_is_refuted(name):
+    """What is sold for 0.4 spends 1: the audit must be able to say so of the product's own mechanisms."""
+    delta = CLAIMS.get(name, (0, Fraction(0)))[1]
+    subject = of_mechanism(name, Fraction(1), delta)
+    verdict = audit(subject, Fraction(2, 5), delta, 8000)
+    assert verdict.refuted
+    assert verdict.epsilon < 1
+
+
+def test_gaussian_noise_is_not_purely_private():
+    verdict = audit(of_mechanism("Gaussian", Fraction(1), Fraction(0)), Fraction(1), Fraction(0), 100_000)
+    assert verdict.refuted
+
+
+WRONG = {
+    "Laplace at 0.9": (wrong.laplace(0.9), "number", 1),
+    "Laplace at half": (wrong.laplace(0.5), "number", 1),
+    "value of the maximum": (wrong.noisy_max_value(2), "all", 1),
+    **{name: (run, "all", claim) for name, (run, claim) in wrong.SPARSE.items()},
+}
+MANY = {"value at 4N": 400_000, "adaptive, value": 1_000_000}
+"""What is so seldom seen that it takes more runs."""
+
+
+@pytest.mark.parametrize("name", [name for name in WRONG if name not in MANY])
+def test_a_wrong_mechanism_is_refuted(name):
+    function, adjacent, claim = WRONG[name]
+    verdict = audit(of_function(function, adjacent), Fraction(claim), samples=100_000)
+    assert verdict.refuted, verdict
+    assert verdict.words.startswith("refuted: epsilon >= ")
+    assert verdict.words.endswith(" at 99.9 %")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MANY)
+def test_a_wrong_mechanism_is_refuted_by_many_runs(name):
+    function, adjacent, claim = WRONG[name]
+    if name == "adaptive, value":  # a function may name its own neighbours: looked for among all, these are passed over
+        function.pairs = [([0] * 9 + [5], [1] * 9 + [4])]
+        adjacent = None
+    assert audit(of_function(function, adjacent), Fraction(claim), samples=MANY[name]).refuted
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        (wrong.laplace(1), "number"),
+        (wrong.noisy_max_index(2), "all"),
+        (wrong.sparse(2, 4), "all"),
+        (wrong.sparse(2, 4, out="gap"), "all"),
+        (wrong.adaptive(), "all"),
+    ],
+)
+def test_the_right_form_of_a_wrong_mechanism_is_not_accused(right):
+    function, adjacent = right
+    assert not audit(of_function(function, adjacent), Fraction(1), samples=10_000).refuted
+
+
+def test_doubles_betray_what_noise_was_added_to():
+    """Laplace noise of the right scale, in plain floats: the last bits tell 0 from 1 (Mironov 2012)."""
+
+    def float_laplace(x, size):
+        return x + wrong.RNG.laplace(0, 1, size)
+
+    verdict = audit(of_function(float_laplace, "number"), Fraction(1), samples=20_000)
+    assert verdict.refuted
+    assert "lowest bit" in verdict.event
+    assert verdict.sizes < 1
+
+
+PEER = """
+import sys
+import numpy as np
+from diffprivlib.mechanisms import Laplace
+law = Laplace(epsilon=1.0, sensitivity=1.0)
+np.save(sys.argv[1], np.array([[law.randomise(float(x)) for _ in range(80_000)] for x in (0, 1)]))
+"""
+
+
+@pytest.mark.slow
+def test_a_peer_is_caught_by_its_doubles(tmp_path):
+    """diffprivlib's Laplace, in an environment of its own: the noise is right, its last bits are not."""
+    python = tmp_path / "peer" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "peer"], check=True)
+    install = [python, "-m", "pip", "install", "--quiet", "diffprivlib==0.6.6", "scikit-learn<1.6"]
+    if subprocess.run(install, check=False, capture_output=True).returncode:
+        pytest.skip("diffprivlib cannot be installed here")
+    subprocess.run([python, "-c", PEER, tmp_path / "runs.npy"], check=True)
+    left = {side: list(np.load(tmp_path / "runs.npy")[side]) for side in (0, 1)}
+
+    def sample(given, count):
+        drawn, left[given] = left[given][:count], left[given][count:]
+        return encode(np.array(drawn))
+
+    verdict = audit(Subject("diffprivlib", sample, ((0, 1),)), Fraction(1), samples=40_000)
+    assert verdict.refuted
+    assert "lowest bit" in verdict.event
+    assert verdict.sizes < 1
+
+
+def test_lists_of_any_kind_from_one_call_at_a_time():
+    """A refusal that depends on the data, an exception, a list that is longer by one: all are seen."""
+
+    def raises(rows):
+        if sum(rows) == 3:
+            raise ZeroDivisionError
+        return 0
+
+    def longer(rows):
+        return [None] * (len(rows) + int(wrong.RNG.random() < 0.5))
+
+    assert audit(of_function(raises, "one"), Fraction(1), samples=400).refuted is False  # no pair sums to 3
+    assert audit(of_function(longer, "addremove"), Fraction(1), samples=2000).refuted
+    assert audit(of_function(lambda rows: None if sum(rows) == 1 else False, "one"), Fraction(1), samples=400).refuted
+
+
+def test_delta_is_bounded_at_the_claimed_epsilon():
+    """Laplace noise that is right but for one run in 20, which tells the truth: (1, 0.05) private, not (1, 0.01)."""
+
+    def leaky(x, size):
+        told = np.where(wrong.RNG.random(size) < 0.05, 1000.0 * (1 + x), wrong.laplace(1)(x, size))
+        return wrong.on_grid(told)
+
+    refuted = audit(of_function(leaky, "number"), Fraction(1), Fraction(1, 100), 40_000)
+    assert refuted.refuted
+    assert 0.01 < refuted.delta < 0.06
+    assert " at epsilon 1, at 99.9 %" in refuted.words
+    assert not audit(of_function(leaky, "number"), Fraction(1), Fraction(6, 100), 40_000).refuted
+
+
+def test_an_event_is_not_certified_on_what_it_was_chosen_from():
+    """A subject that repeats itself within an audit would be caught if the same runs were used twice."""
+    seen = []
+
+    def sample(given, count):
+        seen.append(count)
+        return encode(wrong.RNG.integers(0, 1 << 40, count))  # pure noise: every output is seen once
+
+    verdict = audit(Subject("noise", sample, ((0, 1),)), Fraction(1, 100), samples=4000)
+    assert not verdict.refuted
+    assert verdict.epsilon < 0.01
+    assert sum(seen) == verdict.runs
+    assert sum(seen[:2]) == 4000  # training of both sides; what certifies is drawn after it
+    assert len(seen) == 2 + 2 * len(running._LOOKS)
+
+
+def test_the_error_of_all_looks_is_within_the_stated_one(monkeypatch):
+    """Every interval that an audit uses, both sides, all events and looks: their errors add up to 1/1000 at most."""
+    used = []
+
+    def watched(honest):
+        def bound(successes, trials, miss):
+            used.append(miss)
+            return honest(successes, trials, miss)
+
+        return bound
+
+    for name in ("bound_below", "bound_above"):
+        monkeypatch.setattr(running, name, watched(getattr(running, name)))
+    audit(of_function(wrong.laplace(1), "number"), Fraction(1), samples=4000)
+    assert len(used) == 2 * 2 * len(running._LOOKS)
+    assert sum(used) <= float(MISS) * (1 + 1e-9)
+    assert Fraction(1, 1000) == MISS
+
+
+def clinic(folder, epsilon):
+    write_clinic(folder)
+    policy = folder / "sfumato.toml"
+    policy.write_text(policy.read_text().replace("\nepsilon = 4 ", f"\nepsilon = {epsilon} "))
+    return policy
+
+
+def test_the_gateway_survives_its_canaries(tmp_path):
+    policy = clinic(tmp_path, 1)
+    before = {path.name for path in tmp_path.iterdir()}
+    verdict = audit_gateway(policy, Fraction(1), Fraction(0))
+    assert not verdict.refuted
+    assert verdict.epsilon > 0.5  # a thousand persons do tell something: the audit is awake
+    assert audit_gateway(policy, Fraction(1, 2), Fraction(0)).refuted  # it spends 1
+    assert {path.name for path in tmp_path.iterdir()} - before <= {".sfumato"}  # nothing was spent
+
+
+def test_half_of_the_noise_is_found_by_canaries(tmp_path, monkeypatch):
+    """A gateway that draws its noise for twice the epsilon."""
+    honest = Geometric.release
+    monkeypatch.setattr(
+        Geometric, "release", lambda self, value: honest(Geometric(self.sensitivity_l1, 2 * self.epsilon), value)
+    )
+    assert audit_gateway(clinic(tmp_path, 1), Fraction(1), Fraction(0)).refuted
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """The console script in this process."""
+
+    def run(*words):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["sfumato", *words])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return (stopped.value.code or 0, *capsys.readouterr())
+
+    return run
+
+
+def test_the_command_says_refuted_or_consistent_and_exits_so(tmp_path, call):
+    (tmp_path / "mech_of_test.py").write_text(
+        "import numpy as np\nrng = np.random.default_rng(1)\n"
+        "def half(x, size):\n    return np.round(64 * (x + rng.laplace(0, 0.5, size)))\n"
+    )
+    code, out, _ = call("audit", "mech_of_test:half", "--claim", "1", "--samples", "20000")
+    assert code == 1
+    assert "mech_of_test:half: refuted: epsilon >= 1." in out
+    code, out, _ = call("audit", "mech_of_test.py:half", "--claim", "2.5", "--samples", "20000", "--json")
+    assert code == 0
+    assert json.loads(out)["verdict"] == "consistent"
+    assert "verified" not in out
+    code, _, err = call("audit", "mechanism:Nothing", "--claim", "1")
+    assert code == 2
+    assert 'mechanism "Nothing" is not known' in err
+    for words in (("--claim", "1"), ("mech_of_test:none", "--claim", "1"), ("mech_of_test:half", "--claim", "0")):
+        assert call("audit", *words)[0] == 2
+
+
+def test_what_cannot_be_audited_says_why():
+    with pytest.raises(InputError, match="adjacency"):
+        of_function(lambda x: x, "sideways")
+    with pytest.raises(InputError, match="needs a delta"):
+        of_mechanism("KeySelection", Fraction(1), Fraction(0))
+    with pytest.raises(InputError, match="raises for every input"):
+        of_function(lambda rows: rows["no"], "one")

@@ -1,0 +1,82 @@
+"""Mechanisms that are wrong, each known from the literature, as functions that take `size`; and some that are right.
+
+Sources: Lyu, Su, Li, PVLDB 2017 (sparse vectors); Ding and others, CCS 2018 (noisy maxima); Wang and others, CCS 2020
+(gaps and the adaptive one); Mironov, CCS 2012 (floats).
+"""
+
+import numpy as np
+
+RNG = np.random.default_rng(20241101)
+
+
+def on_grid(values):
+    """Multiples of 1/1024: so that doubles betray nothing, and what is found is the law itself."""
+    return np.round(values * 1024) / 1024
+
+
+def laplace(scale):
+    def run(x, size):
+        return on_grid(x + RNG.laplace(0, scale, size))
+
+    return run
+
+
+def noisy_max_value(scale):
+    def run(scores, size):
+        return on_grid((np.array(scores) + RNG.laplace(0, scale, (size, len(scores)))).max(axis=1))
+
+    return run
+
+
+def noisy_max_index(scale):
+    def run(scores, size):
+        return (np.array(scores) + RNG.laplace(0, scale, (size, len(scores)))).argmax(axis=1)
+
+    return run
+
+
+def sparse(a, b, *, eps=1.0, positives=1, out="yes", threshold=0.0, counted=True):
+    """The sparse vector with scales a/eps and b/eps: yes is +inf or a number, no is nan, and -inf after the end."""
+
+    def run(q, size):
+        bar = threshold + RNG.laplace(0, a / eps, size)
+        noisy = np.array(q, float) + (RNG.laplace(0, b / eps, (size, len(q))) if b else 0)
+        above = noisy >= bar[:, None]
+        shown = {"yes": np.full(noisy.shape, np.inf), "value": noisy, "gap": noisy - bar[:, None]}[out]
+        result = np.where(above, shown, np.nan)
+        if counted:
+            before = np.cumsum(above, axis=1) - above
+            result = np.where(before >= positives, -np.inf, result)
+        return on_grid(result)
+
+    return run
+
+
+def adaptive(eps=1.0, positives=1, honest=True, threshold=0.0):
+    """The adaptive sparse vector: its first branch shows the gap, or wrongly the value."""
+
+    def run(q, size):
+        bar = threshold + RNG.laplace(0, 2 / eps, size)
+        cost = np.full(size, 2.0 * positives * eps)
+        result = np.full((size, len(q)), -np.inf)
+        for i, value in enumerate(q):
+            going = cost <= 4 * positives * eps - 2 * eps
+            rough = value + RNG.laplace(0, 8 * positives / eps, size)
+            fine = value + RNG.laplace(0, 4 * positives / eps, size)
+            first, second = rough - bar >= 16 / eps, fine - bar >= 0
+            seen = np.where(first, rough - bar if honest else rough, np.where(second, fine - bar, 0.0))
+            result[going, i] = seen[going]
+            cost = cost + np.where(first, eps, np.where(second, 2 * eps, 0.0)) * going
+        return on_grid(result)
+
+    return run
+
+
+SPARSE = {
+    "value at 4N": (sparse(2, 4, eps=3, out="value", threshold=0.5), 3),
+    "adaptive, value": (adaptive(eps=4, honest=False, threshold=0.5), 4),
+    "no noise on numbers": (sparse(2, 0, counted=False), 1),
+    "no end": (sparse(2, 2, counted=False), 1),
+    "too little on numbers": (sparse(4, 4 / 3), 1),
+    "value at 2N": (sparse(2, 2, eps=2, out="value"), 2),
+}
