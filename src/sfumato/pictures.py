@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from sfumato.errors import InputError
@@ -261,50 +261,3 @@ def _nice_top(highest: float) -> float:
     """The next round number: 1, 2, 4, 5, 6, 8 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(highest))
     return next(step * power for step in (1, 2, 4, 5, 6, 8, 10) if step * power >= highest * (1 - 1e-12))
-
-
-def curves(lines: Mapping[str, Sequence[tuple[float, float]]], *, title: str, across: str, up: str) -> str:
-    """Shares from 0 to 1 against a number, one line for each name, as one SVG document.
-
-    >>> curves({"a": [(0, 0.5), (10, 1)]}, title="How fast", across="questions", up="right")[:4]
-    '<svg'
-    """
-    if not any(lines.values()):
-        raise InputError("a chart of curves needs a point")
-    far = max(x for points in lines.values() for x, _ in points) or 1
-    shown = []
-    for number, (name, points) in enumerate(lines.items()):
-        at = [(_LEFT + (_RIGHT - _LEFT) * x / far, _BOTTOM - (_BOTTOM - _TOP) * y) for x, y in sorted(points)]
-        dash = ("", "6 3", "2 3", "8 3 2 3")[number % 4]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
-        shown.append(f'<polyline points="{path}" fill="none" stroke="var(--in)" stroke-dasharray="{dash}"/>')
-        shown += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" class="in"/>' for x, y in at]
-        row = 266 + 15 * number
-        shown.append(
-            f'<line x1="12" x2="40" y1="{row - 4}" y2="{row - 4}" stroke="var(--in)" stroke-dasharray="{dash}"/>'
-        )
-        last = max(points)
-        shown.append(_text(46, row, f"{name}: {100 * last[1]:.0f} % after {last[0]:.0f}"))
-    height = 276 + 15 * len(lines)
-    marks = []
-    for part in (0, 0.5, 1):
-        y = _BOTTOM - (_BOTTOM - _TOP) * part
-        marks.append(f'<line class="line" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        marks.append(_text(8, y + 4, f"{part:.0%}", "quiet"))
-    described = "; ".join(f"{name} reaches {max(y for _, y in points):.0%}" for name, points in lines.items() if points)
-    return " ".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}"',
-            'class="sfumato-neighbours" role="img">',
-            f"<title>{_escape(title)}</title>",
-            f"<desc>{_escape(up)} against {_escape(across)}: {_escape(described)}.</desc>",
-            f"<style>{_STYLE}</style>",
-            f'<rect width="{_WIDTH}" height="{height}" style="fill: var(--paper)"/>',
-            _text(12, 24, title, "heading"),
-            _text(12, 44, f"{up}, against {across}", "quiet"),
-            *marks,
-            _text(_RIGHT - 60, _BOTTOM + 16, f"{far:.0f}", "quiet"),
-            *shown,
-            "</svg>",
-        ]
-    )
