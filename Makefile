@@ -1,4 +1,4 @@
-# Few words: demo, test, check, slow, bench, golden, docs, clean. Each one makes .venv and installs what it needs.
+# Few words: demo, test, check, slow, bench, golden, docs, console, clean. Each one makes .venv and installs what it needs.
 # A bare machine with python3, its venv module and make is enough; a second run installs nothing.
 PYTHON ?= python3
 BIN := .venv/bin
@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --editab
 PIN := $(shell command -v taskset >/dev/null 2>&1 && echo taskset --cpu-list 0)
 BENCHES := $(wildcard bench/bench_*.py)
 
-.PHONY: demo test check slow bench golden docs clean
+.PHONY: demo test check slow bench golden docs console clean
 
 demo: .venv/stamp-base  ## a sample clinic in the terminal; CHECK=1 for machines
 ifdef CHECK
@@ -36,8 +36,11 @@ golden: .venv/stamp-dev  ## rewrite the files under tests/golden; read the diff
 docs: .venv/stamp-base  ## docs/mechanisms.md from the docstrings
 	$(BIN)/python tools/make_docs.py
 
+console: .venv/bin/python  ## the console's editor, bundled anew from console/: needs node and npm, and gives the same bytes
+	$(BIN)/python tools/bundle.py
+
 clean:
-	rm -rf .venv .venv-bench build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info
+	rm -rf .venv .venv-bench build dist console/node_modules .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -51,8 +54,9 @@ clean:
 	$(PIP) '.[test,check]'
 	touch $@ .venv/stamp-base
 
-.venv/stamp-tools: | .venv/bin/python  ## psql, JDBC, a C compiler for the failing disk: by apt as root, else their tests are skipped
+.venv/stamp-tools: | .venv/bin/python  ## psql, Chromium, JDBC, a C compiler for the failing disk: by apt as root, else their tests are skipped
 	@missing=; command -v psql >/dev/null 2>&1 || missing=postgresql-client; \
+	command -v chromium >/dev/null 2>&1 || missing="$$missing chromium"; \
 	command -v cc >/dev/null 2>&1 || missing="$$missing gcc libc6-dev"; \
 	{ command -v javac >/dev/null 2>&1 && test -e /usr/share/java/postgresql.jar; } \
 	  || missing="$$missing default-jdk-headless libpostgresql-jdbc-java"; \

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from sfumato.errors import InputError
@@ -19,20 +19,26 @@ _WIDTH, _HEIGHT = 420, 322
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 412, 66, 236
 """The frame of the bars, in a drawing as wide as a telephone: text of 12 units is 11 pixels at 390."""
 
-_STYLE = """
-.sfumato-neighbours { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5; --out: #b9c4d2;
+STYLE = """
+.sfumato-picture { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5; --out: #b9c4d2;
   --out-edge: #66768a; --in: #0f62a8;
   background: var(--paper); max-width: 760px; font: 12px system-ui, -apple-system, "Segoe UI", sans-serif;
   font-variant-numeric: tabular-nums; }
 @media (prefers-color-scheme: dark) {
-  .sfumato-neighbours { --paper: #14181d; --ink: #e8ecf1; --quiet: #a3afbd; --line: #323a44; --out: #3d4856;
+  .sfumato-picture { --paper: #14181d; --ink: #e8ecf1; --quiet: #a3afbd; --line: #323a44; --out: #3d4856;
     --out-edge: #9aa8b8; --in: #6cb4f5; } }
-.sfumato-neighbours text { fill: var(--ink); }
-.sfumato-neighbours .heading { font-size: 14px; font-weight: 600; }
-.sfumato-neighbours .quiet { fill: var(--quiet); }
-.sfumato-neighbours .line { stroke: var(--line); stroke-width: 1; }
-.sfumato-neighbours .out { fill: var(--out); stroke: var(--out-edge); stroke-width: 0.6; }
-.sfumato-neighbours .in { fill: var(--in); }
+.sfumato-picture text { fill: var(--ink); }
+.sfumato-picture .heading { font-size: 14px; font-weight: 600; }
+.sfumato-picture .quiet { fill: var(--quiet); }
+.sfumato-picture .line { stroke: var(--line); stroke-width: 1; }
+.sfumato-picture .out { fill: var(--out); stroke: var(--out-edge); stroke-width: 0.6; }
+.sfumato-picture .in { fill: var(--in); }
+.sfumato-picture .paper { fill: var(--paper); }
+.sfumato-picture .curve { fill: none; stroke: var(--in); stroke-width: 2; }
+.sfumato-picture .curve-1 { stroke: var(--ink); stroke-dasharray: 6 3; }
+.sfumato-picture .curve-2 { stroke: var(--out-edge); }
+.sfumato-picture .curve-3 { stroke: var(--in); stroke-dasharray: 2 3; }
+.sfumato-picture .curve-4 { stroke: var(--ink); stroke-width: 1; }
 """
 
 
@@ -45,12 +51,13 @@ def neighbours(
     title: str,
     axis: str,
     labels: tuple[str, str] = ("Bob out", "Bob in"),
+    bare: bool = False,
 ) -> str:
     """The laws of two neighbouring databases side by side: what an onlooker can see of one person.
 
     `outputs` are the values shown, `bob_out` and `bob_in` their probabilities without and with one person's rows, and
     `epsilon` is the claim, or None where no pure claim is made. The caption gives the largest ratio among the outputs
-    shown and says whether the claim allows it.
+    shown and says whether the claim allows it. `bare` leaves the style out, for a page that has STYLE already.
 
     >>> neighbours(["no", "yes"], [0.75, 0.25], [0.25, 0.75], epsilon=None, title="One coin", axis="answer")[:4]
     '<svg'
@@ -67,11 +74,11 @@ def neighbours(
     below = 18 * (len(heading) - 1)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT + below}"',
-        'class="sfumato-neighbours" role="img">',
+        'class="sfumato-picture" role="img">',
         f"<title>{_escape(title)}</title>",
         f"<desc>{_escape(description)}</desc>",
-        f"<style>{_STYLE}</style>",
-        f'<rect width="{_WIDTH}" height="{_HEIGHT + below}" style="fill: var(--paper)"/>',
+        *([] if bare else [f"<style>{STYLE}</style>"]),
+        f'<rect width="{_WIDTH}" height="{_HEIGHT + below}" class="paper"/>',
         *(_text(12, 24 + 18 * i, line, "heading") for i, line in enumerate(heading)),
         f'<g transform="translate(0 {below})">',
         *_legend(labels),
@@ -83,6 +90,64 @@ def neighbours(
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
+
+
+Curve = tuple[str, Sequence[tuple[float, float]]]
+"""A name, and points from left to right."""
+
+
+def curves(lines: Sequence[Curve], *, title: str, axis: str, measure: str, bare: bool = False) -> str:
+    """Up to five curves over one axis, told apart by colour and dashes, with their names above.
+
+    >>> curves([("sum", [(1, 0.1), (2, 0.2)])], title="Prices", axis="questions", measure="epsilon")[:4]
+    '<svg'
+    """
+    points = [point for _, line in lines for point in line]
+    if not 1 <= len(lines) <= 5 or not points or not all(math.isfinite(x) and math.isfinite(y) for x, y in points):
+        raise InputError("a picture of curves needs one to five of them, with finite points")
+    if min(y for _, y in points) < 0 or max(y for _, y in points) == 0:
+        raise InputError("a picture of curves needs heights from 0 on, not all of them 0")
+    first, last = min(x for x, _ in points), max(x for x, _ in points)
+    top = _nice_top(max(y for _, y in points))
+    wide = (last - first) or 1.0
+
+    def place(x: float, y: float) -> str:
+        return f"{_LEFT + (x - first) / wide * (_RIGHT - _LEFT):.2f},{_BOTTOM - y / top * (_BOTTOM - _TOP):.2f}"
+
+    below = 18 * ((len(lines) - 1) // 2)
+    ends = "; ".join(f"{name}: {line[-1][1]:.4g} at {line[-1][0]:g}" for name, line in lines if line)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_BOTTOM + 44 + below}"',
+        'class="sfumato-picture" role="img">',
+        f"<title>{_escape(title)}</title>",
+        f"<desc>{_escape(f'{measure} by {axis}. {ends}.')}</desc>",
+        *([] if bare else [f"<style>{STYLE}</style>"]),
+        f'<rect width="{_WIDTH}" height="{_BOTTOM + 44 + below}" class="paper"/>',
+        _text(12, 24, _fit(title, _WIDTH - 24), "heading"),
+        *_names(lines),
+        f'<g transform="translate(0 {below})">',
+        *_scale(top),
+    ]
+    for i, (_, line) in enumerate(lines):
+        parts.append(f'<polyline points="{" ".join(place(x, y) for x, y in line)}" class="curve curve-{i}"/>')
+    parts += [
+        _text(_LEFT, _BOTTOM + 16, f"{first:g}", "quiet"),
+        _text(_RIGHT, _BOTTOM + 16, f"{last:g}", "quiet", "end"),
+    ]
+    parts += [
+        _text((_LEFT + _RIGHT) / 2, _BOTTOM + 34, _fit(f"{measure}, by {axis}", _RIGHT - _LEFT), "quiet", "middle")
+    ]
+    return "\n".join([*parts, "</g>", "</svg>"]) + "\n"
+
+
+def _names(lines: Sequence[Curve]) -> list[str]:
+    """Two names to a line, each with a piece of its curve."""
+    parts = []
+    for i, (name, _) in enumerate(lines):
+        x, y = 12 + 200 * (i % 2), 42 + 18 * (i // 2)
+        parts.append(f'<polyline points="{x},{y} {x + 24},{y}" class="curve curve-{i}"/>')
+        parts.append(_text(x + 30, y + 4, _fit(name, 166)))
+    return parts
 
 
 def largest_ratio(first: Sequence[float], second: Sequence[float]) -> float:
@@ -196,50 +261,3 @@ def _nice_top(highest: float) -> float:
     """The next round number: 1, 2, 4, 5, 6, 8 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(highest))
     return next(step * power for step in (1, 2, 4, 5, 6, 8, 10) if step * power >= highest * (1 - 1e-12))
-
-
-def curves(lines: Mapping[str, Sequence[tuple[float, float]]], *, title: str, across: str, up: str) -> str:
-    """Shares from 0 to 1 against a number, one line for each name, as one SVG document.
-
-    >>> curves({"a": [(0, 0.5), (10, 1)]}, title="How fast", across="questions", up="right")[:4]
-    '<svg'
-    """
-    if not any(lines.values()):
-        raise InputError("a chart of curves needs a point")
-    far = max(x for points in lines.values() for x, _ in points) or 1
-    shown = []
-    for number, (name, points) in enumerate(lines.items()):
-        at = [(_LEFT + (_RIGHT - _LEFT) * x / far, _BOTTOM - (_BOTTOM - _TOP) * y) for x, y in sorted(points)]
-        dash = ("", "6 3", "2 3", "8 3 2 3")[number % 4]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
-        shown.append(f'<polyline points="{path}" fill="none" stroke="var(--in)" stroke-dasharray="{dash}"/>')
-        shown += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" class="in"/>' for x, y in at]
-        row = 266 + 15 * number
-        shown.append(
-            f'<line x1="12" x2="40" y1="{row - 4}" y2="{row - 4}" stroke="var(--in)" stroke-dasharray="{dash}"/>'
-        )
-        last = max(points)
-        shown.append(_text(46, row, f"{name}: {100 * last[1]:.0f} % after {last[0]:.0f}"))
-    height = 276 + 15 * len(lines)
-    marks = []
-    for part in (0, 0.5, 1):
-        y = _BOTTOM - (_BOTTOM - _TOP) * part
-        marks.append(f'<line class="line" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        marks.append(_text(8, y + 4, f"{part:.0%}", "quiet"))
-    described = "; ".join(f"{name} reaches {max(y for _, y in points):.0%}" for name, points in lines.items() if points)
-    return " ".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}"',
-            'class="sfumato-neighbours" role="img">',
-            f"<title>{_escape(title)}</title>",
-            f"<desc>{_escape(up)} against {_escape(across)}: {_escape(described)}.</desc>",
-            f"<style>{_STYLE}</style>",
-            f'<rect width="{_WIDTH}" height="{height}" style="fill: var(--paper)"/>',
-            _text(12, 24, title, "heading"),
-            _text(12, 44, f"{up}, against {across}", "quiet"),
-            *marks,
-            _text(_RIGHT - 60, _BOTTOM + 16, f"{far:.0f}", "quiet"),
-            *shown,
-            "</svg>",
-        ]
-    )

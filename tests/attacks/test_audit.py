@@ -86,7 +86,7 @@ def test_an_honest_mechanism_is_not_accused(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_an_honest_mechanism_is_not_accused_in_many_runs(name):
-    """200 audits. Each may accuse with probability 1/1000; in fact both intervals must fail at once."""
+    """200 audits: each may accuse with probability 1/1000 by the union bound; in fact both intervals must fail."""
     epsilon, delta = CLAIMS.get(name, (Fraction(1), Fraction(0)))
     subject = of_mechanism(name, epsilon, delta)
     accused = sum(audit(subject, epsilon, delta, 500 if name in SLOW_ONES else 10_000).refuted for _ in range(200))

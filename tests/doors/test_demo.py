@@ -104,7 +104,7 @@ def test_json_is_one_line_with_what_a_program_needs_then_ready(tmp_path):
     with Shown(tmp_path / "here", "--json") as shown:
         assert len(shown.lines) == 2
         document = json.loads(shown.lines[0])
-        assert {"pg", "http", "token", "user", "password", "policy"} <= set(document)
+        assert {"pg", "http", "token", "user", "password", "policy", "console"} <= set(document)
         trial.check_document(document)
         trial.check_doors(document)
         for spoil in ("rows", "password"):

@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 import sfumato
-from sfumato.gateway import Gateway
+from sfumato.gateway import Gateway, drawing
 from sfumato.mechanisms import PrefixSums
 from sfumato.sql.running import Reading, Running
 from tests.laws import neighbours
@@ -307,7 +307,7 @@ def test_intervals_of_running_totals_cover(text: str, noise: str, exact: dict[st
         asked = first._plan
         assert asked is not None
         for _ in range(runs):  # drawn as for an answer, without paying each time
-            drawn = tuple(tuple(opened._release(kept, ()) for kept in cut.parts) for cut in asked.cuts)
+            drawn = tuple(tuple(drawing._release(opened._engine, kept, ()) for kept in cut.parts) for cut in asked.cuts)
             answer = opened._answer(asked, drawn, cost=first.cost, analyst="owner", confidence=F(8, 10))
             found = answer.intervals()
             for row in places:

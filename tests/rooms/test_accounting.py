@@ -20,6 +20,7 @@ from sfumato.accounting import (
     Selection,
     Together,
     advanced,
+    belief,
     charge,
     delta_of_rho,
     epsilon_of_renyi,
@@ -510,3 +511,28 @@ def test_renyi_filter_counts():
         RenyiFilter(2, 1, "1e-6")
     with pytest.raises(PolicyError, match="needs a delta"):
         RenyiFilter(8, 1, 0)
+
+
+def test_a_belief_moves_by_the_ratio():
+    """By hand: odds of 1 to 3 times e^ln 2 (rounded up) are 2 to 3; and never more than that at any epsilon."""
+    from sfumato.reals import ln, round_up
+
+    two = round_up(ln(Fraction(2)))
+    assert belief(Fraction(1, 4), two) == Fraction(400_001, 1_000_000)  # 2/5 and a little, as ln 2 was rounded up
+    assert belief(Fraction(1, 2), Fraction(1, 10)) == Fraction(524_980, 1_000_000)
+    assert belief("0.25", 0) == Fraction(1, 4)
+    assert belief("0.5", 1000) == 1
+    for wrong in (0, 1, -1):
+        with pytest.raises(InputError):
+            belief(wrong, 1)
+
+
+def test_a_belief_is_reached_by_randomized_response():
+    """The bound is not loose: somebody who sees the answer of a randomized response comes to hold it."""
+    from sfumato.mechanisms import RandomizedResponse
+
+    for epsilon in (Fraction(1, 10), Fraction(1), Fraction(3)):
+        said = RandomizedResponse(epsilon)
+        prior = Fraction(1, 5)
+        reached = prior * said.mass(1, 1) / (prior * said.mass(1, 1) + (1 - prior) * said.mass(1, 0))
+        assert 0 <= float(belief(prior, epsilon)) - float(reached) <= 1e-6

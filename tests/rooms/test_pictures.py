@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError
-from sfumato.pictures import largest_ratio, neighbours
+from sfumato.pictures import curves, largest_ratio, neighbours
 
 SVG = "{http://www.w3.org/2000/svg}"
 THREE = (["a", "b", "c"], [0.5, 0.3, 0.2], [0.25, 0.35, 0.4])
@@ -109,7 +109,7 @@ def test_it_follows_the_screen_and_keeps_its_styles_to_itself():
     assert "tabular-nums" in style
     selectors = [line.split("{")[0].strip() for line in style.splitlines() if "{" in line and "@media" not in line]
     assert selectors
-    assert all(selector.startswith(".sfumato-neighbours") for selector in selectors)
+    assert all(selector.startswith(".sfumato-picture") for selector in selectors)
 
 
 nasty = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.sampled_from(
@@ -159,3 +159,36 @@ def test_numbers_below_the_bars_do_not_touch(count):
 def test_what_are_no_two_laws_is_refused(outputs, out, inside):
     with pytest.raises(InputError, match="picture of two laws"):
         neighbours(outputs, out, inside, epsilon=None, title="t", axis="x")
+
+
+def lines_of(svg):
+    """The points of each curve, without the pieces in the legend."""
+    found = [line for line in ET.fromstring(svg).iter(f"{SVG}polyline") if "curve" in line.get("class")]
+    points = [[tuple(map(float, pair.split(","))) for pair in line.get("points").split()] for line in found]
+    return points[len(points) // 2 :]
+
+
+def test_a_curve_goes_through_its_numbers():
+    one, other = [(1, 0.1), (2, 0.4), (3, 0.2)], [(1, 0.3), (3, 0.4)]
+    first, second = lines_of(curves([("a", one), ("b", other)], title="t", axis="x", measure="y"))
+    bottom, top = 236, 66
+    for (x, y), (_, height) in zip([*one, *other], [*first, *second], strict=True):
+        assert (bottom - height) / (bottom - top) == pytest.approx(y / 0.4, abs=1e-3)
+        assert 46 <= x * 183 - 137 <= 412
+    assert [point[0] for point in first] == [46, 229, 412]
+    assert [point[0] for point in second] == [46, 412]
+
+
+def test_names_of_curves_are_text():
+    svg = curves([("<script>", [(1, 1)])], title="<b>", axis="&", measure='"', bare=True)
+    assert "<script>" not in svg
+    assert "<style" not in svg
+    assert "<script>" in words(ET.fromstring(svg))
+
+
+@pytest.mark.parametrize(
+    "lines", [[], [("a", [])], [("a", [(1, math.nan)])], [("a", [(1, -1)])], [("a", [(1, 0)])], [("a", [(1, 1)])] * 6]
+)
+def test_curves_that_cannot_be_drawn_are_refused(lines):
+    with pytest.raises(InputError):
+        curves(lines, title="t", axis="x", measure="y")

@@ -7,6 +7,7 @@ tells people apart, `filters` decides. Nothing here draws chance or sees data.
 from sfumato.accounting.cells import Cells, Heights
 from sfumato.accounting.compose import advanced, group, optimal, parallel, sequential
 from sfumato.accounting.curves import (
+    belief,
     delta_of_rho,
     epsilon_of_renyi,
     epsilon_of_rho,
@@ -46,6 +47,7 @@ __all__ = [
     "Selection",
     "Together",
     "advanced",
+    "belief",
     "charge",
     "delta_of_rho",
     "epsilon_of_renyi",

@@ -181,3 +181,19 @@ def _at_least_zero(value: object, what: str) -> Fraction:
 def _guess(number: Fraction) -> float:
     """A float near enough to choose an order by; beyond 1e15 any will do."""
     return float(min(number, Fraction(10**15)))
+
+
+def belief(prior: object, epsilon: object) -> Fraction:
+    """What somebody who holds a suspicion with probability `prior` can come to hold, to 1e-6 upward.
+
+    Guarantee: after an epsilon-private answer the probability of any statement about one person is at most this, for
+        whoever knows everybody else's rows.
+    Proof: by Bayes' rule the odds of the statement are multiplied by a ratio of two probabilities of the answer, which
+        is at most e^epsilon; p e^epsilon/(1 - p + p e^epsilon) = p/(p + (1 - p) e^-epsilon) grows with epsilon.
+    Reference: Dwork, Roth 2014, section 2.3; Kasiviswanathan, Smith, Journal of Privacy and Confidentiality 6, 2014.
+    Checked by: rooms::a_belief_moves_by_the_ratio, rooms::a_belief_is_reached_by_randomized_response
+    """
+    before, loss = probability(prior, "prior"), _at_least_zero(epsilon, "epsilon")
+    if loss == 0:
+        return before
+    return min(Fraction(1), round_up(before / (before + (1 - before) * exp(-loss)), Fraction(1, 10**6)))

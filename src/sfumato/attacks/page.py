@@ -26,6 +26,9 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; border-left: 3px solid var
 svg { max-width: 34rem; }
 """
 
+_AT_ONCE = 5
+"""Curves that can be told apart in one picture."""
+
 
 def cell(report: Report) -> str:
     """The outcome in a few words: lost or held, and the number that decides."""
@@ -72,9 +75,13 @@ def _cell(report: Report | None) -> str:
 
 def _section(attack: str, reports: list[Report]) -> list[str]:
     parts = [f"<h2>{html.escape(attack)}</h2>"]
-    lines = {report.defence: list(report.curve) for report in reports if len(report.curve) > 1}
-    if lines:
-        parts.append(curves(lines, title=attack, across="questions asked", up="claims that are right"))
+    found = [(report.defence, [(x, 100 * y) for x, y in sorted(report.curve)]) for report in reports]
+    drawn = [(name, points) for name, points in found if len(points) > 1]
+    parts += [
+        curves(shown, title=attack, axis="questions asked", measure="% of claims that are right")
+        for shown in (drawn[i : i + _AT_ONCE] for i in range(0, len(drawn), _AT_ONCE))
+        if any(y for _, points in shown for _, y in points)
+    ]
     parts.append("<table><tbody>")
     for report in reports:
         budget = "no budget" if report.total is None else f"epsilon {show(report.spent or 0)} of {show(report.total)}"

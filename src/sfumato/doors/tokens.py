@@ -1,4 +1,4 @@
-"""Tokens: what a program shows instead of a password, and what a browser's cookie holds.
+"""Tokens: what a program shows instead of a password, what a browser's cookie holds, and links that log in once.
 
 Comes in: the users' file and a name. Goes out: a text that is shown once; the file keeps its SHA-256 alone, which is
 enough for 256 random bits. A token ends by its hour, by revocation, with its user or with her password, and every door
@@ -18,7 +18,7 @@ from typing import Any
 from sfumato.doors.users import AUDITOR, OWNER, ROLES, User, Users, unknown
 from sfumato.errors import InputError
 
-TOKEN, SESSION = "token", "session"
+TOKEN, SESSION, LINK = "token", "session", "link"
 _FORM = re.compile(r"sfumato_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 _NOTHING = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
 """What an unknown name of a token is compared with: nothing fits it."""
@@ -74,6 +74,24 @@ def admit(users: Users, text: str) -> tuple[User, Token] | None:
     if not genuine or token.ends <= datetime.now(UTC) or not _may(user.role, role):
         return None
     return User(user.name, role, user.verifier), token
+
+
+def link(users: Users, name: str, lasts: timedelta = timedelta(minutes=10)) -> tuple[Token, str]:
+    """A text that `GET /?link=TEXT` takes once, and soon, in place of name and password: nothing else takes it."""
+    return issue(users, name, lasts, kind=LINK)
+
+
+def redeem(users: Users, text: str, lasts: timedelta) -> tuple[User, Token, str] | None:
+    """A session for a link, which has ended with this; of many who come with it at once, the first gets one."""
+    found = admit(users, text)
+    if found is None or found[1].kind != LINK:
+        return None
+    user, used = found
+    try:
+        revoke(users, user.name, used.id)
+    except InputError:  # somebody was faster
+        return None
+    return user, *issue(users, user.name, lasts, kind=SESSION)
 
 
 def tokens(users: Users) -> list[Token]:

@@ -7,6 +7,6 @@ is left, `audit` recomputes everything, `anchor` keeps the head elsewhere, `tell
 """
 
 from sfumato.ledger.book import Ledger
-from sfumato.ledger.records import Entry, Overtaken, Receipt, Report, Standing, Stored, Superseded, Terms
+from sfumato.ledger.records import Bought, Entry, Overtaken, Receipt, Report, Standing, Stored, Superseded, Terms
 
-__all__ = ["Entry", "Ledger", "Overtaken", "Receipt", "Report", "Standing", "Stored", "Superseded", "Terms"]
+__all__ = ["Bought", "Entry", "Ledger", "Overtaken", "Receipt", "Report", "Standing", "Stored", "Superseded", "Terms"]

@@ -27,7 +27,7 @@ from sfumato.ledger.cells import check_cells
 from sfumato.ledger.decide import decide, find_again, make_request
 from sfumato.ledger.groupcommit import Work, Writer
 from sfumato.ledger.opening import Clock, Opening, now, open_ledger, place_of, stamp
-from sfumato.ledger.records import Busy, Entry, Receipt, Report, Standing, Stored, Terms, name
+from sfumato.ledger.records import Bought, Busy, Entry, Receipt, Report, Standing, Stored, Terms, name
 from sfumato.ledger.standing import count_left, find_standing
 from sfumato.ledger.tell import Owner, went_back
 from sfumato.words import Adjacency, Loss, positive
@@ -295,6 +295,13 @@ class Ledger:
         while page := self._read(partial(chain.read_page, after=after)):
             yield from page
             after = page[-1].seq
+
+    def history(self, analyst: str, *, before: int | None = None, limit: int = 100) -> list[Bought]:
+        """What one analyst has paid for, the newest first: her own entries and nobody else's."""
+        first = 2**63 - 1 if before is None else before
+        found = self._read(lambda connection: chain.read_own(connection, analyst, first, limit))
+        ends = {entry.body["receipt"]: entry.kind for entry in found if entry.kind != "debit"}
+        return [Bought(entry, ends.get(entry.body["receipt"], "open")) for entry in found if entry.kind == "debit"]
 
     def export(self, target: Path | str | TextIO) -> None:
         """The chain as JSON lines, durable where a path is given."""

@@ -100,6 +100,16 @@ def read_page(connection: sqlite3.Connection, after: int) -> list[Entry]:
     return [check_row(row) for row in _rows(connection, after)]
 
 
+def read_own(connection: sqlite3.Connection, analyst: str, before: int, limit: int) -> list[Entry]:
+    """The last debits of one analyst before a number, and what became of them, the newest first."""
+    debits = f"SELECT {COLUMNS} FROM entry WHERE seq < ? AND kind = 'debit' AND analyst = ? ORDER BY seq DESC LIMIT ?"  # noqa: S608 - a constant
+    found = [check_row(row) for row in connection.execute(debits, (before, analyst, limit))]
+    if not found:
+        return []
+    ends = f"SELECT {COLUMNS} FROM entry WHERE seq > ? AND kind IN ('answer', 'failed') AND analyst = ?"  # noqa: S608 - a constant
+    return found + [check_row(row) for row in connection.execute(ends, (found[-1].seq, analyst))]
+
+
 def _rows(connection: sqlite3.Connection, after: int) -> list[tuple[Any, ...]]:
     query = f"SELECT {COLUMNS} FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - a constant
     return connection.execute(query, (after, PAGE)).fetchall()

@@ -88,6 +88,14 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Bought:
+    """A debit, and what became of it: `answer`, `failed`, or `open` where neither is written yet."""
+
+    debit: Entry
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What `verify` found to be true of a chain, up to its head."""
 

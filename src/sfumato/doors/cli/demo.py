@@ -33,7 +33,7 @@ from sfumato.doors.cli.trial import check_document, check_doors
 from sfumato.doors.operator import keep_log
 from sfumato.doors.running.control import is_served
 from sfumato.doors.running.order import HTTP, PG, listen_near
-from sfumato.doors.tokens import issue
+from sfumato.doors.tokens import issue, link
 from sfumato.doors.users import OWNER, Users
 from sfumato.errors import BudgetError, InputError, SfumatoError
 from sfumato.gateway import Answer, Gateway, Spent, open_policy
@@ -148,6 +148,7 @@ def _welcome(policy: Path, found: dict[str, str]) -> dict[str, Any]:
     return {
         **found,
         "token": issue(users, ANALYST, _DAY)[1],
+        "console": f"{found['http']}/?link={link(users, ANALYST, _DAY)[1]}",
         "user": ANALYST,
         "password": passwords[ANALYST],
         "owner_password": passwords[OWNER],
@@ -243,12 +244,13 @@ def _print_end(picture: Path, filled: Text, left: str, out: Console) -> None:
 def _print_doors(document: dict[str, Any], out: Console) -> None:
     """Lines to copy, for another terminal."""
     file = shlex.quote(document["policy"])
-    link = document["pg"].replace("://", f"://{ANALYST}:{document['password']}@")
+    inside = document["pg"].replace("://", f"://{ANALYST}:{document['password']}@")
     asked = json.dumps({"sql": OVER_HTTP.sql})
     token = f"-H 'Authorization: Bearer {document['token']}'"
     show_all = {
+        "In a browser, once:": (document["console"],),
         "Your turn, in another terminal:": (
-            f"psql {link}",
+            f"psql {inside}",
             f'sfumato explain "{TO_TRY.sql}" -p {file}',
             f'sfumato query "{TO_TRY.sql}" -p {file} --analyst {ANALYST}',
             f"sfumato ledger show --follow -p {file}",
@@ -258,7 +260,7 @@ def _print_doors(document: dict[str, Any], out: Console) -> None:
         ),
         "With pandas (pip install pandas 'psycopg[binary]'):": (
             "import pandas, psycopg",
-            f'rows = psycopg.connect("{link}").execute("{TO_TRY.sql}")',
+            f'rows = psycopg.connect("{inside}").execute("{TO_TRY.sql}")',
             "pandas.DataFrame(rows.fetchall(), columns=[column.name for column in rows.description])",
         ),
     }

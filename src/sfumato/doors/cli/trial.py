@@ -60,6 +60,9 @@ def check_doors(document: dict[str, Any]) -> None:
     for name, is_same in doors.items():
         if not is_same(document, first):
             raise ClaimError(f"the demo is broken: {name} gives another answer than Python")
+    with urlopen(document["console"], timeout=60) as reply:  # noqa: S310  an address that this demo made
+        if "sfumato=" not in (reply.headers["Set-Cookie"] or ""):
+            raise ClaimError("the demo is broken: the link to the console does not log in")
 
 
 def _by_command(document: dict[str, Any], first: dict[str, Any]) -> bool:

@@ -116,6 +116,25 @@ def entries(gate: Gateway, after: int, limit: int) -> list[dict[str, Any]]:
     return [{name: getattr(e, name) for name in names} for e in islice(gate.ledger.entries(after), limit)]
 
 
+def history(gate: Gateway, user: User, before: int, limit: int) -> dict[str, Any]:
+    """What somebody has paid for, from her own entries of the chain."""
+    bought = gate.ledger.history(user.asks_as, before=before, limit=limit)
+    found = [
+        {
+            "seq": one.debit.seq,
+            "time": one.debit.time,
+            "sql": one.debit.body["text"],
+            "epsilon": one.debit.body["epsilon"],
+            "version": one.debit.body["version"],
+            "cost": {name: one.debit.body["price"][name] for name in ("epsilon", "rho", "delta")},
+            "receipt": one.debit.body["receipt"],
+            "end": one.end,
+        }
+        for one in bought
+    ]
+    return {"questions": found, "next": found[-1]["seq"] if len(found) == limit else None}
+
+
 def verify(gate: Gateway) -> dict[str, Any]:
     """The whole chain, recomputed; a chain that does not hold is an error that names the entry."""
     report = gate.ledger.verify()

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sfumato.errors import BudgetError, EngineError, InputError, LedgerError, QueryError, SfumatoError
+from sfumato.errors import BudgetError, EngineError, InputError, LedgerError, PolicyError, QueryError, SfumatoError
 
 _STATUS = {"42501": 403, "28000": 401, "28P01": 401, "08P01": 400, "53300": 429, "XX000": 500}
 
@@ -50,6 +50,8 @@ def status_of(error: SfumatoError) -> int:
         return 503
     if error.sqlstate in _STATUS:
         return _STATUS[error.sqlstate]
+    if isinstance(error, PolicyError):  # on the owner's pages: a policy or its files, not the request
+        return 422
     if isinstance(error, QueryError):  # a parameter beside the question is the request's; what is in it, the question's
         return 400 if error.sqlstate == InputError.default_sqlstate and not error.position else 422
     return 500

@@ -19,7 +19,7 @@ from sfumato.doors.http.failing import Turned, busy, stranger
 from sfumato.doors.http.office import Office
 from sfumato.doors.http.reading import check_names, read_body, text_of
 from sfumato.doors.http.writing import reply
-from sfumato.doors.tokens import SESSION, Token, admit, issue, revoke
+from sfumato.doors.tokens import SESSION, TOKEN, Token, admit, issue, revoke
 from sfumato.doors.users import User, Users
 from sfumato.errors import QueryError
 
@@ -47,7 +47,7 @@ def let_in(request: Request, users: Users) -> Guest:
     if given is not None:
         scheme, _, shown = given.partition(" ")
         found = admit(users, shown.strip()) if scheme.lower() == "bearer" else None
-        if found is None or found[1].kind == SESSION:
+        if found is None or found[1].kind != TOKEN:
             raise stranger("the token is not valid", "`sfumato user token NAME` makes one.")
         return Guest(*found, shown.strip())
     shown = request.cookies.get(cookie_name(request), "")
@@ -92,16 +92,21 @@ async def log_in(office: Office, request: Request) -> Response:
     peer = request.client.host if request.client else "local"
     guest = await office.prove(partial(_prove, office, name, password, peer))
     response = reply(about(guest))
+    give_cookie(response, request, guest.token, guest.shown)
+    return response
+
+
+def give_cookie(response: Response, request: Request, token: Token, shown: str) -> None:
+    """A session into the hands of a browser, which sends it to this door alone and shows it to no script."""
     response.set_cookie(
         cookie_name(request),
-        guest.shown,
-        max_age=int(office.limits.session.total_seconds()),
+        shown,
+        max_age=int((token.ends - token.made).total_seconds()),
         path="/",
         secure=request.url.scheme == "https",
         httponly=True,
         samesite="strict",
     )
-    return response
 
 
 def _prove(office: Office, name: str, password: str, peer: str) -> Guest:

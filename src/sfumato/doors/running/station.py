@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Protocol
 
 from sfumato.doors.cli.say import error_text
+from sfumato.doors.console import console
 from sfumato.doors.http import HttpDoor
 from sfumato.doors.journal import Journal
 from sfumato.doors.operator import keep_log
 from sfumato.doors.pgwire.messages import Cancel
 from sfumato.doors.pgwire.server import Server
-from sfumato.doors.running.order import Order, Sockets, certificate, check_same
+from sfumato.doors.running.order import Order, Sockets, certificate, check_same, shown
 from sfumato.doors.users import Users
 from sfumato.errors import BudgetError, SfumatoError
 from sfumato.gateway import Gateway, Loaded, enter, read_rows
@@ -74,7 +75,11 @@ class Station:
                 await self._pg.start("", 0, taken=taken)
         if self._sockets.http and order.http is not None:
             secure = self._tls.context if order.encrypts_http else None
-            self._http = HttpDoor(self._gate, self._users, self._journal, tls=secure, allow_plain=order.plain)
+            near = shown(self._sockets.pg[0].getsockname()) if self._sockets.pg else ""
+            site = console(self._users, self._journal, pg=near)
+            self._http = HttpDoor(
+                self._gate, self._users, self._journal, tls=secure, allow_plain=order.plain, console=site
+            )
             self._doors.append(self._http)
             await self._http.start(*order.http, taken=self._sockets.http)
 

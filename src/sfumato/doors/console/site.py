@@ -1,0 +1,104 @@
+"""The pages of the console and who may see which; log-in by a link that works once.
+
+Comes in: requests that no page for programs has taken. Goes out: shells of HTML, and the files that they name. A shell
+holds no data; still a page that is for owners alone is shown to nobody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from sfumato.doors.console.shelf import Shelf
+from sfumato.doors.http.failing import Turned, unrouted
+from sfumato.doors.http.gatehouse import give_cookie, let_in
+from sfumato.doors.journal import Journal
+from sfumato.doors.tokens import redeem
+from sfumato.doors.users import ANALYST, AUDITOR, OWNER, Users
+
+ASKS, READS, ALL = (ANALYST, OWNER), (OWNER, AUDITOR), (ANALYST, OWNER, AUDITOR)
+SESSION = timedelta(hours=12)
+_HTML = "text/html; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A path, the shell that is shown there, its title, and whom it is for."""
+
+    path: str
+    name: str
+    title: str
+    roles: tuple[str, ...]
+
+
+PAGES = (
+    Page("/", "ask", "Ask", ASKS),
+    Page("/history", "history", "Your questions", ASKS),
+    Page("/ledger", "ledger", "Ledger", READS),
+    Page("/people", "people", "People", (OWNER,)),
+    Page("/policy", "policy", "Policy", (OWNER,)),
+    Page("/play", "play", "Playground", ALL),
+    Page("/wizard", "wizard", "Set up", (OWNER,)),
+)
+
+
+def console(users: Users, journal: Journal, *, pg: str = "127.0.0.1:5439") -> ASGIApp:
+    """The whole site. `pg` is where PostgreSQL clients come in, for the lines that people copy."""
+    shelf = Shelf.load()
+    routes = [Route(page.path, _shown(page, shelf, users, journal, pg), methods=["GET"]) for page in PAGES]
+    routes.append(Route("/login", lambda _: _html(shelf.page("login", "Log in", "", pg)), methods=["GET"]))
+    routes.append(Route("/static/{name:path}", _file(shelf), methods=["GET"]))
+    return Starlette(routes=routes, exception_handlers={404: unrouted, 405: unrouted})
+
+
+def _html(text: str, status: int = 200) -> Response:
+    return Response(text, status, media_type=_HTML)
+
+
+def _shown(
+    page: Page, shelf: Shelf, users: Users, journal: Journal, pg: str
+) -> Callable[[Request], Awaitable[Response]]:
+    async def served(request: Request) -> Response:
+        link = request.query_params.get("link")
+        if page.path == "/" and link is not None:
+            return await asyncio.to_thread(_by_link, request, users, journal, shelf, link)
+        try:
+            guest = let_in(request, users)
+        except Turned:
+            query = f"?{request.url.query}" if request.url.query else ""
+            return RedirectResponse(f"/login?next={quote(page.path + query, safe='')}", 303)
+        if guest.user.role not in page.roles:
+            if page.path == "/":  # an auditor's first page is the record
+                return RedirectResponse("/ledger", 303)
+            return _html(shelf.page("denied", "Not for you", guest.user.role, pg), 403)
+        return _html(shelf.page(page.name, page.title, guest.user.role, pg))
+
+    return served
+
+
+def _by_link(request: Request, users: Users, journal: Journal, shelf: Shelf, link: str) -> Response:
+    """Log in, then to the same page without the link: by a page of our own, so that the strict cookie comes along."""
+    found = redeem(users, link, SESSION)
+    if found is None:  # nothing is written down: strangers must not fill the audit log
+        return _html(shelf.page("spent", "This link has ended", "", ""), 401)
+    user, token, shown = found
+    journal.write("log-in", user=user.name, role=user.role, by="link")
+    response = _html(shelf.page("enter", "Welcome", "", ""))
+    give_cookie(response, request, token, shown)
+    return response
+
+
+def _file(shelf: Shelf) -> Callable[[Request], Awaitable[Response]]:
+    async def served(request: Request) -> Response:
+        return shelf.response(request)
+
+    return served

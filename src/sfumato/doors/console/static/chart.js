@@ -1,0 +1,129 @@
+// A chart of an answer: bars, a line or points by the types of its columns; whiskers are the answer's own intervals.
+import { h, s } from "./dom.js";
+import { brief, shown, toNumber } from "./numbers.js";
+
+const MOST_BARS = 30, MOST_POINTS = 600;
+const ORDERED = ["date", "timestamp", "bigint", "numeric"];
+
+const isNumber = (type) => type === "bigint" || type === "numeric";
+export const noisy = (answer) => answer.columns.map((_, i) => answer.intervals.some((row) => row[i] !== null));
+
+// What can be drawn: which columns are measures, which one is the key.
+export function planOf(answer) {
+  const withEnds = noisy(answer);
+  const measures = answer.columns.map((_, i) => i).filter((i) => withEnds[i] && isNumber(answer.types[i]));
+  const keys = answer.columns.map((_, i) => i).filter((i) => !withEnds[i]);
+  if (!measures.length || !answer.rows.length || (answer.rows.length === 1 && measures.length === 1)) return null;
+  const key = keys.length === 1 ? keys[0] : null;
+  const ordered = key !== null && ORDERED.includes(answer.types[key]) && answer.rows.length > 2;
+  return { measures, keys, key, kind: ordered ? (answer.types[key] === "date" || answer.types[key] === "timestamp" || answer.rows.length > 12 ? "line" : "points") : "bars" };
+}
+
+export function chartOf(answer, plan, measure) {
+  const all = answer.rows.map((row, i) => ({
+    name: plan.keys.map((k) => (row[k] === null ? "NULL" : String(row[k]))).join(" · "),
+    at: plan.key === null ? null : position(row[plan.key], answer.types[plan.key]),
+    value: toNumber(row[measure]),
+    ends: (answer.intervals[i][measure] ?? [null, null]).map(toNumber),
+    said: shown(row[measure], answer.intervals[i][measure], answer.types[measure]),
+  })).filter((one) => one.value !== null && Number.isFinite(one.value));
+  const most = plan.kind === "bars" ? MOST_BARS : MOST_POINTS;
+  const drawn = all.slice(0, most);
+  const left = all.length - drawn.length;
+  const name = answer.columns[measure];
+  const picture = plan.kind === "bars" ? bars(drawn, name) : points(drawn, name, plan.kind === "line", answer.columns[plan.key], answer.types[plan.key]);
+  return h("figure", {}, picture, h("figcaption", { class: "quiet" },
+    `Whiskers: where the exact number lies with ${brief(toNumber(answer.confidence) * 100)} %.`,
+    left > 0 ? ` The first ${drawn.length} of ${all.length.toLocaleString("en").replaceAll(",", "\u202f")} rows are drawn.` : ""));
+}
+
+function position(value, type) {
+  if (value === null) return null;
+  return type === "date" || type === "timestamp" ? Date.parse(value) : toNumber(value);
+}
+
+function range(drawn) {
+  const every = drawn.flatMap((one) => [one.value, ...one.ends]).filter((x) => x !== null && Number.isFinite(x));
+  const [low, high] = [Math.min(0, ...every), Math.max(0, ...every)];
+  return low === high ? [low, low + 1] : [low, high];
+}
+
+export function ticks(low, high, about = 4) {
+  const raw = (high - low) / about;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((m) => m * power).find((m) => m >= raw * 0.999);
+  const found = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) found.push(Number((i * step).toPrecision(12)));
+  return found;
+}
+
+// As wide as its place, so that text keeps its size.
+const wide = () => (innerWidth < 800 ? Math.max(280, innerWidth - 60) : Math.min(680, innerWidth / 2 - 80));
+
+const fit = (text, room) => (text.length <= room ? text : `${text.slice(0, room - 1)}…`);
+
+// Horizontal bars: long names have room, and 30 of them can be read.
+function bars(drawn, name) {
+  const longest = Math.max(4, ...drawn.map((one) => one.name.length));
+  const right = wide();
+  const left = Math.min(right / 3, 16 + longest * 7.2), row = 28, top = 8;
+  const height = top + drawn.length * row + 28;
+  const [low, high] = range(drawn);
+  const x = (value) => left + ((value - low) / (high - low)) * (right - left - 24);
+  const svg = s("svg", { viewBox: `0 0 ${right} ${height}`, class: "chart", role: "img", "aria-label": `${name} by row, with intervals; the table has the numbers` });
+  for (const tick of ticks(low, high)) {
+    svg.append(s("line", { x1: x(tick), x2: x(tick), y1: top, y2: height - 24, class: "rule" }),
+      s("text", { x: x(tick), y: height - 8, class: "tick", "text-anchor": "middle" }, brief(tick)));
+  }
+  drawn.forEach((one, i) => {
+    const y = top + i * row + row / 2;
+    const group = s("g", {}, s("title", {}, `${one.name}: ${one.said.text} ${one.said.beside}`),
+      s("text", { x: left - 8, y: y + 4, class: "name", "text-anchor": "end" }, fit(one.name, Math.floor((left - 12) / 7))),
+      s("rect", { x: Math.min(x(0), x(one.value)), y: y - 8, width: Math.max(0.5, Math.abs(x(one.value) - x(0))), height: 16, class: "bar-fill" }));
+    group.append(...whisker(x, one, y, true));
+    svg.append(group);
+  });
+  svg.append(s("line", { x1: x(0), x2: x(0), y1: top, y2: height - 24, class: "zero" }));
+  return svg;
+}
+
+function whisker(scale, one, at, flat) {
+  const [low, high] = one.ends;
+  if (low === null || high === null) return [];
+  const [a, b] = [scale(low), scale(high)];
+  const line = (x1, y1, x2, y2) => s("line", { x1, y1, x2, y2, class: "whisker" });
+  return flat
+    ? [line(a, at, b, at), line(a, at - 5, a, at + 5), line(b, at - 5, b, at + 5)]
+    : [line(at, a, at, b), line(at - 3, a, at + 3, a), line(at - 3, b, at + 3, b)];
+}
+
+// A line with its band, or points with whiskers, over an axis of numbers or days.
+function points(drawn, name, joined, axis, type) {
+  const there = drawn.filter((one) => one.at !== null).sort((a, b) => a.at - b.at);
+  const [left, right, top, bottom] = [64, wide() - 12, 10, 240];
+  const [low, high] = range(there);
+  const [first, last] = [there[0]?.at ?? 0, there.at(-1)?.at ?? 1];
+  const x = (at) => (last === first ? (left + right) / 2 : left + 12 + ((at - first) / (last - first)) * (right - left - 24));
+  const y = (value) => bottom - ((value - low) / (high - low)) * (bottom - top);
+  const svg = s("svg", { viewBox: `0 0 ${right + 12} 286`, class: "chart", role: "img", "aria-label": `${name} by ${axis}, with intervals; the table has the numbers` });
+  for (const tick of ticks(low, high)) {
+    svg.append(s("line", { x1: left, x2: right, y1: y(tick), y2: y(tick), class: "rule" }),
+      s("text", { x: left - 8, y: y(tick) + 4, class: "tick", "text-anchor": "end" }, brief(tick)));
+  }
+  const label = (one) => (type === "date" || type === "timestamp" ? one.name.slice(0, 10) : one.name);
+  const shownAt = there.length <= 6 ? there : [0, 1, 2, 3].map((i) => there[Math.round((i * (there.length - 1)) / 3)]);
+  for (const one of shownAt) svg.append(s("text", { x: x(one.at), y: bottom + 18, class: "tick", "text-anchor": "middle" }, fit(label(one), 12)));
+  svg.append(s("text", { x: (left + right) / 2, y: bottom + 38, class: "tick", "text-anchor": "middle" }, fit(axis, 40)));
+  if (joined) {
+    const band = there.filter((one) => one.ends[0] !== null && one.ends[1] !== null);
+    const path = [...band.map((one) => `${x(one.at)},${y(one.ends[1])}`), ...band.reverse().map((one) => `${x(one.at)},${y(one.ends[0])}`)];
+    svg.append(s("polygon", { points: path.join(" "), class: "band" }),
+      s("polyline", { points: there.map((one) => `${x(one.at)},${y(one.value)}`).join(" "), class: "path" }));
+  }
+  for (const one of there) {
+    const group = s("g", {}, s("title", {}, `${one.name}: ${one.said.text} ${one.said.beside}`), s("circle", { cx: x(one.at), cy: y(one.value), r: there.length > 60 ? 1.5 : 3.5, class: "dot" }));
+    if (there.length <= 60) group.append(...whisker(y, one, x(one.at), false));
+    svg.append(group);
+  }
+  return svg;
+}

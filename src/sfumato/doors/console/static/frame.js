@@ -1,0 +1,84 @@
+// The bar above every page: where one is, what is left, who one is.
+import { call, me } from "./api.js";
+import { $, h, word } from "./dom.js";
+import { brief, toNumber } from "./numbers.js";
+
+const PAGES = [
+  ["/", "Ask", ["analyst", "owner"]],
+  ["/history", "Your questions", ["analyst", "owner"]],
+  ["/ledger", "Ledger", ["owner", "auditor"]],
+  ["/people", "People", ["owner"]],
+  ["/policy", "Policy", ["owner"]],
+  ["/wizard", "Set up", ["owner"]],
+  ["/play", "Playground", ["analyst", "owner", "auditor"]],
+];
+const gauge = h("div", { class: "gauge", hidden: true });
+
+export async function frame() {
+  const user = await me();
+  const bar = document.querySelector(".bar");
+  const here = PAGES.filter(([path, , roles]) => roles.includes(user.role));
+  const links = here.map(([path, name]) =>
+    h("a", { href: path, "aria-current": path === location.pathname ? "page" : null }, name),
+  );
+  bar.append(
+    h("nav", { "aria-label": "Pages" }, links),
+    gauge,
+    h("div", { class: "who" }, themeButton(), word(user.name, "name"), h("button", { class: "plain", onclick: leave }, "Log out")),
+  );
+  return user;
+}
+
+async function leave() {
+  await call("/logout", { body: {} }).catch(() => null);
+  location.assign("/login");
+}
+
+export function themeButton() {
+  const root = document.documentElement;
+  const dark = () =>
+    root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const button = h("button", { class: "plain", title: "Light or dark", onclick: turn });
+  const tell = () => {
+    button.textContent = dark() ? "☀" : "☾";
+    button.setAttribute("aria-label", dark() ? "Light colours" : "Dark colours");
+  };
+  function turn() {
+    root.dataset.theme = dark() ? "light" : "dark";
+    localStorage.setItem("theme", root.dataset.theme);
+    tell();
+  }
+  tell();
+  return button;
+}
+
+// What is left, as people count it: questions first, then epsilon.
+export function showBudget(standing, queries = null) {
+  const [total, left] = [standing.total, standing.remaining].map((part) => toNumber(part.epsilon ?? part.rho));
+  const sign = standing.total.epsilon === null ? "ρ" : "ε";
+  const part = total > 0 ? Math.max(0, Math.min(1, left / total)) : 0;
+  const bar = h("span", { class: "left" });
+  bar.style.width = `${part * 100}%`;
+  const text = `${brief(left)} of ${brief(total)} ${sign} left`;
+  gauge.replaceChildren(
+    h("span", { class: "words" }, text),
+    h("span", { class: "track", role: "meter", "aria-label": "Budget", "aria-valuemin": 0, "aria-valuemax": total, "aria-valuenow": left, "aria-valuetext": text }, bar),
+    h("span", { class: "words quiet" }, tellMore(standing.queries, queries)),
+  );
+  gauge.classList.toggle("low", part < 0.2);
+  gauge.hidden = false;
+}
+
+// Like the question that is written, if there is one; else at the usual price.
+function tellMore(usual, like) {
+  if (like !== null && like > 0) return `about ${brief(like)} more like this`;
+  return usual > 0 ? `about ${brief(usual)} more at the usual price` : "spent: stored answers stay free";
+}
+
+export function say(text, { kind = "", action = null } = {}) {
+  const place = $("say");
+  if (!text) return place.replaceChildren();
+  place.replaceChildren(
+    h("p", { class: `saying ${kind}` }, text, action, h("button", { class: "plain", "aria-label": "Close", onclick: () => say("") }, "×")),
+  );
+}

@@ -1,0 +1,103 @@
+// The ledger for owners and auditors: a statement, what was spent by whom, and whether the chain holds.
+import { call, Refused } from "./api.js";
+import { $, h, word } from "./dom.js";
+import { frame, say } from "./frame.js";
+import { openDialog } from "./hand.js";
+import { brief } from "./numbers.js";
+import { burn, moment, priceOf, standings, tableOf } from "./statement.js";
+
+const WORDS = { opened: "ledger opened", policy: "policy", debit: "question", answer: "answered", failed: "failed", frozen: "frozen", thawed: "thawed", reopened: "reopened" };
+const PAGE = 100;
+let user, spending;
+
+function rowOf(entry) {
+  const { body } = entry;
+  const about = entry.kind === "debit" ? h("span", { class: "mono" }, body.text) : entry.kind === "policy" ? `epsilon ${brief(body.now.epsilon)}, digest ${body.now.digest.slice(0, 8)}…` : body.who ? word(`by ${body.who}`) : body.data ?? "";
+  return h("tr", {},
+    h("td", { class: "right" }, String(entry.seq)),
+    h("td", { class: "nowrap" }, h("time", { datetime: entry.time }, moment(entry.time))),
+    h("td", { class: entry.kind === "failed" || entry.kind === "frozen" ? "bad" : null }, WORDS[entry.kind] ?? entry.kind),
+    h("td", {}, entry.analyst ? word(entry.analyst) : ""),
+    h("td", { class: "right cost nowrap" }, entry.kind === "debit" ? priceOf(body.price) : ""),
+    h("td", { class: "sql" }, about),
+    h("td", { class: "mono quiet", title: entry.hash }, body.receipt ? `${body.receipt.slice(0, 8)}…` : ""),
+  );
+}
+
+async function list(last) {
+  const after = Math.max(0, last - PAGE);
+  const page = await call(`/api/ledger?after=${after}&limit=${PAGE}`);
+  const rows = page.entries.filter((entry) => entry.seq <= last && entry.kind !== "answer").reverse().map(rowOf);
+  if (last === spending.entries) $("list").replaceChildren(tableOf(["no", "when (UTC)", "what", "who", "cost", "", "receipt"], rows, { name: "Entries", right: [0, 4], kind: "statement" }));
+  else $("list").querySelector("tbody").append(...rows);
+  $("list").querySelector(".earlier")?.remove();
+  if (after > 0) $("list").append(h("button", { class: "earlier", onclick: () => list(after) }, "Earlier ones"));
+}
+
+function tellChain(text, kind = "") {
+  $("chain").className = `chain ${kind}`;
+  $("chain").textContent = text;
+}
+
+async function verify() {
+  tellChain("Recomputing every hash, price and sum …");
+  try {
+    const report = await call("/api/ledger/verify");
+    tellChain(`The chain holds: ${brief(report.entries, 9)} entries, ${brief(report.debits, 9)} debits, ${brief(report.answers, 9)} answers recomputed. Head ${report.hash.slice(0, 12)}…`, "good");
+  } catch (error) {
+    tellChain(`The chain does not hold: ${error.message}. ${error.detail ?? ""}`, "broken");
+  }
+}
+
+async function exportAll() {
+  const parts = [];
+  for (let after = 0; ; ) {
+    const reply = await call(`/api/ledger?after=${after}&limit=1000`, { headers: { Accept: "application/x-ndjson" }, raw: true });
+    const text = await reply.text();
+    if (!text) break;
+    parts.push(text);
+    const lines = text.trimEnd().split("\n");
+    after = JSON.parse(lines.at(-1)).seq;
+    if (lines.length < 1000) break;
+  }
+  const place = URL.createObjectURL(new Blob(parts, { type: "application/x-ndjson" }));
+  h("a", { href: place, download: "ledger.jsonl" }).click();
+  setTimeout(() => URL.revokeObjectURL(place), 10000);
+}
+
+function freezer() {
+  if (user.role !== "owner") return spending.frozen ? h("strong", { class: "bad" }, "frozen") : "";
+  const turn = async (frozen) => {
+    await call("/api/freeze", { body: { frozen } });
+    $("dialog").close();
+    await refresh();
+  };
+  if (spending.frozen) return h("span", { class: "group" }, h("strong", { class: "bad" }, "Frozen: nobody gets an answer"), h("button", { onclick: () => turn(false).catch(tell) }, "Answer again"));
+  const ask = () => openDialog("Freeze the budget?", h("p", {}, "Nobody gets an answer from now on, in every process, not even a stored one, until an owner answers again. It is written into the ledger."), h("p", {}, h("button", { class: "danger", onclick: () => turn(true).catch(tell) }, "Freeze")));
+  return h("button", { class: "danger", onclick: ask }, "Freeze");
+}
+
+const tell = (error) => say([error.message, error.hint].filter(Boolean).join(". "), { kind: "bad" });
+
+async function refresh() {
+  try {
+    spending = await call("/api/spending");
+  } catch (error) {
+    if (error instanceof Refused) tellChain(`The chain does not hold: ${error.message}. ${error.detail ?? ""}`, "broken");
+    throw error;
+  }
+  tellChain(`${brief(spending.entries, 9)} entries in one chain, head ${spending.head.slice(0, 12)}…; verified when you ask.`);
+  $("burn").replaceChildren(burn(spending));
+  $("switch").replaceChildren(freezer());
+  $("standings").replaceChildren(standings(await call("/api/budget")));
+  await list(spending.entries);
+}
+
+async function begin() {
+  user = await frame();
+  $("verify").addEventListener("click", verify);
+  $("export").addEventListener("click", () => exportAll().catch(tell));
+  await refresh();
+}
+
+begin().catch(tell);

@@ -1,0 +1,1 @@
+// Nothing to do: the page says it all.

@@ -1,0 +1,243 @@
+"""What is sent and what comes back, page by page, as JSON Schema: the tables that /openapi.json is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.doors.http.play import PAGES, WORDS
+from sfumato.doors.http.reading import NOISES, WRITTEN
+from sfumato.doors.http.writing import ARROW, CSV, JSON, LINES, PARQUET
+from sfumato.doors.users import ROLES
+
+Schema = dict[str, Any]
+TEXT: Schema = {"type": "string"}
+WHOLE: Schema = {"type": "integer"}
+_MAYBE: Schema = {"type": ["string", "null"]}
+
+
+def _object(required: dict[str, Schema], optional: dict[str, Schema] | None = None, *, closed: bool = True) -> Schema:
+    names = {**required, **(optional or {})}
+    document: Schema = {"type": "object", "properties": names, "required": list(required)}
+    return document | ({"additionalProperties": False} if closed else {})
+
+
+def _list(of: Schema) -> Schema:
+    return {"type": "array", "items": of}
+
+
+def of(name: str) -> Schema:
+    """A schema by its name."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _amount(about: str, **limits: Any) -> Schema:
+    """A number as it is written: 0.1 is 1/10, as a number or as text."""
+    written = {"type": "string", "pattern": f"^({WRITTEN.pattern})$"}
+    return {"description": about, "anyOf": [{"type": "number", **limits}, written, {"type": "null"}]}
+
+
+_VALUE: Schema = {"type": ["string", "integer", "boolean", "null"]}
+_NOTE: Schema = {"type": "array", "prefixItems": [_MAYBE, TEXT], "minItems": 2, "maxItems": 2}
+_COLUMN = {"name": TEXT, "law": TEXT, "scale": _MAYBE, "half_width": _MAYBE, "note": TEXT}
+_STANDING = {
+    "analyst": _MAYBE,
+    "total": of("Amounts"),
+    "spent": of("Amounts"),
+    "remaining": of("Amounts"),
+    "queries": WHOLE,
+}
+_CHAIN = {"seq": WHOLE, "time": TEXT, "kind": TEXT, "analyst": _MAYBE, "body": {"type": "object"}}
+
+_TRUTH: Schema = {"type": "boolean"}
+_NUMBER: Schema = {"type": ["integer", "null"]}
+_ERROR = {"sqlstate": TEXT, "message": TEXT, "detail": _MAYBE, "hint": _MAYBE, "position": _NUMBER}
+_ROLE: Schema = {"enum": list(ROLES)}
+_POINT = {"seq": WHOLE, "time": TEXT, "analyst": TEXT, "own": of("Amounts"), "everybody": of("Amounts")}
+_USER = {"name": TEXT, "role": _ROLE, "share": _MAYBE}
+_TOKEN = {"id": TEXT, "user": TEXT, "kind": TEXT, "role": _MAYBE, "ends": TEXT}
+_BOUGHT = {
+    "seq": WHOLE,
+    **dict.fromkeys(("time", "sql", "epsilon", "version", "receipt"), TEXT),
+    "cost": of("Amounts"),
+    "end": {"enum": ["answer", "failed", "open"]},
+}
+_NUMBERS = _list({"type": "number"})
+_LAW = {
+    **dict.fromkeys(("column", "law", "moves", "svg"), TEXT),
+    **dict.fromkeys(("epsilon", "at_most"), _MAYBE),
+    "outputs": _list(TEXT),
+    **dict.fromkeys(("bob_out", "bob_in", "belief"), _NUMBERS),
+}
+_QUESTION: tuple[dict[str, Schema], dict[str, Schema]] = (
+    {"sql": {"type": "string", "description": "The question, in PostgreSQL's dialect."}},
+    {
+        "epsilon": _amount("What to spend; the policy says, if nothing is given.", exclusiveMinimum=0),
+        "within": _amount("Spend what makes every number ± this, instead of epsilon.", exclusiveMinimum=0),
+        "confidence": _amount("How sure the intervals are (0.95).", exclusiveMinimum=0, exclusiveMaximum=1),
+        "rows_per_unit": {"type": ["integer", "null"], "minimum": 1, "description": "Let fewer rows count."},
+        "noise": {"enum": [*NOISES, None]},
+    },
+)
+
+SCHEMAS: dict[str, Schema] = {
+    "Question": _object(*_QUESTION),
+    "Amounts": _object({"epsilon": _MAYBE, "rho": _MAYBE, "delta": _MAYBE}, {"queries": WHOLE}),
+    "Answer": _object(
+        {
+            "columns": _list(TEXT),
+            "types": _list(TEXT),
+            "rows": _list(_list(_VALUE)),
+            "intervals": _list(_list({"anyOf": [_list(_VALUE), {"type": "null"}]})),
+            "confidence": TEXT,
+            "cost": of("Amounts"),
+            "remaining": of("Amounts"),
+            "notes": _list(_NOTE),
+            "receipt": _MAYBE,
+        }
+    ),
+    "Preview": _object(
+        {
+            "refused": {"anyOf": [of("Error"), {"type": "null"}]},
+            **{name: {"anyOf": [of("Amounts"), {"type": "null"}]} for name in ("cost", "before", "after")},
+            "columns": _list(_object(_COLUMN)),
+            "rows_per_unit": _list(_object({"rows_per_unit": WHOLE, "half_widths": _list(_MAYBE), "lost": _MAYBE})),
+            "bounds": _list(_object({"table": TEXT, "column": _MAYBE})),
+            "confidence": TEXT,
+            "notes": _list(_NOTE),
+        }
+    ),
+    "Error": _object(_ERROR),
+    "Standing": _object(_STANDING),
+    "Budget": _object(_STANDING, {"analysts": _list(of("Standing"))}),
+    "Schema": _object(
+        {"data": TEXT, "version": TEXT, "privacy": {"type": "object"}, "tables": _list({"type": "object"})}
+    ),
+    "Entry": _object(_CHAIN | {"previous": TEXT, "hash": TEXT}),
+    "Ledger": _object({"entries": _list(of("Entry")), "next": {"type": ["integer", "null"]}}),
+    "Report": _object(
+        dict.fromkeys(("entries", "debits", "answers", "failures", "seq"), WHOLE)
+        | {"hash": TEXT, "spent": of("Amounts")}
+    ),
+    "History": _object({"questions": _list(_object(_BOUGHT)), "next": {"type": ["integer", "null"]}}),
+    "ColumnQuestion": _object(
+        _QUESTION[0], _QUESTION[1] | {"column": {"type": "integer", "minimum": 0, "description": "Which, from 0 on."}}
+    ),
+    "Law": _object(_LAW),
+    "Odds": _object({"epsilon": TEXT, "before": TEXT, "at_most": TEXT}),
+    "Spending": _object(
+        {"frozen": _TRUTH, "debits": WHOLE, "entries": WHOLE, "head": TEXT, "total": of("Amounts"), "partition": _TRUTH}
+        | {"points": _list(_object(_POINT))}
+    ),
+    "Freeze": _object({"frozen": _TRUTH}),
+    "People": _object({"users": _list(_object(_USER)), "tokens": _list(_object(_TOKEN))}),
+    "Person": _object({"name": TEXT, "role": _ROLE}, {"password": _MAYBE}),
+    "Named": _object({"name": TEXT}),
+    "TokenWanted": _object({"name": TEXT}, {"days": {"type": "integer", "minimum": 1}}),
+    "TokenMade": _object(dict.fromkeys(("id", "user", "ends", "token"), TEXT)),
+    "TokenNamed": _object({"name": TEXT, "id": TEXT}),
+    "TokenEnded": _object({"id": TEXT}),
+    "Policy": _object(dict.fromkeys(("name", "text", "mark"), TEXT)),
+    "PolicyText": _object({"text": TEXT}),
+    "PolicyChange": _object({"text": TEXT, "mark": TEXT}),
+    "PolicyNew": _object({"name": TEXT, "text": TEXT}),
+    "PolicyWritten": _object({"name": TEXT, "mark": TEXT}),
+    "PolicyJudged": _object({"problems": _list(of("Mistake")), "diff": _list(TEXT), "mark": TEXT}),
+    "Mistake": _object(_ERROR | {"line": _NUMBER}),
+    "Nothing": _object({}),
+    "Reloaded": _object({"servers": WHOLE, "warnings": _list(TEXT)}),
+    "Sources": _object({"files": _list(TEXT)}),
+    "DraftWanted": _object({"files": _list(TEXT)}, {"unit": _MAYBE}),
+    "Draft": _object(
+        {"text": _MAYBE, "problems": _list(of("Mistake"))},
+        {"likely": _list(TEXT), "tables": {"type": "object", "additionalProperties": _list(TEXT)}},
+    ),
+    "Play": _object(
+        {
+            "page": TEXT,
+            "numbers": {"type": "object", "additionalProperties": TEXT},
+            "limits": {"type": "object", "additionalProperties": _list(TEXT)},
+            "svg": TEXT,
+            "rows": _list(_list(TEXT)),
+            "code": TEXT,
+        }
+    ),
+    "Me": _object({"name": TEXT, "role": TEXT, "ends": TEXT}, {"csrf": TEXT}),
+    "Login": _object({"name": TEXT, "password": TEXT}),
+    "Health": _object({"status": TEXT}),
+}
+
+_BYTES: Schema = {"type": "string", "contentMediaType": "application/octet-stream"}
+BODY = {
+    "/api/query": "Question",
+    "/api/explain": "Question",
+    "/api/law": "ColumnQuestion",
+    "/api/freeze": "Freeze",
+    "/api/people/add": "Person",
+    "/api/people/remove": "Named",
+    "/api/people/token": "TokenWanted",
+    "/api/people/revoke": "TokenNamed",
+    "/api/policy/check": "PolicyText",
+    "/api/policy/apply": "PolicyChange",
+    "/api/policy/reload": "Nothing",
+    "/api/policy/draft": "DraftWanted",
+    "/api/policy/write": "PolicyNew",
+    "/login": "Login",
+}
+"""What is sent, by path."""
+GIVES: dict[str, dict[str, Schema]] = {
+    "/api/query": {JSON: of("Answer"), CSV: TEXT, ARROW: _BYTES, PARQUET: _BYTES},
+    "/api/explain": {JSON: of("Preview")},
+    "/api/budget": {JSON: of("Budget")},
+    "/api/schema": {JSON: of("Schema")},
+    "/api/ledger": {JSON: of("Ledger"), LINES: TEXT},
+    "/api/ledger/verify": {JSON: of("Report")},
+    "/api/history": {JSON: of("History")},
+    "/api/law": {JSON: of("Law")},
+    "/api/odds": {JSON: of("Odds")},
+    "/api/spending": {JSON: of("Spending")},
+    "/api/freeze": {JSON: of("Freeze")},
+    "/api/people": {JSON: of("People")},
+    "/api/people/add": {JSON: of("Person")},
+    "/api/people/remove": {JSON: of("Named")},
+    "/api/people/token": {JSON: of("TokenMade")},
+    "/api/people/revoke": {JSON: of("TokenEnded")},
+    "/api/policy": {JSON: of("Policy")},
+    "/api/policy/check": {JSON: of("PolicyJudged")},
+    "/api/policy/apply": {JSON: of("PolicyWritten")},
+    "/api/policy/reload": {JSON: of("Reloaded")},
+    "/api/policy/sources": {JSON: of("Sources")},
+    "/api/policy/draft": {JSON: of("Draft")},
+    "/api/policy/write": {JSON: of("PolicyWritten")},
+    "/api/play": {JSON: of("Play")},
+    "/api/me": {JSON: of("Me")},
+    "/metrics": {"text/plain": TEXT},
+    "/login": {JSON: of("Me")},
+    "/healthz": {JSON: of("Health")},
+    "/openapi.json": {JSON: {"type": "object"}},
+}
+PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
+    "/api/query": [
+        ("Idempotency-Key", "header", {"type": "string", "minLength": 1, "maxLength": 255}, "Makes a retry safe."),
+    ],
+    "/api/budget": [
+        ("analyst", "query", {"type": "string", "minLength": 1}, "Whose; owners and auditors see everybody's.")
+    ],
+    "/api/history": [
+        ("before", "query", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Entries before this number."),
+        ("limit", "query", {"type": "integer", "minimum": 1, "maximum": 1000}, "At most so many of them."),
+    ],
+    "/api/play": [
+        ("page", "query", {"enum": list(PAGES)}, "Which."),
+        *(
+            (word, "query", {"type": "string", "pattern": f"^({WRITTEN.pattern})$"}, "As it is written.")
+            for word in WORDS
+        ),
+    ],
+    "/api/odds": [
+        ("epsilon", "query", {"type": "string", "pattern": f"^({WRITTEN.pattern})$"}, "As it is written."),
+    ],
+    "/api/ledger": [
+        ("after", "query", {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}, "Entries after this number."),
+        ("limit", "query", {"type": "integer", "minimum": 1, "maximum": 1000}, "At most so many of them."),
+    ],
+}

@@ -1,0 +1,342 @@
+"""The console in a real browser: first answer, free preview, refusal and its way out, money, odd names, lost lines."""
+
+from fractions import Fraction
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from tests.doors import pg
+from tests.doors.browser import LONG, RIGHT_TO_LEFT, SCRIPT, Tab, chromium, expect, serving, write_odd
+
+from sfumato.doors.cli import clinic
+
+SERIOUS = ("serious", "critical")
+ROUNDED = [  # value, ends, type -> what is shown, and what stands beside it
+    ((1412, [1382, 1442], "bigint"), ("1412", "±30")),
+    (("41.234", ["40.434", "42.034"], "numeric"), ("41.2", "±0.8")),
+    (("905872.55", ["-144128", "1955873"], "numeric"), ("900\u202f000", "±1\u202f100\u202f000")),
+    ((28, [0, 28], "bigint"), ("28", "0 … 28")),
+    ((12345, None, "bigint"), ("12\u202f345", "")),
+    ((None, None, "bigint"), ("NULL", "")),
+    (("a<b", None, "text"), ("a<b", "")),
+    ((-1500, [-1560, -1440], "bigint"), ("\u22121500", "±60")),
+    (("0.00012", ["0.00002", "0.00022"], "numeric"), ("0.00012", "±0.00010")),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    written = tmp_path_factory.mktemp("clinic")
+    clinic.write_clinic(written)
+    with serving(pg.make_clinic(tmp_path_factory.mktemp("web"), written)) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    with serving(write_odd(tmp_path_factory.mktemp("odd"))) as served:
+        yield served
+
+
+@pytest.fixture
+def tab(browser, request):
+    made = []
+
+    def open_tab(served, name="ana", **options):
+        made.append(Tab(browser, served, name, **options))
+        return made[-1]
+
+    yield open_tab
+    for one in made:
+        one.close()
+
+
+def check_axe(page):
+    found = Axe().run(page).response["violations"]
+    assert not [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS]
+
+
+def test_a_first_answer_takes_one_click_and_its_price_was_shown_for_nothing(tab, demo, tmp_path):
+    ana = tab(demo)
+    ana.ready()
+    page = ana.page
+    expect(page.locator("#preview")).to_contain_text("ε 0.1")
+    expect(page.locator("#preview")).to_contain_text("a suspicion of 50 % about anybody becomes 52.5 % at most")
+    expect(page.locator("#preview")).to_contain_text("one person changes it by at most 1")
+    assert ana.spent() == 0
+    page.screenshot(path=tmp_path / "preview.png", full_page=True)
+    page.click("#ask")
+    page.wait_for_selector("#result tbody tr")
+    assert ana.spent() == Fraction(1, 10)
+    answer = demo.gate.sql("SELECT disease, COUNT(*) AS n FROM patient GROUP BY disease ORDER BY n DESC", analyst="ana")
+    assert answer.cost.epsilon == 0
+    rows = page.locator("#result tbody tr")
+    assert rows.count() == len(answer.rows) == 6
+    shown = [rows.nth(i).locator(".value").inner_text() for i in range(6)]
+    assert [int(text.replace("\u202f", "")) for text in shown] == [row[1] for row in answer.rows]
+    assert page.locator("#result .whisker").count() == 3 * 6
+    expect(page.locator(".gauge")).to_contain_text("0.9 of 1 ε left")
+    expect(page.locator("#ask")).to_contain_text("free")
+    check_axe(page)
+    page.screenshot(path=tmp_path / "answer.png", full_page=True)
+    assert not ana.troubles
+
+
+def test_the_law_of_a_number_is_the_mechanisms_own(tab, demo):
+    ana = tab(demo)
+    ana.ask()
+    page = ana.page
+    page.click("text=What one person changes")
+    page.wait_for_selector("dialog svg rect.in")
+    expect(page.locator("dialog")).to_contain_text("Epsilon 0.1 allows up to e^0.1 = 1.1052.")
+    expect(page.locator("dialog")).to_contain_text("at most 52.5 %")
+    check_axe(page)
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).not_to_be_visible()
+    assert not ana.troubles
+
+
+def test_a_refusal_is_shown_at_its_place_and_its_way_out_is_a_button(tab, demo):
+    ana = tab(demo)
+    ana.ready()
+    before = ana.spent()
+    ana.write("SELECT disease, ssn FROM patient WHERE ssn = '000-00-0042'")
+    page = ana.page
+    expect(page.locator("#refusal")).to_contain_text("would show persons")
+    expect(page.locator("#ask")).to_be_disabled()
+    expect(page.locator(".cm-lintRange-error")).to_have_text("ssn")
+    check_axe(page)
+    page.click("text=Ask this instead")
+    expect(page.locator("#refusal")).to_be_hidden()
+    assert ana.spent() == before
+    ana.ready()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#result tbody tr")
+    assert ana.spent() == before + Fraction(1, 10)
+    assert not ana.troubles
+
+
+def test_the_slider_and_the_width_choose_the_price(tab, demo):
+    ana = tab(demo)
+    ana.ready()
+    before = ana.spent()
+    page = ana.page
+    page.fill("#within", "10")
+    preview = demo.gate.explain(
+        "SELECT disease, COUNT(*) AS n FROM patient GROUP BY disease ORDER BY n DESC", analyst="ana", within=10
+    )
+    expect(page.locator("#ask")).to_contain_text(f"ε {float(preview.cost.epsilon):.3g}")
+    expect(page.locator("#preview .width")).to_have_text("± 10")
+    page.locator("#slider").focus()
+    page.keyboard.press("Home")
+    expect(page.locator("#epsilon")).to_have_value("0.0032")
+    expect(page.locator("#within")).to_have_value("")
+    assert ana.spent() == before
+
+
+def test_what_is_typed_is_completed_from_the_schema_with_and_aliases(tab, demo):
+    ana = tab(demo)
+    ana.ready()
+    ana.write("WITH young AS (SELECT area, age AS years FROM patient) SELECT COUNT(*) FROM young y WHERE y.")
+    ana.page.keyboard.type("ye")
+    expect(ana.page.locator(".cm-tooltip-autocomplete")).to_contain_text("years")
+    ana.page.keyboard.press("Escape")
+    ana.write("SELECT COUNT(*) FROM patient WHERE disease = '")
+    ana.page.keyboard.type("As")
+    expect(ana.page.locator(".cm-tooltip-autocomplete")).to_contain_text("Asthma")
+
+
+def test_a_spent_budget_is_said_before_anything_is_asked(tab, odd, tmp_path):
+    bob = tab(odd, "bob")
+    bob.ready()
+    page = bob.page
+    page.fill("#epsilon", "1")
+    expect(page.locator("#ask")).to_contain_text("ε 1")
+    bob.ask()
+    bob.write("SELECT COUNT(*) AS n FROM people WHERE code < 10")
+    expect(page.locator("#refusal.money")).to_contain_text("does not allow this question")
+    expect(page.locator("#ask")).to_be_disabled()
+    expect(page.locator(".gauge")).to_contain_text("spent: stored answers stay free")
+    check_axe(page)
+    page.screenshot(path=tmp_path / "spent.png", full_page=True)
+    assert bob.spent() == 1
+
+
+def test_markup_right_to_left_null_and_long_names_are_text(tab, odd, tmp_path):
+    ana = tab(odd, width=390, dark=True)
+    page = ana.page
+    ana.ready()
+    ana.write(f'SELECT colour, COUNT(*) AS "<b>n</b>", SUM({LONG}) AS {LONG} FROM people GROUP BY colour')
+    ana.ask()
+    text = page.locator("#result table").inner_text()
+    assert SCRIPT in text
+    assert "<b>n</b>" in text
+    assert "NULL" in text
+    assert page.locator("#result bdi", has_text=RIGHT_TO_LEFT.split()[0]).count() == 1
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main script, main img, main b").count() == 0
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(wide) == 0
+    ana.write("SELECT COUNT(*) FROM people WHERE colour = '")
+    page.keyboard.type("<")
+    expect(page.locator(".cm-tooltip-autocomplete")).to_contain_text("<script>")
+    page.keyboard.press("Escape")
+    ana.go("/history")
+    page.wait_for_selector("tbody tr")
+    assert page.evaluate(wide) == 0
+    check_axe(page)
+    page.screenshot(path=tmp_path / "history.png", full_page=True)
+    assert not ana.troubles
+
+
+def test_five_thousand_groups_stay_readable(tab, odd, tmp_path):
+    ana = tab(odd)
+    ana.ready()
+    ana.write("SELECT code, COUNT(*) AS n FROM people GROUP BY code")
+    ana.ask()
+    page = ana.page
+    assert page.locator("#result tbody tr").count() == 200
+    page.click("text=show more")
+    assert page.locator("#result tbody tr").count() == 1200
+    expect(page.locator("#result figcaption")).to_contain_text("The first 600 of 5\u202f001 rows are drawn")
+    page.screenshot(path=tmp_path / "many.png")
+    assert not ana.troubles
+
+
+def test_a_lost_reply_is_asked_for_again_and_paid_once(tab, odd):
+    ana = tab(odd)
+    ana.ready()
+    ana.write("SELECT COUNT(*) AS n FROM people WHERE code < 77")
+    ana.ready()
+    before, page = ana.spent(), ana.page
+    lost, keys = [], []
+
+    def lose(route):
+        keys.append(route.request.headers["idempotency-key"])
+        if lost:
+            route.continue_()
+            return
+        lost.append(route.fetch().status)  # it was answered, and the answer got lost
+        route.abort()
+
+    page.route("**/api/query", lose)
+    page.click("#ask")
+    expect(page.locator("#say")).to_contain_text("The connection was lost")
+    assert lost == [200]
+    page.click("#say >> text=Try again")
+    page.wait_for_selector("#result tbody tr")
+    assert ana.spent() == before + Fraction(1, 2)
+    assert len(keys) == 2
+    assert len(set(keys)) == 1  # a retry, by its name too
+    page.context.set_offline(True)
+    ana.write("SELECT COUNT(*) AS n FROM people WHERE code < 78")
+    expect(page.locator("#say")).to_contain_text("Nothing was sent or paid")
+    page.context.set_offline(False)
+    page.click("#say >> text=Try again")
+    ana.ready()
+    assert ana.spent() == before + Fraction(1, 2)
+
+
+def test_an_export_costs_nothing_and_is_the_answer(tab, odd):
+    ana = tab(odd)
+    ana.ready()
+    ana.write("SELECT colour, COUNT(*) AS n FROM people GROUP BY colour")
+    ana.ask()
+    before = ana.spent()
+    with ana.page.expect_download() as caught:
+        ana.page.click("text=CSV")
+    text = caught.value.path().read_text(encoding="utf-8")
+    assert text.startswith("colour,n,n_low,n_high")
+    ana.page.click("text=psql")
+    expect(ana.page.locator("dialog pre")).to_contain_text("psql 'host=127.0.0.1 port=5439 user=ana dbname=odd'")
+    assert ana.spent() == before
+
+
+def test_a_page_of_another_role_and_a_request_of_another_site_are_turned_away(tab, odd):
+    ana = tab(odd)
+    reply = ana.page.goto(f"{odd.url}/history")
+    assert reply.status == 200
+    ask = """(more) => fetch("/api/query", {method: "POST", headers: {"Content-Type": "application/json", ...more},
+        body: JSON.stringify({sql: "SELECT COUNT(*) FROM people"})}).then((reply) => reply.status)"""
+    before = ana.spent()
+    assert ana.page.evaluate(ask, {}) == 403
+    assert ana.page.evaluate(ask, {"X-CSRF-Token": "0" * 64}) == 403
+    assert ana.spent() == before
+
+
+def test_name_and_password_lead_to_the_page_that_was_wanted(browser, odd):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{odd.url}/history")
+    assert page.url.endswith("/login?next=%2Fhistory")
+    check_axe(page)
+    page.fill("#name", "ana")
+    page.fill("#password", "wrong horse")
+    page.keyboard.press("Enter")
+    expect(page.locator("#wrong")).to_have_text("Name and password do not fit.")
+    page.fill("#password", pg.PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/history")
+    page.click("text=Log out")
+    page.wait_for_url("**/login")
+    for elsewhere in ("//evil.example/", "/.//evil.example/", "https://evil.example/", "javascript:alert(1)"):
+        page.goto(f"{odd.url}/login?next={elsewhere}")
+        page.fill("#name", "ana")
+        page.fill("#password", pg.PASSWORD)
+        page.keyboard.press("Enter")
+        page.wait_for_url(lambda url: "/login" not in url)
+        assert page.url.startswith(f"{odd.url}/")
+        page.goto("about:blank")
+        context.clear_cookies()
+    context.close()
+
+
+def test_numbers_are_rounded_by_their_own_width(tab, demo):
+    """Never more digits than the noise allows, and never a smaller width than it is."""
+    ana = tab(demo)
+    script = """async (cases) => {
+        const { shown, wide, percent, toNumber } = await import("/static/numbers.js");
+        return [cases.map((one) => shown(...one)), wide("1198293"), wide("1/3"), percent("0.731059"), toNumber("1/8")];
+    }"""
+    found, *rest = ana.page.evaluate(script, [list(given) for given, _ in ROUNDED])
+    assert [(one["text"], one["beside"]) for one in found] == [wanted for _, wanted in ROUNDED]
+    assert rest == ["1\u202f200\u202f000", "0.334", "73.2 %", 0.125]
+
+
+def test_fewer_rows_of_each_person_are_a_choice_with_their_widths(tab, demo):
+    ana = tab(demo)
+    ana.ready()
+    ana.write("SELECT COUNT(*) AS n FROM visit")
+    page = ana.page
+    expect(page.locator("#preview .width")).to_have_text("± 600")
+    page.select_option(".fewer select", "10")
+    narrow = demo.gate.explain("SELECT COUNT(*) AS n FROM visit", analyst="ana", rows_per_unit=10)
+    expect(page.locator("#preview .width")).to_have_text(f"± {narrow.columns[0].half_width()}")
+    before = ana.spent()
+    ana.ask()
+    again = demo.gate.sql("SELECT COUNT(*) AS n FROM visit", analyst="ana", rows_per_unit=10)
+    assert again.cost.epsilon == 0  # this is what was asked and paid for
+    assert ana.spent() > before
+
+
+def test_a_session_that_ends_loses_no_question_and_one_number_shows_its_law(tab, demo):
+    ana = tab(demo)
+    ana.ready()
+    sql = "SELECT COUNT(*) AS n FROM patient WHERE age > 60"
+    ana.write(sql)
+    ana.page.wait_for_url("**sql=SELECT+COUNT**")
+    ana.context.clear_cookies()
+    ana.page.click("#ask")
+    ana.page.wait_for_url("**/login?next=**")
+    ana.page.fill("#name", "ana")
+    ana.page.fill("#password", pg.PASSWORD)
+    ana.page.keyboard.press("Enter")
+    expect(ana.page.locator(".cm-content")).to_have_text(sql)
+    ana.ask()
+    expect(ana.page.locator("#result svg .in").first).to_be_attached()
+    expect(ana.page.locator("#result figcaption")).to_contain_text("at most 52.5 %")
