@@ -111,10 +111,11 @@ def test_version_is_one_line():
 
 def test_the_commands_are_those_of_the_contract():
     ledger = {("ledger", word) for word in ("show", "verify", "export", "backup", "freeze", "thaw", "reopen")}
-    owner = {("init",), ("check",), ("prepare",), ("verify",)}
+    owner = {("init",), ("check",), ("prepare",)}
+    doubting = {("attack",), ("audit",), ("verify",)}
     doors = {("serve",), ("reload",), ("user", "add"), ("user", "list"), ("user", "remove"), ("user", "token")}
     asking = {("demo",), ("query",), ("explain",), ("budget",), ("budget", "split")}
-    assert set(COMMANDS) == asking | owner | ledger | doors
+    assert set(COMMANDS) == asking | owner | ledger | doors | doubting
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
