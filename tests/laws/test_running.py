@@ -323,8 +323,8 @@ def test_intervals_of_running_totals_cover(text: str, noise: str, exact: dict[st
 def test_the_preview_knows_the_widest_total(fresh: Gateway) -> None:
     for text in (PLAIN, SO["by city"], OTHERWISE["the sum, too"], SO["of itself"]):
         for noise in ("geometric", "gaussian"):
-            column = fresh.explain(text, 1, noise=noise).columns[-1]
-            answer = fresh.sql(text, 1, noise=noise)
+            column = fresh.explain(text, 20, noise=noise).columns[-1]
+            answer = fresh.sql(text, 20, noise=noise)  # so that the totals are far above their noise, and above zero
             widths = [ends[-1][1] - ends[-1][0] for ends in answer.intervals() if ends[-1][0] > 0]  # type: ignore[index]
             assert (column.law, column.noisy, column.scale) == ("derived", True, None)
             assert "running totals" in column.note or "every group" in column.note
