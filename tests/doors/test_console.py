@@ -328,8 +328,10 @@ def test_a_session_that_ends_loses_no_question_and_one_number_shows_its_law(tab,
     ana = tab(demo)
     ana.ready()
     sql = "SELECT COUNT(*) AS n FROM patient WHERE age > 60"
-    ana.write(sql)
+    with ana.page.expect_response("**/api/explain"):  # else the preview is the first to hear that the session ended
+        ana.write(sql)
     ana.page.wait_for_url("**sql=SELECT+COUNT**")
+    ana.ready()
     ana.context.clear_cookies()
     ana.page.click("#ask")
     ana.page.wait_for_url("**/login?next=**")

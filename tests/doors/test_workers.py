@@ -283,9 +283,9 @@ def storm(home, seconds, seed):
             thread.start()
         end, kills = time.monotonic() + seconds, 0
         while time.monotonic() < end:
-            time.sleep(chance.uniform(0.5, 2) if kills else 0.5)
+            time.sleep(chance.uniform(0.5, 2) * max(1, seconds / 12) if kills else 0.5)
             replaced = sum(line["message"] == "a worker was replaced" for line in server.log())
-            if kills - replaced < 2 and kills < MOST_DEATHS - 1 + seconds // 60 * 8:
+            if kills - replaced < 2 and kills < MOST_DEATHS - 1:
                 os.kill(chance.choice(server.workers()), signal.SIGKILL)
                 kills += 1
         over.set()
