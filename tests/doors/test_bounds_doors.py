@@ -3,12 +3,15 @@
 import json
 import re
 import sys
+from types import SimpleNamespace
 
 import psycopg
 import pytest
 from tests.doors import pg
 
 from sfumato.doors.cli import clinic, main
+from sfumato.doors.running.station import find_bounds
+from sfumato.errors import EngineError
 from sfumato.ledger import Ledger
 
 AUTO = 'rows_per_unit = "auto"\nsum_per_unit = { cost = "auto" } '
@@ -171,3 +174,22 @@ def test_serve_says_what_it_buys(home, call, monkeypatch):
     code, out, err = call("serve", "--pg", "127.0.0.1:0", "--check")
     assert (code, out.splitlines()[-1]) == (0, "ready")
     assert 'rows_per_unit of "visit" is not known, and the budget does not allow to find it' in err
+
+
+def test_a_bound_that_cannot_be_found_ends_no_reload(tmp_path, capsys):
+    """By then the ledger has the new policy, so the gateway before could not answer any more."""
+
+    class Broken:
+        policy = SimpleNamespace(data=SimpleNamespace(state=tmp_path))
+
+        def bounds(self):
+            return ()
+
+        def missing_bounds(self):
+            return ("rows",)
+
+        def find_bounds(self):
+            raise EngineError("the engine failed")
+
+    find_bounds(Broken(), 0)
+    assert "the engine failed" in capsys.readouterr().err

@@ -22,7 +22,7 @@ from sfumato.doors.pgwire.messages import Cancel
 from sfumato.doors.pgwire.server import Server
 from sfumato.doors.running.order import Order, Sockets, certificate, check_same, shown
 from sfumato.doors.users import Users
-from sfumato.errors import BudgetError, SfumatoError
+from sfumato.errors import SfumatoError
 from sfumato.gateway import Gateway, Loaded, enter, read_rows
 
 
@@ -144,7 +144,7 @@ def find_bounds(gate: Gateway, number: int) -> None:
             for found in gate.find_bounds():
                 if found.bought or number == 0:
                     sys.stderr.write(f"{'paid for now: ' if found.bought else ''}{found.words}\n")
-        except BudgetError as error:
+        except SfumatoError as error:  # the ledger names this policy already: who served before cannot serve on
             sys.stderr.write(error_text(error))
 
 
