@@ -23,6 +23,7 @@ _BITS = 160
 @dataclass(frozen=True, eq=False)
 class Channel:
     """Answer input x with output y with probability matrix[x][y]; inputs and outputs have names, or are counted from 0.
+    `approximate` says that the numbers came as floats; they are exact from there on.
 
     Guarantee: under the metric d, two inputs cost at most epsilon(d) times their distance; with no metric named, any
         two inputs are at distance 1.
@@ -35,9 +36,15 @@ class Channel:
     matrix: tuple[tuple[Fraction | Real, ...], ...]
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
+    approximate: bool
 
     def __init__(
-        self, matrix: Sequence[Sequence[Any]], inputs: Sequence[Any] | None = None, outputs: Sequence[Any] | None = None
+        self,
+        matrix: Sequence[Sequence[Any]],
+        inputs: Sequence[Any] | None = None,
+        outputs: Sequence[Any] | None = None,
+        *,
+        approximate: bool = False,
     ) -> None:
         rows = tuple(tuple(_entry(p) for p in row) for row in matrix)
         if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
@@ -47,6 +54,7 @@ class Channel:
         object.__setattr__(self, "matrix", rows)
         object.__setattr__(self, "inputs", _names(inputs, len(rows), "input"))
         object.__setattr__(self, "outputs", _names(outputs, len(rows[0]), "output"))
+        object.__setattr__(self, "approximate", approximate)
 
     @property
     def event(self) -> Pure:
@@ -98,6 +106,16 @@ class Channel:
         """The probability of an output for an input, both counted from 0."""
         return as_real(self.matrix[whole(value, "value", 0)][whole(output, "output", 0)])
 
+    def column(self, output: Any) -> tuple[Fraction | Real, ...]:
+        """The probabilities of an output, by its name, for all inputs."""
+        if output not in self.outputs:
+            raise InputError(
+                "this is no output of the channel",
+                detail=f"It was {output!r}; there are {len(self.outputs)}, such as {self.outputs[0]!r}.",
+            )
+        y = self.outputs.index(output)
+        return tuple(row[y] for row in self.matrix)
+
     def epsilon(self, metric: Metric = None) -> Fraction | None:
         """The least epsilon under the metric, rounded up to a multiple of 1e-15; None where no finite one will do.
 
@@ -124,24 +142,29 @@ class Channel:
 
     def ratio(self, x: int, other: int) -> tuple[int, Fraction | None] | None:
         """The output with the largest matrix[x][y]/matrix[other][y] above 1, and that ratio from above; None if none
-        is.
+        is. Counted from 0; the ratio is None where the other cannot give this output.
         """
-        best: tuple[int, Fraction | None] | None = None
-        for y, (high, low) in enumerate(zip(self._ends[1][x], self._ends[0][other], strict=True)):
-            if high == 0:
+        best: tuple[int, int, int] | None = None
+        top, bottom = 1, 1
+        for y, ((a, b), (c, d)) in enumerate(zip(self._ends[1][x], self._ends[0][other], strict=True)):
+            if a == 0:
                 continue
-            if low == 0:
+            if c == 0:
                 return y, None
-            ratio = high / low
-            if ratio > 1 and (best is None or ratio > (best[1] or 0)):
-                best = y, ratio
-        return best
+            high, low = a * d, b * c  # fractions are compared across, and only the largest is reduced
+            if high * bottom > top * low:
+                top, bottom = high, low
+                best = y, high, low
+        return None if best is None else (best[0], Fraction(best[1], best[2]))
 
     @cached_property
-    def _ends(self) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
-        """Lower and upper ends of every entry; a fraction is its own."""
+    def _ends(self) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
+        """Lower and upper ends of every entry, as two whole numbers; a fraction is its own."""
         ends = [[_ends(p) for p in row] for row in self.matrix]
-        return [[a for a, _ in row] for row in ends], [[b for _, b in row] for row in ends]
+        return (
+            [[a.as_integer_ratio() for a, _ in row] for row in ends],
+            [[b.as_integer_ratio() for _, b in row] for row in ends],
+        )
 
 
 def _entry(p: Any) -> Fraction | Real:

@@ -29,7 +29,7 @@ def distances(metric: Metric, points: Sequence[Any]) -> tuple[tuple[Distance, ..
     """
     count = len(points)
     if metric is None or isinstance(metric, str) or callable(metric):
-        between = _function(metric, points)
+        between = word_function(metric, points)
         half = [[as_distance(between(points[i], points[j])) for j in range(i)] for i in range(count)]
         table = [[half[max(i, j)][min(i, j)] if i != j else Fraction(0) for j in range(count)] for i in range(count)]
         if between is metric:
@@ -40,7 +40,8 @@ def distances(metric: Metric, points: Sequence[Any]) -> tuple[tuple[Distance, ..
     return tuple(tuple(row) for row in table)
 
 
-def _function(metric: str | Callable[[Any, Any], Any] | None, points: Sequence[Any]) -> Callable[[Any, Any], Any]:
+def word_function(metric: str | Callable[[Any, Any], Any] | None, points: Sequence[Any]) -> Callable[[Any, Any], Any]:
+    """The metric as a function of two points; the normalised one is of all of them."""
     if metric is None:
         return discrete
     if not isinstance(metric, str):
