@@ -12,7 +12,7 @@ import pytest
 
 import sfumato
 from sfumato.attacks import ATTACKS, averaging, differencing, membership, reconstruction
-from sfumato.attacks.base import Endpoint, is_exact
+from sfumato.attacks.base import Claim, Endpoint, Found, is_exact
 from sfumato.attacks.decode import all_subsets, exhaustive, least_absolute, least_squares
 from sfumato.attacks.defences import DEFENCES, TABLE, make, read_sheet
 from sfumato.attacks.document import FILE, document
@@ -375,6 +375,8 @@ def test_exactness_is_noticed(tmp_path):
     assert is_exact(make("raw", sheet, "state", QUASI), knowledge)
     for defence in ("round", "sticky", "laplace"):
         assert not is_exact(make(defence, sheet, "state", QUASI), knowledge)
+    rounded = Endpoint("round", lambda sql: [(100 if " OR " in sql else 0 if " AND " in sql else 50,)])
+    assert not is_exact(rounded, knowledge)  # they add up, by luck, and are all multiples of fifty
 
 
 def test_the_classical_front_answers_aggregates_only(tmp_path):
@@ -416,7 +418,7 @@ def test_the_report_is_one_page_without_links(arena, tmp_path):
     text = page(found)
     assert text.startswith("<!doctype html>")
     assert "<script>" not in text
-    assert "LOST: 40 of 40 (100 %)" in text
+    assert "LOST<br>40 of 40 (100 %)" in text
     assert "the promise allows" in text
     assert "<svg" in text
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
@@ -515,6 +517,20 @@ def test_an_attack_on_a_policy_spends_a_copy_of_its_ledger(tmp_path):
     assert (tmp_path / "clinic.ledger").read_bytes() == before
     with policy_endpoint(policy, spend=False) as fork:
         assert fork.spent() == spent
+
+
+def test_a_proof_about_one_person_is_a_loss_where_nothing_is_promised(tmp_path):
+    """One certain claim, right: too few to be beyond chance, and yet she is shown. A wrong one proves nothing."""
+    _, knowledge, truth = scene_of(tmp_path, 20)
+
+    def lost(endpoint, *claims):
+        return referee("linking", lambda *_: Found(claims), endpoint, knowledge, truth, advice="").succeeded
+
+    raw, promise = Endpoint("raw", lambda _: []), Endpoint("dp", lambda _: [], Fraction(1))
+    assert lost(raw, Claim(0, truth[0], certain=True))
+    assert not lost(raw, Claim(0, truth[0]))
+    assert not lost(raw, Claim(0, truth[0], certain=True), Claim(1, not truth[1], certain=True))
+    assert not lost(promise, Claim(0, truth[0], certain=True))
 
 
 def test_the_newest_report_on_a_policy_is_kept_for_the_auditor(call, tmp_path):

@@ -19,7 +19,7 @@ The shape, format 1. Rates are between 0 and 1, amounts of epsilon are decimal t
     defences    [{name, what, lost, tried, sentence}, …] in order: how many of the attacks that could be tried it lost
     reports     [report, …], one for each attack and defence:
         attack, defence     names from above
-        outcome             "lost", "held", "nothing" (no claim was made) or "not applicable"
+        outcome             "lost" (the attack won), "held", "nothing" (no claim was made) or "not applicable"
         words               the outcome in one line; reason: why nothing was claimed, or how it was done
         claims, recovered   people of whom a secret was claimed, and how many of those claims are right
         rate, base_rate, interval       recovered / claims, what a guess has, [low, high] at 95 %

@@ -68,8 +68,9 @@ def page(found: dict[str, Any]) -> str:
         "<p>Each attack asked as an analyst may ask, and then claimed who has the secret. A claim that is right is a",
         "person whose secret was recovered. Whoever asks nothing and guesses the commoner value is right",
         f"{_percent(found['base_rate'])} of the time: an attack has won (<span class=lost>LOST</span>) only if it is",
-        "better than that beyond chance, or, against an endpoint that promises epsilon, better than the promise",
-        "allows. That an attack failed does not show that none would succeed.</p>",
+        "better than that beyond chance, or shows somebody's secret with certainty; against an endpoint that promises",
+        "epsilon, only if it is better than the promise allows. That an attack failed does not show that none would",
+        "succeed.</p>",
         "<div class=wide><table><thead><tr><th>attack</th>",
         *(f"<th>{html.escape(name)}</th>" for name in names),
         "</tr></thead><tbody>",
@@ -110,6 +111,8 @@ def _cell(report: dict[str, Any]) -> str:
     if report["outcome"] == "nothing":
         return "held: nothing"
     word = "LOST" if report["outcome"] == "lost" else "held"
+    if word == "LOST" and report["certain"] and report["interval"][0] <= report["base_rate"]:
+        return f"{word}: {report['certain']} with certainty"
     return f"{word}: {report['recovered']} of {report['claims']} ({100 * report['rate']:.0f} %)"
 
 
@@ -117,7 +120,8 @@ def _marked(report: dict[str, Any] | None) -> str:
     if report is None:
         return "<td></td>"
     kind = {"lost": "lost", "not applicable": "quiet"}.get(report["outcome"], "held")
-    return f"<td class={kind}>{html.escape(_cell(report))}</td>"
+    word, colon, rest = _cell(report).partition(": ")
+    return f"<td class={kind}>{word}{'<br>' if colon else ''}{rest}</td>"
 
 
 def _section(attack: dict[str, Any], reports: Sequence[dict[str, Any]]) -> list[str]:

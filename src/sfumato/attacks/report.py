@@ -124,7 +124,10 @@ def referee(
     rate = max(sum(truth), len(truth) - sum(truth)) / len(truth)
     bound = _bound(endpoint, rate)
     interval = (bound_below(right, claims, 0.025), bound_above(right, claims, 0.025)) if claims else (0.0, 1.0)
+    sure = _right(certain, truth)
     won = bool(claims) and bound_below(right, claims, _SURE) > (rate if bound is None else bound)
+    shown = bound is None and 0 < sure == len(certain)  # without a promise one proof is enough: who is shown is shown
+    ends = [*found.curve, (len(asked), found.claims)] if found.curve else []
     return Report(
         name,
         endpoint.name,
@@ -142,12 +145,12 @@ def referee(
         rate,
         interval,
         len(certain),
-        _right(certain, truth),
+        sure,
         bound,
-        won,
+        won or shown,
         found.worst[:3],
         advice,
-        tuple((queries, _right(some, truth) / claims) for queries, some in found.curve if some and claims),
+        tuple((queries, _right(some, truth) / claims) for queries, some in ends if some),
         tuple((question.sql, question.refusal) for question in _some(asked)),
     )
 
