@@ -37,17 +37,19 @@ class Belief:
 
     def low(self, x: Any) -> Fraction:
         """The least that may be believed of x after any answers of these channels."""
-        p = self.prior[x]
-        if p == 1:
-            return p
-        return Fraction(0) if self.ratio is None else p / (p + (1 - p) * self.ratio)
+        return self.bounds(self.prior[x])[0]
 
     def high(self, x: Any) -> Fraction:
         """The most that may be believed of x after any answers of these channels."""
-        p = self.prior[x]
-        if p == 0:
-            return p
-        return Fraction(1) if self.ratio is None else p * self.ratio / (p * self.ratio + 1 - p)
+        return self.bounds(self.prior[x])[1]
+
+    def bounds(self, p: Fraction) -> tuple[Fraction, Fraction]:
+        """How far the belief in a statement of this prior probability may move."""
+        if p in (0, 1):
+            return p, p
+        if self.ratio is None:
+            return Fraction(0), Fraction(1)
+        return p / (p + (1 - p) * self.ratio), p * self.ratio / (p * self.ratio + 1 - p)
 
     def of(self, holds: Callable[[Any], bool]) -> tuple[Fraction, Entry]:
         """The probability of a statement about the input, before and after."""

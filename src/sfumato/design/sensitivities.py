@@ -21,6 +21,11 @@ from sfumato.words import as_written, show
 
 CLOSED = ("manhattan", NORMALISED)
 ONE = Fraction(1)
+SAID = {
+    "both": "one record added, removed or changed",
+    "add-remove": "one record added or removed",
+    "replace": "one record changed",
+}
 
 
 @dataclass(frozen=True)
@@ -75,12 +80,16 @@ def _has_formula(asked: Asked) -> bool:
 def _formula(asked: Asked) -> Swing:
     query = QUERIES[str(asked.query)]
     over = _range(asked, query)
+    sizes = f"{over.least} records" if asked.size is not None else f"at least {over.least} records"
+    values = "" if asked.low is None else f"values from {show(over.low)} to {show(over.high)}, "
     if asked.metrics is None or asked.metrics[0] == "hamming":
         word = asked.adjacency if asked.metrics is None or asked.size is None else "replace"
         found = by_adjacency(query, over, word, asked.size is not None)
+        apart = SAID["replace" if asked.size is not None else word]
     else:
         found = by_metric(query, over, asked.metrics[0] == NORMALISED)
-    return Swing(found, None, None, "closed form")
+        apart = f"for each unit of the {asked.metrics[0]} distance"
+    return Swing(found, None, None, f"closed form: {values}{sizes}, {apart}")
 
 
 def _range(asked: Asked, query: Query) -> Range:

@@ -19,6 +19,7 @@ from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
 from sfumato.mechanisms.metrics import Metric
 from sfumato.reals import Enclosure, Real, as_real
+from sfumato.words import as_written
 
 _BITS = 512
 """Two gains that agree to this many bits count as equal when a guess is chosen: either is as good to 1e-150."""
@@ -153,3 +154,21 @@ def _whole(entries: Sequence[Entry]) -> list[Enclosure]:
         return [as_real(entry).enclose(_BITS) for entry in entries]
     unit = lcm(*(entry.denominator for entry in exact))
     return [(n, n) for n in (entry.numerator * (unit // entry.denominator) for entry in exact)]
+
+
+def curve(
+    mechanism: str,
+    inputs: Sequence[Any],
+    epsilons: Sequence[Any],
+    prior: Prior = "uniform",
+    gain: Gain = "identity",
+    **options: Any,
+) -> list[tuple[Fraction, Entry]]:
+    """The utility of a mechanism, called by its name, at each epsilon: points of a curve."""
+    from sfumato.design.channels import channel
+
+    points = []
+    for epsilon in epsilons:
+        level = as_written(epsilon, "epsilon")
+        points.append((level, utility(channel(mechanism, inputs, epsilon=level, **options), prior, gain).gain))
+    return points
