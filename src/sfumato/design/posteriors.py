@@ -12,6 +12,7 @@ from typing import Any
 
 from sfumato.design.compose import Entry, summed
 from sfumato.design.priors import Prior, as_prior, has_floats
+from sfumato.design.telling import html_table, name, say, short
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
 from sfumato.reals import Real
@@ -50,6 +51,13 @@ class Belief:
         if self.ratio is None:
             return Fraction(0), Fraction(1)
         return p / (p + (1 - p) * self.ratio), p * self.ratio / (p * self.ratio + 1 - p)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name(x), short(self.prior[x]), say(p), short(self.low(x)), short(self.high(x)))
+            for x, p in self.posterior.items()
+        ]
+        return html_table(("input", "prior", "posterior", "at least", "at most"), rows)
 
     def of(self, holds: Callable[[Any], bool]) -> tuple[Fraction, Entry]:
         """The probability of a statement about the input, before and after."""

@@ -6,7 +6,8 @@ string is exact and a number is the nearest float.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import html
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -49,6 +50,13 @@ def short(value: Any) -> str:
         text = show(value)
         return text if len(text) <= 12 else f"{float(value):.6g}"
     return f"{float(value):.6g}" if isinstance(value, Real) else say(value)
+
+
+def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A plain table, for notebooks."""
+    top = "".join(f"<th>{html.escape(head)}</th>" for head in heads)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{top}</tr>{body}</table>"
 
 
 def decimal(value: Fraction | Real) -> str:

@@ -21,6 +21,7 @@ from sfumato.design.gains import Gain
 from sfumato.design.level import Level, as_level
 from sfumato.design.metrics import along
 from sfumato.design.priors import Prior
+from sfumato.design.telling import html_table, say
 from sfumato.design.utilities import utility
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
@@ -64,6 +65,10 @@ class Universal:
     edges: tuple[Edge, ...]
     how: str
     users: tuple[Compared, ...]
+
+    def _repr_html_(self) -> str:
+        rows = [(say(user.prior), say(user.gain), say(user.noise), say(user.optimum)) for user in self.users]
+        return html_table(("prior", "gain", "geometric noise", "best"), rows)
 
     @property
     def gap(self) -> float:

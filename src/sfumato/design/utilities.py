@@ -15,6 +15,7 @@ from typing import Any
 from sfumato.design.compose import Entry, summed
 from sfumato.design.gains import Gain, gains
 from sfumato.design.priors import Prior, as_prior, has_floats
+from sfumato.design.telling import html_table, name, say
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
 from sfumato.mechanisms.metrics import Metric
@@ -54,6 +55,11 @@ class Utility:
         """The factor by which the answer raises the gain; None where nothing can be gained without."""
         zero = not isinstance(self.without, Real) and self.without == 0
         return None if zero else self.gain / self.without
+
+    def _repr_html_(self) -> str:
+        rows = [("utility", say(self.gain)), ("without an answer", say(self.without)), ("leakage", say(self.additive))]
+        rows += [(f"{name(z)} is read as", name(w)) for z, w in self.remap.items()]
+        return html_table(("", "approximate" if self.approximate else ""), rows)
 
 
 def utility(
