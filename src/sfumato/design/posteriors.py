@@ -27,7 +27,7 @@ class Belief:
         which lies within [1/r, r] where r is the largest ratio of two entries of a column; for several observations r
         is the product. p/(p + (1 - p) r) and p r/(p r + 1 - p) are the ends.
     Reference: Kasiviswanathan, Smith, Journal of Privacy and Confidentiality 6, 2014.
-    Checked by: rooms::a_belief_stays_within_its_bounds, rooms::the_bounds_of_a_belief_are_reached
+    Checked by: design::a_belief_stays_within_its_bounds, design::the_bounds_of_a_belief_are_reached
     """
 
     prior: dict[Any, Fraction]

@@ -57,7 +57,7 @@ class Universal:
     Proof: on a line every private mechanism that is best for such a user is a remapping of the geometric one.
     Reference: Ghosh, Roughgarden, Sundararajan, STOC 2009; Brenner and Nissim, FOCS 2010: on graphs with a circle or a
         node of three neighbours no mechanism is optimal for everybody.
-    Checked by: rooms::counting_queries_are_lines_and_others_are_not, rooms::noise_is_optimal_on_a_line
+    Checked by: design::counting_queries_are_lines_and_others_are_not, design::noise_is_optimal_on_a_line
     """
 
     path: bool

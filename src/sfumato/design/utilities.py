@@ -36,7 +36,7 @@ class Utility:
         prior * probability * gain, which is compared in whole numbers of a common unit, or by enclosures.
     Reference: Ghosh, Roughgarden, Sundararajan, STOC 2009; Alvim et al., The Science of Quantitative Information Flow,
         2020 (g-vulnerability).
-    Checked by: rooms::no_remap_is_better_than_the_best, rooms::utility_of_the_geometric_mechanism_has_its_closed_form
+    Checked by: design::no_remap_is_better_than_the_best, design::utility_of_the_geometric_mechanism_has_its_closed_form
     """
 
     gain: Entry

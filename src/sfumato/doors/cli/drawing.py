@@ -185,3 +185,26 @@ def _utility(
     words = {"table": table, "inputs": inputs, "outputs": outputs, "epsilon": epsilon, "sensitivity": sensitivity}
     words |= {"step": step, "metric": metric, "prior": prior, "gain": gain, "compare": compare}
     run_utility(mechanism, words, drawn=Drawn(plot, svg), as_json=json)
+
+
+@design.command(
+    "distance",
+    help=help_of(
+        "How far two laws, or two databases, are apart.\n\n"
+        "Laws are written a=1/2,b=1/2: statistical, skewed and pure distance. Databases are lists of records: L1 of "
+        "histograms, Hamming, Manhattan, and normalised Manhattan where --low and --high say the range of a value.",
+        'sfumato design distance "no=3/4,yes=1/4" "no=1/4,yes=3/4" --epsilon "ln 2"',
+    ),
+)
+def _distance(
+    first: Annotated[str, typer.Argument(metavar="ONE", help="A law, a database, or a problem FILE.toml.")],
+    second: Annotated[str | None, typer.Argument(metavar="TWO", help="The other one.")] = None,
+    *,
+    epsilon: Epsilon = None,
+    low: Low = None,
+    high: High = None,
+    json: Json = False,
+) -> None:
+    from sfumato.doors.cli.apart import run_distance
+
+    run_distance(first, second, {"epsilon": epsilon, "low": low, "high": high}, as_json=json)

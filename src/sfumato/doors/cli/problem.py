@@ -37,6 +37,7 @@ KEYS = frozenset(
         *("query", "low", "high", "min_size", "size", "max_size", "adjacency", "metrics", "values", "step"),
         *("percentile", "where", "mechanism", "table", "inputs", "outputs", "epsilon", "sensitivity", "metric"),
         *("prior", "gain", "guesses", "seen", "at", "row", "people", "each", "having", "answers", "compare", "refines"),
+        *("first", "second"),
     )
 )
 POINTS = ("inputs", "outputs", "values", "seen", "at", "guesses")
