@@ -8,6 +8,7 @@ from scipy.optimize import linprog
 
 from sfumato import design
 from sfumato.design.asking import ask
+from sfumato.design.gains import gains
 from sfumato.design.universality import _graph, _line
 
 F = Fraction
@@ -55,7 +56,7 @@ def optimum(prior, table, apart, odds):
 @pytest.mark.parametrize("gain", ["identity", "distance"])
 def test_noise_is_optimal_on_a_line(gain):
     inputs = range(5)
-    table = design.gains(gain, inputs)
+    table = gains(gain, inputs)
     apart = design.distances("manhattan", inputs)
     made = design.channel("truncated-geometric", inputs, epsilon="ln 2")
     for weights in ((1, 1, 1, 1, 1), (8, 1, 3, 1, 7), (1, 5, 5, 1, 1)):

@@ -40,7 +40,6 @@ _HOMES = {
     "universal": "universality",
     "distances": "metrics",
     "grid": "metrics",
-    "gains": "gains",
 }
 """Every public name and the file that holds it. No file has the name of a function: the file would hide it."""
 
