@@ -48,8 +48,8 @@ def short(value: Any) -> str:
     """A number for a cell of a table: the fraction alone where it is short, else six digits."""
     if isinstance(value, Fraction):
         text = show(value)
-        return text if len(text) <= 12 else f"{float(value):.6g}"
-    return f"{float(value):.6g}" if isinstance(value, Real) else say(value)
+        return text if len(text) <= 12 else decimal(value)
+    return decimal(value) if isinstance(value, Real) else say(value)
 
 
 def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -60,10 +60,12 @@ def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def decimal(value: Fraction | Real) -> str:
-    """Six digits; what is above 0 and below all floats is not called 0."""
+    """Six digits, or twelve next to 1: what is not quite 0 or 1 is not called so."""
     number = float(value)
-    zero = not isinstance(value, Real) and value == 0
-    return f"{number:.6g}" if number or zero else "< 1e-300"
+    if not isinstance(value, Real) and value in (0, 1):
+        return str(int(value))
+    text = f"{number:.6g}"
+    return "< 1e-300" if number == 0 else f"{number:.12g}" if text == "1" else text
 
 
 def document(value: Any) -> Any:
