@@ -14,6 +14,7 @@ from sfumato.design.level import as_level
 from sfumato.errors import InputError
 from sfumato.mechanisms import (
     Channel,
+    Exponential,
     Gaussian,
     Geometric,
     Laplace,
@@ -75,9 +76,18 @@ def test_an_object_and_its_name_have_one_matrix():
     again = design.channel("truncated-geometric", [0, 1, 2], epsilon=1, step="1/2")
     assert floats(fine) == pytest.approx(np.array(floats(again)))
     assert floats(design.channel(Laplace(1, 1, "1/2"), [0, 1, 2])) == pytest.approx(np.array(floats(again)))
+    between = ["0.2", "0.9"]
+    rounded = design.channel(Laplace(1, 1, "1/2"), between, [0, 2])
+    assert floats(rounded) == pytest.approx(
+        np.array(floats(design.channel(TruncatedLaplace(1, 1, "1/2", 0, 2), between)))
+    )
     asked = design.channel(RandomizedResponse.telling_truth("3/4"), ["yes", "no"])
     assert (asked.matrix[0], asked.outputs) == ((F(3, 4), F(1, 4)), ("yes", "no"))
     assert asked.matrix == design.channel("randomized-response", ["yes", "no"], epsilon="ln 3").matrix
+    chosen = design.channel(Exponential(1, "1/2"), [(0, 1, 2), (1, 1, 2)], ["a", "b", "c"])
+    weights = [math.exp(score / 4) for score in (0, 1, 2)]
+    assert floats(chosen)[0] == pytest.approx([w / sum(weights) for w in weights])
+    assert float(chosen.epsilon()) <= 0.5
     assert all(abs(sum(row) - 1) < 1e-12 for row in floats(design.channel(Gaussian(1, 1), range(3), range(-2, 5))))
 
 
@@ -352,6 +362,12 @@ def test_a_truncated_density_has_its_mass_in_atoms():
         (lambda: design.channel([[1, 0], [1]]), "matrix"),
         (lambda: design.channel(Gaussian(1, 1), range(3)), "outputs"),
         (lambda: design.channel(object(), range(3)), "has no channel"),
+        (lambda: design.channel(Geometric, range(3)), "has no channel"),
+        (lambda: design.channel(Exponential(1, 1), range(3)), "lists of scores"),
+        (lambda: design.channel("geometric", [], epsilon=1), "at least one input"),
+        (lambda: design.channel("geometric", [1, 1], epsilon=1), "no name twice"),
+        (lambda: design.channel(Laplace(1, 1, 2), [0, 4], [0, 3]), "multiples of 2"),
+        (lambda: design.channel(Geometric(1, 1), [0, "1/2"]), "multiples of 1"),
         (lambda: design.posterior("uniform", design.channel(NOISY)), "what was seen"),
         (lambda: design.posterior("uniform", design.channel(NOISY), 35), "no output"),
         (lambda: design.posterior("flat", design.channel(NOISY), 30), "not known"),

@@ -212,7 +212,7 @@ def needed_epsilon(ratio: Fraction, distance: Distance) -> Fraction | None:
 def _names(given: Sequence[Any] | None, count: int, what: str) -> tuple[Any, ...]:
     if given is None:
         return tuple(range(count))
-    names = tuple(given)
+    names = tuple(tuple(one) if isinstance(one, list) else one for one in given)
     if len(names) != count or len(set(names)) != count:
         raise InputError(
             f"a channel needs one name for each {what}, and no name twice",

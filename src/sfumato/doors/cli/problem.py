@@ -117,15 +117,18 @@ def matrix(value: Any) -> list[list[Fraction]]:
 
 
 def prior(value: Any) -> Any:
-    """A word, or a probability for each input."""
+    """A word, a probability for each input, or a table of them."""
+    if isinstance(value, dict):
+        return {point(x): as_written(p, "probability") for x, p in value.items()}
     if isinstance(value, list):
         return [as_written(p, "probability") for p in value]
-    return [as_written(p, "probability") for p in value.split(",")] if "," in value else value.strip()
+    text = str(value)
+    return [as_written(p, "probability") for p in text.split(",")] if "," in text else text.strip()
 
 
-def condition(text: str) -> Callable[[Any], bool]:
+def condition(text: Any) -> Callable[[Any], bool]:
     """>10, <=3, =1: the property of a count."""
-    found = _BOUND.fullmatch(text)
+    found = _BOUND.fullmatch(str(text))
     if found is None:
         raise InputError(f'"{text}" is no property', hint="Write a comparison, for example >10.")
     compare, bound = _COMPARE[found[1]], point(found[2])
