@@ -363,6 +363,7 @@ def test_a_truncated_density_has_its_mass_in_atoms():
         (lambda: design.channel(Gaussian(1, 1), range(3)), "outputs"),
         (lambda: design.channel(object(), range(3)), "has no channel"),
         (lambda: design.channel(Geometric, range(3)), "has no channel"),
+        (lambda: design.channel(TruncatedGeometric(1, 1, 0, 2), range(3), range(5)), "by low and high"),
         (lambda: design.channel(Exponential(1, 1), range(3)), "lists of scores"),
         (lambda: design.channel("geometric", [], epsilon=1), "at least one input"),
         (lambda: design.channel("geometric", [1, 1], epsilon=1), "no name twice"),

@@ -102,8 +102,9 @@ def _of_object(mechanism: Any, inputs: Sequence[Any] | None, outputs: Sequence[A
     if isinstance(mechanism, (Exponential, PermuteAndFlip, NoisyMax)):
         return _choice(mechanism, inputs, outputs)
     if isinstance(mechanism, (TruncatedGeometric, TruncatedLaplace)):
-        step = Fraction(getattr(mechanism, "grid", 1))
-        places = ladder(mechanism.low, mechanism.high, step)
+        places = ladder(mechanism.low, mechanism.high, Fraction(getattr(mechanism, "grid", 1)))
+        if outputs is not None and list(outputs) != places:
+            raise InputError("a truncated mechanism names its outputs itself, by low and high")
         return Channel([[mechanism.mass(y, x) for y in places] for x in inputs], inputs, places)
     if isinstance(mechanism, type) or not hasattr(mechanism, "cdf"):
         raise InputError(

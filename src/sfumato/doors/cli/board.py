@@ -21,6 +21,7 @@ from sfumato.words import show
 
 WIDE = 12
 """Columns of a channel that are shown to people; all go to programs."""
+ASKED = ("min_size", "size", "max_size", "adjacency", "metrics", "values", "step", "percentile", "where")
 MADE = ("outputs", "epsilon", "sensitivity", "step", "metric")
 APPROXIMATE = "approximate: made from floats"
 

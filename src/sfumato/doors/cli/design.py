@@ -15,14 +15,12 @@ from sfumato.design.densities import LaplaceDensity, laplace
 from sfumato.design.plot import heat
 from sfumato.design.sensitivities import swing
 from sfumato.design.telling import decimal, document, name, say, short
-from sfumato.doors.cli.board import APPROXIMATE, WIDE, Drawn, grid_of, level_text, make, tell
+from sfumato.doors.cli.board import APPROXIMATE, ASKED, WIDE, Drawn, grid_of, level_text, make, tell
 from sfumato.doors.cli.problem import Problem, function, gather, point
 from sfumato.doors.cli.say import print_json
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
 from sfumato.reals import Real
-
-ASKED = ("min_size", "size", "max_size", "adjacency", "metrics", "values", "step", "percentile", "where")
 
 
 def run_sensitivity(what: str, options: Problem, *, as_json: bool) -> None:
