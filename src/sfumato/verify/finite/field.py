@@ -138,6 +138,8 @@ class Field:
             if value <= 0:
                 raise NotRun
             return Fraction(0) if value == 1 else self.letter(Letter("ln", of=value))
+        if not self.sure(value, ">"):
+            raise NotRun
         if len(value.top.to_dict()) == len(value.bottom.to_dict()) == 1:  # a product of letters
             ((tops, factor),), ((bottoms, divisor),) = value.top.to_dict().items(), value.bottom.to_dict().items()
             kinds = [
@@ -158,6 +160,8 @@ class Field:
             if value < 0:
                 raise NotRun
             return self._power(value, Fraction(1, 2)) if value else value
+        if not self.sure(value, ">="):
+            raise NotRun
         return self.letter(Letter("sqrt", of=value))
 
     # ---- balls

@@ -40,7 +40,7 @@ class Setting:
                 raise NotRun
             return found
 
-        return Runner(program, exact=True, decide=decide, functions=self.domain.field.function)
+        return Runner(program, exact=True, decide=decide, real=self.domain.field.function)
 
 
 def conjuncts(program: Program) -> list[Expr]:

@@ -84,7 +84,7 @@ class Machine:
         self.program = program
         self.domain = domain
         self.weigh = weigh or (lambda value: value)
-        self.runner = Runner(program, exact=True, decide=self.decide, functions=domain.field.function)
+        self.runner = Runner(program, exact=True, decide=self.decide, real=domain.field.function)
         self.reach = 0
         self.work = 0
         self.law = Law()
