@@ -42,11 +42,11 @@ class TooMany(NotRun):
 
 @dataclass(slots=True)
 class Law:
-    """Outputs by key, with their weights; outputs that are only known to lie in ranges; what was lost."""
+    """Outputs by key, with their weights; outputs that are only known to lie in ranges; what was lost (0: nothing)."""
 
     outputs: dict[Any, tuple[Any, Any]] = field(default_factory=dict)
     vague: list[tuple[Any, Any]] = field(default_factory=list)
-    lost: Any = Fraction(0)
+    lost: Any = 0
 
     def add(self, value: Any, weight: Any) -> None:
         """One more way to an output."""
@@ -63,7 +63,7 @@ class Law:
     @property
     def is_whole(self) -> bool:
         """Whether every weight is known."""
-        return not self.vague and isinstance(self.lost, Fraction) and not self.lost
+        return not self.vague and isinstance(self.lost, int)
 
 
 def tagged(value: Any) -> Any:
@@ -214,7 +214,7 @@ class Machine:
             out += [(env, weight * visits) for env, weight in found.leaves]
             for value, weight in (*found.law.outputs.values(), *found.law.vague):
                 self.law.add(value, weight * visits)
-            if not (isinstance(found.law.lost, Fraction) and not found.law.lost):
+            if not isinstance(found.law.lost, int):
                 self.law.lost = self.law.lost + found.law.lost * visits
         return out
 
@@ -244,7 +244,7 @@ class Round:
     @property
     def ends(self) -> bool:
         """Whether some way leads out at once."""
-        return bool(self.leaves or self.law.outputs or self.law.vague or self.law.lost)
+        return bool(self.leaves or self.law.outputs or self.law.vague or not isinstance(self.law.lost, int))
 
 
 def read_by(body: tuple[Stmt, ...]) -> frozenset[str]:

@@ -124,9 +124,9 @@ class Domain:
         if end == 0:
             return Fraction(1), Fraction(1)
         if isinstance(end, Ratio):
-            found = Field(1).exp(_rebuilt(end)) if len(end.letters()) == 1 and self.field.root == 1 else None
+            found = self.field.exp(-end * Fraction(1, self.field.root))
             if isinstance(found, Fraction):
-                return 1 / found, 1 / found
+                return found, found
         return enclosed((-self.field.ball(end) / self.field.root).exp())
 
     # ---- several letters
@@ -163,22 +163,6 @@ class Domain:
 
     def _place(self, letter: Letter) -> int:
         return self.field.letters.index(letter) if letter in self.field.letters else -1
-
-
-def _rebuilt(end: Ratio) -> Any:
-    """The same number in a field of its own."""
-    fresh = Field(1)
-    total: Any = Fraction(0)
-    (letter,) = end.letters()
-    place = end.field.letters.index(letter)
-    if letter.kind != "ln" or not end.bottom.is_constant():
-        return end
-    for powers, factor in end.top.to_dict().items():
-        if powers[place] not in (0, 1):
-            return end
-        unit = fresh.letter(letter) if powers[place] else 1
-        total = total + unit * Fraction(int(factor), int(next(iter(end.bottom.to_dict().values()))))
-    return total
 
 
 def _holds(value: Fraction, sign: str) -> bool:

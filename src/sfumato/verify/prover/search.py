@@ -27,6 +27,8 @@ from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, Program, Unary
 CASES, COMBINATIONS, SURVIVORS = 160, 6000, 3
 """Cases for a trial; combinations of shifts that are tried; survivors for which invariants are looked for."""
 EPS = Var("eps")
+COSTLY = ("Laplace", "Exponential", "Geometric", "TruncGeometric", "Choice")
+"""Laws whose draws may cost something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +125,14 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
     fixed = ({param.name for param in program.params} | {"eps", "delta"}) - changed(program.body)
     own: dict[int, Expr] = {}
     for statement in statements(program.body):
-        if isinstance(statement, Draw) and statement.law in ("Laplace", "Exponential", "Geometric", "TruncGeometric"):
+        if isinstance(statement, Draw) and statement.law in COSTLY:
             scale = statement.args[0]
-            own[statement.number] = EPS
+            own[statement.number] = EPS if statement.law != "Choice" or "eps" in names(scale) else ONE
             if statement.law in ("Laplace", "Exponential") and names(scale) <= fixed:
                 own[statement.number] = Binary("/", ONE, scale)
-            elif isinstance(scale, Call) and scale.name == "exp" and names(scale) <= fixed:
-                own[statement.number] = Unary("-", scale.args[0])
+            elif statement.law in ("Geometric", "TruncGeometric") and names(scale) <= fixed:
+                is_exp = isinstance(scale, Call) and scale.name == "exp"
+                own[statement.number] = Unary("-", scale.args[0] if is_exp else Call("ln", (scale,)))
     yield own
     if any(unit != EPS for unit in own.values()):
         yield dict.fromkeys(own, EPS)

@@ -222,11 +222,20 @@ def priced(first: AtDraw, second: AtDraw, noise: float, shift: float) -> float |
         if first.args[0] != second.args[0] or noise + shift < 0:
             return None
         return float(shift / first.args[0])
+    if first.draw.law == "Choice" and first.args != second.args:
+        return _chosen(first.args[0], second.args[0], int(noise)) if not shift else None
     if first.args[:1] != second.args[:1]:
         return None
     if first.draw.law in ("Geometric", "TruncGeometric"):
         return None if shift != int(shift) else abs(shift) * -log(first.args[0])
     return None if shift or first.args != second.args else 0.0
+
+
+def _chosen(first: Any, second: Any, place: int) -> float | None:
+    """What the same choice costs at most, from weights to weights."""
+    if len(first) != len(second) or min(*first, *second) <= 0:
+        return None
+    return float(log(first[place] / second[place]) + max(log(b / a) for a, b in zip(first, second, strict=True)))
 
 
 def same(first: Any, second: Any) -> bool:
