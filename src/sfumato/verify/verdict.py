@@ -19,6 +19,7 @@ from sfumato.verify.kernel import certificate
 from sfumato.verify.kernel.check import is_proved
 from sfumato.verify.kernel.product import Proof
 from sfumato.verify.prover.search import search
+from sfumato.verify.refuter.discrete import Listed
 from sfumato.verify.refuter.events import Event, Outputs, Test, say
 from sfumato.verify.refuter.points import all_witnesses
 from sfumato.verify.refuter.search import Search
@@ -87,8 +88,11 @@ def verify(program: Program) -> Verdict:
     if attempt.proofs is not None and is_proved(program, attempt.proofs):
         document = certificate.write(program, attempt.proofs)
         return Verdict("PROVED", "all", claim, None, claim, attempt.proofs, None, document)
-    looking = Search(program)
+    looking: Search | Listed = Listed(program)
     witness = looking.run()
+    if witness is None:
+        looking = Search(program)
+        witness = looking.run()
     if witness is not None:
         return _refuted(program, claim, witness)
     seen = f"losses up to {looking.best:.4g} of the claim were seen"

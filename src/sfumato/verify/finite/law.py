@@ -28,7 +28,7 @@ from sfumato.verify.finite.signs import Domain
 from sfumato.verify.run import Env, NotRun, Runner
 from sfumato.verify.tree import Assign, Draw, Expr, If, Program, Return, Stmt, While, expressions, names, statements
 
-WORK = 60_000
+WORK = 120_000
 """Statements times states for one law; beyond them it is not computed."""
 NODES = 3000
 """Beginnings of rounds of one loop."""
@@ -70,7 +70,9 @@ def tagged(value: Any) -> Any:
     """A value as a key: `false` is not 0."""
     if isinstance(value, tuple):
         return tuple(tagged(item) for item in value)
-    return ("b", value) if isinstance(value, bool) else value
+    if isinstance(value, bool):
+        return ("b", value)
+    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
 
 
 def _is_vague(value: Any) -> bool:
@@ -80,14 +82,19 @@ def _is_vague(value: Any) -> bool:
 class Machine:
     """A program, ready for laws. `weigh` makes weights of exact numbers: itself, or balls, or floats."""
 
-    def __init__(self, program: Program, domain: Domain, *, weigh: Callable[[Any], Any] | None = None) -> None:
+    def __init__(
+        self, program: Program, domain: Domain, *, weigh: Callable[[Any], Any] | None = None, most: int = WORK
+    ) -> None:
         self.program = program
         self.domain = domain
         self.weigh = weigh or (lambda value: value)
         self.runner = Runner(program, exact=True, decide=self.decide, real=domain.field.function)
         self.reach = 0
+        self.most = most
         self.work = 0
         self.law = Law()
+        self.drawn: dict[Any, list[tuple[Any, Any]]] = {}
+        self._needed: dict[tuple[int, int, frozenset[str]], frozenset[str]] = {}
         self.local = sorted({part.name for part in statements(program.body) if isinstance(part, Assign | Draw)})
 
     def decide(self, difference: Any, sign: str) -> bool:
@@ -102,6 +109,7 @@ class Machine:
     def run(self, env: Env, reach: int = 0) -> Law:
         """The law on one input; Geometric noise is followed up to `reach`, and beyond as a range."""
         self.law, self.work, self.reach = Law(), 0, reach
+        self.drawn.clear()
         self.block(self.program.body, [(dict(env), self.weigh(Fraction(1)))], frozenset())
         return self.law
 
@@ -113,11 +121,20 @@ class Machine:
             if not cloud:
                 return cloud
             self.work += len(cloud)
-            if self.work > WORK:
+            if self.work > self.most:
                 raise TooMany
-            after = live | read_by(body[place + 1 :])
-            cloud = self.merged(self.step(statement, cloud, after), after)
+            after = self.needed(body, place + 1, live)
+            cloud = self.step(statement, cloud, after)
+            if not isinstance(statement, Draw):
+                cloud = self.merged(cloud, after)
         return cloud
+
+    def needed(self, body: tuple[Stmt, ...], place: int, live: frozenset[str]) -> frozenset[str]:
+        """What is read from a place of a block on."""
+        key = (id(body), place, live)
+        if key not in self._needed:
+            self._needed[key] = read_first(body[place:], live)
+        return self._needed[key]
 
     def step(self, statement: Stmt, cloud: Cloud, live: frozenset[str]) -> Cloud:
         """Move states through one statement."""
@@ -153,10 +170,11 @@ class Machine:
 
     def _drawn(self, draw: Draw, env: Env) -> list[tuple[Env, Any]]:
         args = tuple(self.runner.code(arg)(env) for arg in draw.args)
-        return [
-            ({**env, draw.name: value}, self.weigh(chance))
-            for value, chance in outcomes_of(draw, args, self.domain, self.reach)
-        ]
+        key = (draw.number, tagged(args))
+        if key not in self.drawn:
+            listed = outcomes_of(draw, args, self.domain, self.reach)
+            self.drawn[key] = [(value, self.weigh(chance)) for value, chance in listed]
+        return [({**env, draw.name: value}, weight) for value, weight in self.drawn[key]]
 
     def split(self, test: Expr, cloud: Cloud) -> tuple[Cloud, Cloud]:
         """Those states in which a test holds, and the others."""
@@ -169,16 +187,17 @@ class Machine:
         if len(cloud) < 2:
             return cloud
         found: dict[Any, tuple[Env, Any]] = {}
+        gone = [name for name in self.local if name not in live]
         for env, weight in cloud:
             key = self.key(env, live)
             if key in found:
                 found[key] = (found[key][0], found[key][1] + weight)
             else:
-                found[key] = ({name: value for name, value in env.items() if name in live or not self._own(name)}, weight)
+                kept = dict(env)
+                for name in gone:
+                    kept.pop(name, None)
+                found[key] = (kept, weight)
         return list(found.values())
-
-    def _own(self, name: str) -> bool:
-        return name in self.local
 
     def key(self, env: Env, live: frozenset[str]) -> Any:
         """What tells states apart."""
@@ -188,29 +207,28 @@ class Machine:
 
     def loop(self, loop: While, cloud: Cloud, live: frozenset[str]) -> Cloud:
         """All rounds of a loop."""
-        live = live | read_by((loop,))
-        nodes: dict[Any, Env] = {}
-        start: dict[Any, Any] = {}
-        for env, weight in self.merged(cloud, live):
+        live = read_first((loop,), live)
+        ids: dict[Any, int] = {}
+        nodes: list[Env] = []
+
+        def named(env: Env) -> int:
             key = self.key(env, live)
-            nodes[key] = env
-            start[key] = start[key] + weight if key in start else weight
-        steps: dict[Any, Round] = {}
-        todo = list(nodes)
-        while todo:
-            key = todo.pop()
-            if key in steps:
-                continue
+            if key not in ids:
+                ids[key] = len(nodes)
+                nodes.append(env)
+            return ids[key]
+
+        start: dict[int, Any] = {}
+        for env, weight in cloud:
+            _add(start, named(env), weight)
+        steps: dict[int, Round] = {}
+        while len(steps) < len(nodes):
             if len(steps) > NODES:
                 raise TooMany
-            steps[key] = found = self._round(loop, nodes[key], live)
-            for there, (env, _) in found.goes_on.items():
-                if there not in nodes:
-                    nodes[there] = env
-                    todo.append(there)
+            steps[len(steps)] = self._round(loop, nodes[len(steps)], live, named)
         out: Cloud = []
-        for key, visits in visits_of(steps, start, self.weigh(Fraction(1))):
-            found = steps[key]
+        for node, visits in visits_of(steps, start, self.weigh(Fraction(1))):
+            found = steps[node]
             out += [(env, weight * visits) for env, weight in found.leaves]
             for value, weight in (*found.law.outputs.values(), *found.law.vague):
                 self.law.add(value, weight * visits)
@@ -218,26 +236,28 @@ class Machine:
                 self.law.lost = self.law.lost + found.law.lost * visits
         return out
 
-    def _round(self, loop: While, env: Env, live: frozenset[str]) -> Round:
+    def _round(self, loop: While, env: Env, live: frozenset[str], named: Callable[[Env], int]) -> Round:
         """One round from one beginning."""
         outer, self.law = self.law, Law()
         try:
             goes, leaves = self.split(loop.test, [(dict(env), self.weigh(Fraction(1)))])
-            after = self.merged(self.block(loop.body, goes, live), live)
-            goes_on: dict[Any, tuple[Env, Any]] = {}
-            for there, weight in after:
-                key = self.key(there, live)
-                goes_on[key] = (there, goes_on[key][1] + weight if key in goes_on else weight)
+            goes_on: dict[int, Any] = {}
+            for there, weight in self.merged(self.block(loop.body, goes, live), live):
+                _add(goes_on, named(there), weight)
             return Round(goes_on, leaves, self.law)
         finally:
             self.law = outer
+
+
+def _add(where: dict[int, Any], key: int, weight: Any) -> None:
+    where[key] = where[key] + weight if key in where else weight
 
 
 @dataclass(slots=True)
 class Round:
     """Where a round leads from one beginning: to others, out of the loop, to outputs."""
 
-    goes_on: dict[Any, tuple[Env, Any]]
+    goes_on: dict[int, Any]
     leaves: Cloud
     law: Law
 
@@ -247,14 +267,25 @@ class Round:
         return bool(self.leaves or self.law.outputs or self.law.vague or not isinstance(self.law.lost, int))
 
 
-def read_by(body: tuple[Stmt, ...]) -> frozenset[str]:
-    """The variables that statements may read."""
-    return frozenset(
-        name for statement in statements(body) for node in expressions(statement) for name in names(node)
-    )
+def read_first(body: tuple[Stmt, ...], live: frozenset[str]) -> frozenset[str]:
+    """The variables whose values may be read in a block, or after it, before they are assigned anew."""
+    for statement in reversed(body):
+        read = frozenset(name for node in expressions(statement) for name in names(node))
+        match statement:
+            case Assign(name=name) | Draw(name=name):
+                live = (live - {name}) | read
+            case Return():
+                live = read
+            case If(then=then, other=other):
+                live = read | read_first(then, live) | read_first(other, live)
+            case While(body=inner):
+                live = live | read
+                while not (more := read_first(inner, live)) <= live:
+                    live = live | more
+    return live
 
 
-def visits_of(steps: dict[Any, Round], start: dict[Any, Any], one: Any) -> Iterator[tuple[Any, Any]]:
+def visits_of(steps: dict[int, Round], start: dict[int, Any], one: Any) -> Iterator[tuple[int, Any]]:
     """How often each beginning of a round is expected to be met; those from which nothing ends are left out."""
     ending = _ending(steps)
     order = _components(steps, ending)
@@ -267,14 +298,14 @@ def visits_of(steps: dict[Any, Round], start: dict[Any, Any], one: Any) -> Itera
             solved = {key: visits[key] for key in inside}
         for key, amount in solved.items():
             yield key, amount
-            for there, (_, weight) in steps[key].goes_on.items():
+            for there, weight in steps[key].goes_on.items():
                 if there in ending and there not in component:
-                    visits[there] = visits[there] + amount * weight if there in visits else amount * weight
+                    _add(visits, there, amount * weight)
 
 
-def _ending(steps: dict[Any, Round]) -> set[Any]:
+def _ending(steps: dict[int, Round]) -> set[int]:
     """The beginnings from which some way leads out."""
-    before: dict[Any, list[Any]] = {}
+    before: dict[int, list[int]] = {}
     for key, found in steps.items():
         for there in found.goes_on:
             before.setdefault(there, []).append(key)
@@ -288,13 +319,13 @@ def _ending(steps: dict[Any, Round]) -> set[Any]:
     return ending
 
 
-def _components(steps: dict[Any, Round], ending: set[Any]) -> list[list[Any]]:
+def _components(steps: dict[int, Round], ending: set[int]) -> list[list[int]]:
     """Strongly connected components, those that lead to others first (Tarjan, without recursion)."""
-    index: dict[Any, int] = {}
-    low: dict[Any, int] = {}
-    stack: list[Any] = []
-    held: set[Any] = set()
-    found: list[list[Any]] = []
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    held: set[int] = set()
+    found: list[list[int]] = []
     for root in steps:
         if root in index or root not in ending:
             continue
@@ -327,7 +358,7 @@ def _components(steps: dict[Any, Round], ending: set[Any]) -> list[list[Any]]:
     return found[::-1]
 
 
-def _solved(component: list[Any], steps: dict[Any, Round], visits: dict[Any, Any], one: Any) -> dict[Any, Any]:
+def _solved(component: list[int], steps: dict[int, Round], visits: dict[int, Any], one: Any) -> dict[int, Any]:
     """v = start + v T inside of a component, by elimination."""
     if len(component) > 60:
         raise TooMany
@@ -355,5 +386,5 @@ def is_positive(weight: Any) -> bool:
     return weight.field.sure(weight, ">") if isinstance(weight, Ratio) else bool(weight > 0)
 
 
-def _weight(found: Round, there: Any, zero: Any) -> Any:
-    return found.goes_on[there][1] if there in found.goes_on else zero
+def _weight(found: Round, there: int, zero: Any) -> Any:
+    return found.goes_on.get(there, zero)

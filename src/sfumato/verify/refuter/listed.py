@@ -13,24 +13,26 @@ from typing import Any
 from flint import arb
 
 from sfumato.verify.finite.decide import NEVER
-from sfumato.verify.finite.draws import Beyond
+from sfumato.verify.finite.draws import Beyond, Undecided
 from sfumato.verify.finite.field import Field, NeedRoot
-from sfumato.verify.finite.law import Law, Machine
+from sfumato.verify.finite.law import WORK, Law, Machine
 from sfumato.verify.finite.signs import Domain
-from sfumato.verify.refuter.events import Event, Outputs, leaves_of
+from sfumato.verify.refuter.events import Event, Outputs, Test, leaves_of
 from sfumato.verify.run import Env, NotRun
 from sfumato.verify.tree import Program
 
 ROOTS = 200
 
 
-def law_at(program: Program, env: Env, reach: int, weigh: Callable[[Field], Callable[[Any], Any]]) -> Law:
-    """The law on an input whose parameters are all numbers."""
+def law_at(
+    program: Program, env: Env, reach: int, weigh: Callable[[Field], Callable[[Any], Any]], most: int = WORK
+) -> Law:
+    """The law on an input whose parameters are all numbers; raises NotRun if it takes more work than `most`."""
     root = 1
     while root <= ROOTS:
         field = Field(root)
         try:
-            return Machine(program, Domain(field), weigh=weigh(field)).run(env, reach)
+            return Machine(program, Domain(field), weigh=weigh(field), most=most).run(env, reach)
         except NeedRoot as need:
             root = need.root
         except TypeError as error:
@@ -91,9 +93,27 @@ def _same(first: Any, second: Any) -> bool:
 
 def may_contain(event: Event | Outputs, value: Any) -> bool:
     """Whether an output of which only ranges are known may lie in an event."""
-    if not isinstance(event, Outputs):
+    if isinstance(event, Outputs):
+        return any(_may_be(value, wanted) for wanted in event.values)
+    shape, leaves = leaves_of(value)
+    if shape != event.shape:
+        return False
+    for leaf, wanted in zip(leaves, event.leaves, strict=True):
+        if isinstance(leaf, bool) if wanted is None else not _may_be(leaf, wanted):
+            return False
+    return all(_may_pass(leaves, test) for test in event.tests)
+
+
+def _may_pass(leaves: list[Any], test: Test) -> bool:
+    total: Any = -test.bound
+    for place, factor in test.factors:
+        total = total + leaves[place] * factor
+    if not isinstance(total, Beyond):
+        return {"<=": total <= 0, ">=": total >= 0, "=": total == 0}[test.sign]
+    try:
+        return total.compare(test.sign)
+    except Undecided:
         return True
-    return any(_may_be(value, wanted) for wanted in event.values)
 
 
 def _may_be(value: Any, wanted: Any) -> bool:
