@@ -15,12 +15,14 @@ from sfumato.errors import InputError
 from sfumato.verify.faults import check_inputs, say_value
 from sfumato.verify.finite import paper
 from sfumato.verify.finite.decide import NEVER, decide
+from sfumato.verify.finite.gauss import keeps_within
 from sfumato.verify.kernel import certificate
 from sfumato.verify.kernel.check import is_proved
 from sfumato.verify.kernel.product import Proof
 from sfumato.verify.prover.search import search
 from sfumato.verify.refuter.discrete import Listed
 from sfumato.verify.refuter.events import Event, Outputs, Test, say
+from sfumato.verify.refuter.normal import Normal
 from sfumato.verify.refuter.points import all_witnesses
 from sfumato.verify.refuter.search import Search
 from sfumato.verify.refuter.witness import Witness, certified
@@ -85,24 +87,31 @@ def verify(program: Program) -> Verdict:
     if listed is not None and (broken := all_witnesses(program, listed.suspects)) is not None:
         return _refuted(program, claim, broken)
     attempt = search(program)
-    if attempt.proofs is not None and is_proved(program, attempt.proofs):
+    if attempt.proofs is not None and is_proved(program, attempt.proofs, keeps_within):
         document = certificate.write(program, attempt.proofs)
         return Verdict("PROVED", "all", claim, None, claim, attempt.proofs, None, document)
-    looking: Search | Listed = Listed(program)
-    witness = looking.run()
-    if witness is None:
-        looking = Search(program)
-        witness = looking.run()
+    witness, best = _look(program)
     if witness is not None:
         return _refuted(program, claim, witness)
-    seen = f"losses up to {looking.best:.4g} of the claim were seen"
+    seen = f"losses up to {best:.4g} of the claim were seen"
     note = (
         f"no alignment was found; {seen}"
         if attempt.stuck is None
         else f"a proof stops at: {attempt.stuck.label}; {seen}"
     )
-    least = f"{looking.best:.4g} * ({claim})" if looking.best else None
+    least = f"{best:.4g} * ({claim})" if best else None
     return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, note)
+
+
+def _look(program: Program) -> tuple[Witness | None, float]:
+    """A witness, by whichever search fits the draws; and the greatest loss that was seen."""
+    best = 0.0
+    for looking in (Listed(program), Normal(program), Search(program)):
+        found = looking.run()
+        best = max(best, looking.best)
+        if found is not None:
+            return found, best
+    return None, best
 
 
 def _refuted(program: Program, claim: str, witness: Witness) -> Verdict:

@@ -60,8 +60,6 @@ class Listing:
     """The inputs of one program, with e^(-eps/root) as a letter."""
 
     def __init__(self, program: Program, root: int) -> None:
-        if program.uses:
-            raise NotRun
         self.program = program
         self.root = root
         self.required = conjuncts(program)
@@ -70,6 +68,8 @@ class Listing:
 
     def settings(self) -> Iterator[Setting]:
         """All settings of public parameters."""
+        if self.program.uses:
+            raise NotRun  # a function may be any
         public = [param for param in self.program.params if not param.private]
         first = Setting({}, Domain(Field(self.root), {"eps": Range(Fraction(0)), "delta": _DELTA}))
         runner = first.runner(self.program)
@@ -86,6 +86,15 @@ class Listing:
                     values[name] = letter if again is None else again
             if self._assume(setting):
                 yield setting
+
+    def pinned(self) -> Setting:
+        """The setting in which parameters that are required to be a number are that number, and others letters."""
+        setting = Setting({}, Domain(Field(self.root), {"eps": Range(Fraction(0)), "delta": _DELTA}))
+        runner = setting.runner(self.program)
+        for name in ("eps", "delta", *(param.name for param in self.program.params if not param.private)):
+            pin = self._pin(Var(name), runner, setting.public)
+            setting.public[name] = setting.domain.field.letter(Letter("name", name)) if pin is None else pin
+        return setting
 
     def _chosen(self, left: list[Param], env: Env, runner: Runner) -> Iterator[Env]:
         """Every choice of the public parameters that can be listed; reals are left out."""

@@ -31,6 +31,8 @@ def shifted_draw(product: Product, draw: Draw, state: State) -> None:
             _laplace(product, draw, state)
         case "Exponential":
             _exponential(product, draw, state)
+        case "Gauss" if draw.number in product.squared:
+            _gauss(product, draw, state)
         case "Geometric" | "TruncGeometric":
             _geometric(product, draw, state)
         case "Choice" if (weights := _logarithms(product, draw, state)) is not None:
@@ -47,6 +49,19 @@ def _laplace(product: Product, draw: Draw, state: State) -> None:
     distance = shift - (centre.two - centre.one)
     size = product.terms.magnitude(distance, product.positive(state))
     _spend(product, draw, state, size, scale)
+    state.values[draw.name] = Number(noise, noise + shift, False)
+
+
+def _gauss(product: Product, draw: Draw, state: State) -> None:
+    """Charged by the square of shift/scale; the shift must not read the noise that it moves."""
+    scale, centre = (product.number(arg, state) for arg in draw.args)
+    _check_scale(product, draw, state, scale)
+    _without_noise(product.proof.shifts.get(draw.number, ZERO))
+    noise = product.terms.fresh(draw.name, whole=False)
+    shift = moved(product, draw, state, noise)
+    distance = shift - (centre.two - centre.one)
+    squared = Number(scale.one * scale.one, scale.one * scale.one, False)
+    _spend(product, draw, state, distance * distance, squared)
     state.values[draw.name] = Number(noise, noise + shift, False)
 
 

@@ -60,7 +60,7 @@ class Listed:
         if found is not None:
             return found
         with_precision(128)
-        for one, two in self._pairs():
+        for one, two in self.pairs():
             if len(self.laws) > LAWS or self.failed > FAILED or self.tried >= CERTIFIED:
                 return None
             found = self._break(one, two) or self._break(two, one)
@@ -84,7 +84,8 @@ class Listed:
 
     # ---- pairs of inputs
 
-    def _pairs(self) -> Iterator[tuple[Env, Env]]:
+    def pairs(self) -> Iterator[tuple[Env, Env]]:
+        """Adjacent inputs, small and plain ones first."""
         maker = Maker(self.program)
         for public, size in self._settings():
             neutral = self.base.neutral(public, size)
