@@ -19,6 +19,9 @@ _WIDTH, _HEIGHT = 420, 322
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 412, 66, 236
 """The frame of the bars, in a drawing as wide as a telephone: text of 12 units is 11 pixels at 390."""
 
+_WORDS = 8
+"""So many names fit side by side; of more, some are shown."""
+
 STYLE = """
 .sfumato-picture { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5; --out: #b9c4d2;
   --out-edge: #66768a; --in: #0f62a8;
@@ -242,16 +245,22 @@ def _bars(bob_out: Sequence[float], bob_in: Sequence[float], top: float) -> list
 
 
 def _axis(outputs: Sequence[int | str], axis: str) -> list[str]:
-    """Names below the bars: every word, cut to its place, or as many numbers as fit with the middle one among them."""
+    """Names below the bars: every word, cut to its place; of many, or of numbers, as many as fit and the middle one."""
     slot = (_RIGHT - _LEFT) / len(outputs)
-    if all(isinstance(output, int) for output in outputs):
-        names = [str(output).replace("-", "\u2212") for output in outputs]
+    if all(isinstance(output, int) for output in outputs) or len(outputs) > _WORDS:
+        names = [str(output) if isinstance(output, str) else str(output).replace("-", "\u2212") for output in outputs]
         every = math.ceil((max(map(len, names)) * 7 + 10) / slot)
         every = next((step for step in (1, 2, 5, 10, 20, 50, 100) if step >= every), every)
     else:
         names, every = [_fit(str(output), slot - 4) for output in outputs], 1
     parts = [
-        _text(round(_LEFT + (i + 0.5) * slot, 2), _BOTTOM + 16, names[i], "quiet", "middle")
+        _text(
+            round(min(_LEFT + (i + 0.5) * slot, _WIDTH - 3.5 * len(names[i])), 2),
+            _BOTTOM + 16,
+            names[i],
+            "quiet",
+            "middle",
+        )
         for i in range((len(names) // 2) % every, len(names), every)
     ]
     return [*parts, _text((_LEFT + _RIGHT) / 2, _BOTTOM + 34, _fit(axis, _RIGHT - _LEFT), "quiet", "middle")]

@@ -11,6 +11,7 @@ from tests.doors import pg
 from tests.doors.browser import PASSWORD, Tab, chromium, expect, serving
 from tests.doors.served import running, write_small
 from tests.doors.test_console import check_axe
+from tests.doors.test_console_site import REPORT
 
 import sfumato
 from sfumato.doors import tokens
@@ -89,6 +90,61 @@ def test_the_ledger_is_a_statement_that_can_be_verified_and_frozen(served, tab, 
     assert served.gate.sql(COUNT, epsilon=Fraction(1, 4), analyst="ana").cost.epsilon == 0
     assert [event for event in journal(served) if event in ("frozen", "thawed")] == ["frozen", "thawed"]
     assert not owner.troubles + auditor.troubles
+
+
+def test_what_was_spent_last_is_seen_in_the_chart(served, tab):
+    """Each step stands until the next, and the last one until now: it is as high as the sum of the ledger."""
+    for i in range(3):
+        served.gate.sql(f"{COUNT} WHERE age > {i}", epsilon=Fraction(1, 4), analyst="ana")
+    auditor = tab("auditor")
+    expect(auditor.page.locator("#burn figcaption")).to_contain_text("ana0.75")
+    expect(auditor.page.locator(".brand")).to_have_text("sfumato · clinic")
+    points = auditor.page.locator("#burn polygon").get_attribute("points").split()
+    corners = [tuple(map(float, point.split(","))) for point in points]
+    floor, right = max(y for _, y in corners), max(x for x, _ in corners)
+    limit = float(auditor.page.locator("#burn .limit").get_attribute("y1"))
+    assert min(y for x, y in corners if x == right) == min(y for _, y in corners)
+    assert (floor - min(y for _, y in corners)) / (floor - limit) == pytest.approx(0.75 / 4, rel=1e-6)
+    highest = [x for x, y in corners if y == min(y for _, y in corners)]
+    assert max(highest) - min(highest) > 10  # wide enough to be seen
+
+
+def test_the_report_of_the_red_team_is_shown_and_what_stands_in_it_is_text(served, tab, tmp_path):
+    auditor = tab("auditor")
+    page = auditor.page
+    page.click("nav >> text=Red team")
+    expect(page.locator("#report")).to_contain_text("No report yet")
+    expect(page.locator("#report pre")).to_have_text("sfumato attack all --target sfumato.toml --secret COLUMN")
+    check_axe(page)
+    (served.state / "redteam.json").write_text(json.dumps(REPORT))
+    page.reload()
+    expect(page.locator("#report h2").first).to_have_text("An attack won")
+    expect(page.locator(".chain.broken")).to_have_text("raw lost to 1 of 1 attacks.")
+    expect(page.locator(".chain.good")).to_have_text("dp held against 1 of 1 attacks.")
+    expect(page.locator("td.bad")).to_have_text("LOST: 10 of 10 right (100 %)")
+    expect(page.locator("#attack-differencing")).to_contain_text("5 of 10 right; the promise allows 62 %")
+    expect(page.locator("#attack-differencing svg")).to_have_count(1)
+    for summary in page.locator("summary").all():
+        summary.click()
+    shown = page.locator("#report").inner_text()
+    for text in (
+        REPORT["target"],
+        REPORT["secret"]["value"],
+        "<b>age</b>",
+        "<b>no</b>",
+        *REPORT["reports"][0]["worst"],
+    ):
+        assert text in shown
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main script, main img, main b, main i").count() == 0
+    check_axe(page)
+    page.set_viewport_size({"width": 390, "height": 860})
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    page.screenshot(path=tmp_path / "redteam.png", full_page=True)
+    assert not auditor.troubles
+    ana = tab("ana")
+    assert ana.page.locator("nav >> text=Red team").count() == 0
+    assert ana.page.goto(f"{served.url}/redteam").status == 403
 
 
 def test_a_broken_chain_is_red(served, tab):

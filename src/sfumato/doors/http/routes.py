@@ -43,6 +43,7 @@ ROUTES = (
     Entry("/api/ledger/verify", "GET", READS, "Recompute the whole chain.", pages.verify),
     Entry("/api/me", "GET", ALL, "Who asks.", pages.me),
     Entry("/metrics", "GET", (OWNER,), "Counts and budgets for Prometheus; no row has a part in them.", pages.metrics),
+    Entry("/api/redteam", "GET", READS, "The newest report of the red team, if there is one.", pages.redteam),
     Entry("/api/spending", "GET", READS, "What was spent when and by whom, from the chain.", owning.spending),
     Entry("/api/freeze", "POST", OWNS, "Stop all answers, or answer again.", owning.freeze),
     Entry("/api/people", "GET", OWNS, "Who may come in, and which tokens there are.", owning.people),

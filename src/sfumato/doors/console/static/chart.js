@@ -13,7 +13,7 @@ export function planOf(answer) {
   const withEnds = noisy(answer);
   const measures = answer.columns.map((_, i) => i).filter((i) => withEnds[i] && isNumber(answer.types[i]));
   const keys = answer.columns.map((_, i) => i).filter((i) => !withEnds[i]);
-  if (!measures.length || !answer.rows.length || (answer.rows.length === 1 && measures.length === 1)) return null;
+  if (!measures.length || !answer.rows.length || answer.rows.length === 1) return null;
   const key = keys.length === 1 ? keys[0] : null;
   const ordered = key !== null && ORDERED.includes(answer.types[key]) && answer.rows.length > 2;
   return { measures, keys, key, kind: ordered ? (answer.types[key] === "date" || answer.types[key] === "timestamp" || answer.rows.length > 12 ? "line" : "points") : "bars" };

@@ -1,8 +1,8 @@
-// What leaves the page: lines to copy, files, and the picture of the law.
+// What leaves the page: lines to copy, and files.
 import { call, Refused } from "./api.js";
-import { $, h, picture } from "./dom.js";
+import { $, h } from "./dom.js";
 import { say } from "./frame.js";
-import { brief, percent, toNumber } from "./numbers.js";
+import { toNumber } from "./numbers.js";
 
 const KINDS = {
   CSV: ["text/csv", "csv"],
@@ -61,35 +61,4 @@ export async function exportAs(kind, asked, data) {
   } catch (error) {
     say([error.message, error instanceof Refused ? error.hint : ""].filter(Boolean).join(". "), { kind: "bad" });
   }
-}
-
-const lawOf = (asked, column) => call("/api/law", { body: { ...asked, column } });
-
-// For one number alone there is no chart, but there is its law.
-export async function drawLaw(asked, column) {
-  const law = await lawOf(asked, column);
-  const most = law.at_most === null ? null : h("p", { class: "quiet" }, `Whoever suspects Bob with 50 % and knows everybody else suspects him with at most ${percent(law.at_most)} after this number.`);
-  return h("figure", {}, h("div", { class: "picture plain" }, picture(law.svg)), h("figcaption", {}, most));
-}
-
-// Lecture 0 of the subject: the law of what is shown, with one person in the data and without her.
-export async function showLaw(asked, column) {
-  const law = await lawOf(asked, column);
-  const rows = law.outputs.map((output, i) => [output, law.bob_out[i], law.bob_in[i], law.belief[i]]);
-  const most = law.at_most === null ? null : percent(law.at_most);
-  openDialog("What one person changes",
-    h("p", {}, `These are the exact probabilities of what is shown: grey if Bob is not among the people, blue if he is and moves the number as far as one person can, by ${brief(law.moves)}.`),
-    h("div", { class: "picture" }, picture(law.svg)),
-    h("p", {}, most ? `Whoever suspects Bob with 50 % and knows everybody else suspects him with at most ${most} after this number.` : "Gaussian noise: what is far out tells more, and is as rare as δ allows."),
-    h("details", {}, h("summary", {}, "As a table"), tableOf(rows)),
-  );
-}
-
-function tableOf(rows) {
-  const heads = ["shown, less the truth", "Bob out", "Bob in", "50 % becomes"];
-  const cells = ([output, out, inside, belief]) => [brief(output, 6), brief(out), brief(inside), `${brief(belief * 100)} %`];
-  return h("div", { class: "box", tabindex: 0, role: "region", "aria-label": "The law" }, h("table", {},
-    h("thead", {}, h("tr", {}, heads.map((name) => h("th", { class: "right", scope: "col" }, name)))),
-    h("tbody", {}, rows.map((row) => h("tr", {}, cells(row).map((text) => h("td", { class: "right" }, text))))),
-  ));
 }

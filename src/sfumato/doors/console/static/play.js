@@ -12,7 +12,7 @@ const IDEAS = {
   response: ["Randomized response", "Everybody answers for herself: the truth with some probability, else the other answer. No gateway has to be trusted.", "P(truth) = e^ε / (e^ε + 1)", "16"],
   joint: ["Eye colours", "A person has one colour of eyes: counts by colour are one price together. Eyes and hair of the same people add up.", "the largest of groups that exclude each other; the sum of those that do not", "8 and 19"],
 };
-const WORDS = { epsilon: "ε", rho: "ρ", delta: "δ", k: "answers or questions", sensitivity: "what one person changes, Δ", grid: "grid", colours: "colours", traits: "traits" };
+const WORDS = { epsilon: "ε", rho: "ρ", delta: "δ", k: "how many, k", sensitivity: "what one person changes, Δ", grid: "grid", colours: "colours", traits: "traits" };
 const LINEAR = ["k", "sensitivity", "colours", "traits"];
 const STEPS = 100;
 let page, numbers = {};
