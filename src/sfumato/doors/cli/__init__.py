@@ -459,7 +459,8 @@ def _user_remove(name: Name, policy: PolicyFile = HERE) -> None:
     help=_help(
         "Prove the privacy claim of a small program, or refute it with two inputs and an event.\n\n"
         "PROGRAM is a .sfp file, or FILE.py:FUNCTION with a function that sfumato.verify.program decorates. Exit code "
-        "0 proved, 1 refuted, 6 undecided. --check FILE checks a certificate from the ground up instead.",
+        "0 proved, 1 refuted, 6 undecided. --check FILE checks a certificate from the ground up instead. The owner may "
+        "release what is proved, run exactly on a private column, for what the claim says.",
         "sfumato verify sfumato-demo/noisy_count.sfp --explain",
     ),
 )
@@ -472,14 +473,26 @@ def _verify(
         Path | None, typer.Option("--certificate", metavar="FILE", help="Write what shows the verdict.")
     ] = None,
     check: Annotated[Path | None, typer.Option("--check", metavar="FILE", help="Check a certificate.")] = None,
+    release: Annotated[
+        str | None, typer.Option("--release", metavar="TABLE.COLUMN", help="If it is proved, run it on this: spends.")
+    ] = None,
+    epsilon: Annotated[str | None, typer.Option("--epsilon", metavar="E", help="eps of the release.")] = None,
+    given: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A public parameter of the release.")
+    ] = None,
+    policy: PolicyFile = HERE,
     json: Json = False,
 ) -> None:
     if (program is None) == (check is None):
         raise InputError("give a program, or --check with a certificate")
+    if (release is None) != (epsilon is None) or (release is not None and check is not None):
+        raise InputError("a release needs a program, --release and --epsilon")
     from sfumato.doors.cli import prove
 
     if check is not None:
         prove.check(check, as_json=json)
+    elif program is not None and release is not None:
+        prove.release(program, release, epsilon, given or [], policy=policy, as_json=json)
     elif program is not None:
         prove.verify(program, explain=explain, tight=tight, target=certificate, as_json=json)
 
