@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from tests.doors import pg, web
 
+from sfumato.attacks.base import Knowledge, Person
+from sfumato.attacks.document import document
+from sfumato.attacks.report import Report
 from sfumato.doors import tokens
 from sfumato.doors.cli import clinic
 from sfumato.doors.console import console
@@ -154,47 +157,38 @@ def test_all_scripts_together_are_small():
     assert sum(len(gzip.compress(path.read_bytes(), 9)) for path in scripts) < 400_000
 
 
-REPORT = {
-    "format": 1,
-    "made": "2026-01-02T03:04:05+00:00",
-    "target": "<script>window.hacked = 1</script>.toml",
-    "ledger": "copy",
-    "secret": {"column": "disease", "value": "<img src=x onerror=window.hacked=1>"},
-    "known": ["ssn", "<b>age</b>"],
-    "people": 10,
-    "base_rate": 0.5,
-    "attacks": [{"name": "differencing", "what": "two <i>questions</i>", "advice": "noise"}],
-    "defences": [
-        {"name": "raw", "what": "rows", "lost": 1, "tried": 1, "sentence": "lost to 1 of 1 attacks"},
-        {"name": "dp", "what": "a gateway", "lost": 0, "tried": 1, "sentence": "held against 1 of 1 attacks"},
-    ],
-    "reports": [
-        {
-            "attack": "differencing",
-            "defence": defence,
-            "outcome": outcome,
-            "words": f"{right} of 10 right",
-            "reason": "",
-            "claims": 10,
-            "recovered": right,
-            "rate": right / 10,
-            "base_rate": 0.5,
-            "interval": [0.2, 0.8],
-            "certain": 0,
-            "certain_right": 0,
-            "bound": bound,
-            "queries": 20,
-            "refused": 1,
-            "spent": "0.5",
-            "total": total,
-            "seconds": {"asking": 1.5, "thinking": 0.25},
-            "curve": [[1, 0.0], [20, right / 10]],
-            "worst": ["SELECT '</pre><script>window.hacked = 1</script>'"],
-            "transcript": [{"sql": "SELECT '<script>window.hacked = 1</script>'", "refused": "<b>no</b>"}],
-        }
-        for defence, outcome, right, bound, total in (("raw", "lost", 10, None, None), ("dp", "held", 5, 0.62, "1"))
-    ],
-}
+def _report(defence, right, bound, total):
+    return Report(
+        attack="differencing",
+        defence=defence,
+        applicable=True,
+        reason="",
+        queries=20,
+        refused=1,
+        spent=total and Fraction(1, 2),
+        total=total,
+        asking=1.5,
+        thinking=0.25,
+        people=10,
+        claims=10,
+        right=right,
+        base_rate=0.5,
+        interval=(right / 10 - 0.3, 1.0),
+        certain=0,
+        certain_right=0,
+        bound=bound,
+        succeeded=bound is None,
+        worst=("SELECT '</pre><script>window.hacked = 1</script>'",),
+        advice="noise",
+        curve=((1, 0.0), (20, right / 10)),
+        transcript=(("SELECT '<script>window.hacked = 1</script>'", "<b>no</b>"),),
+    )
+
+
+PEOPLE = (Person({"ssn": 1, "<b>age</b>": 2}, "ssn = 1"),) * 10
+KNOWN = Knowledge("t", "x", "disease", "<img src=x onerror=window.hacked=1>", PEOPLE, "ssn", 0.5)
+REPORTS = [_report("raw", 10, None, None), _report("dp", 5, 0.62, Fraction(1))]
+REPORT = document(REPORTS, "<script>window.hacked = 1</script>.toml", KNOWN, "copy")
 """As `sfumato attack` keeps it, with markup wherever a policy, its values or a question could bring some."""
 
 

@@ -15,7 +15,6 @@ from sfumato.errors import InputError, PolicyError
 from sfumato.gateway import Gateway
 from sfumato.pictures import curves
 
-FILE, FORMAT = "redteam.json", 1
 _MOST = 16 << 20
 _AT_ONCE = 5
 """Curves that can be told apart in one picture."""
@@ -23,6 +22,8 @@ _AT_ONCE = 5
 
 def newest(gate: Gateway) -> dict[str, Any]:
     """The report, if there is one; and the command that makes one."""
+    from sfumato.attacks.document import FILE, FORMAT  # not before somebody looks: the red team is large
+
     name = "sfumato.toml" if gate.policy.path is None else gate.policy.path.name
     command = f"sfumato attack all --target {shlex.quote(name)} --secret COLUMN"
     try:

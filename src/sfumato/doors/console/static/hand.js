@@ -17,6 +17,10 @@ export function openDialog(title, ...content) {
   if (!dialog.open) dialog.showModal();
 }
 
+// A value of libpq's; text in Python; and text for a driver there, which takes a lone % for its own.
+const libpq = (text) => (/^[\w.:-]+$/.test(text) ? text : `'${text.replace(/[\\']/g, "\\$&")}'`);
+const python = JSON.stringify;
+const driver = (sql) => python(sql.replaceAll("%", "%%"));
 const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 function line(kind, asked, { data, user, pg }) {
@@ -25,10 +29,10 @@ function line(kind, asked, { data, user, pg }) {
   const price = (asked.within ? `within=${asked.within}` : `epsilon=${asked.epsilon}`) + (asked.rows_per_unit ? ` rows_per_unit=${asked.rows_per_unit}` : "");
   const sql = `/* ${price} */ ${asked.sql}`;
   const url = `postgresql+psycopg://${encodeURIComponent(user)}@${host}:${port}/${encodeURIComponent(data)}`;
-  if (kind === "psql") return `psql ${shell(`host=${host} port=${port} user=${user} dbname=${data}`)} -c ${shell(sql)}`;
+  if (kind === "psql") return `psql ${shell(`host=${libpq(host.replace(/^\[|\]$/g, ""))} port=${port} user=${libpq(user)} dbname=${libpq(data)}`)} -c ${shell(sql)}`;
   if (kind === "curl") return `curl ${location.origin}/api/query -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\\n     -d ${shell(JSON.stringify(asked))}`;
-  if (kind === "SQLAlchemy") return `from sqlalchemy import create_engine, text\n\nengine = create_engine(${JSON.stringify(url)})\nwith engine.connect() as door:\n    rows = door.execute(text(${JSON.stringify(sql)})).all()`;
-  return `import pandas\nfrom sqlalchemy import create_engine\n\nengine = create_engine(${JSON.stringify(url)})\nframe = pandas.read_sql(${JSON.stringify(sql)}, engine)`;
+  if (kind === "SQLAlchemy") return `from sqlalchemy import create_engine\n\nengine = create_engine(${python(url)})\nwith engine.connect() as door:\n    rows = door.exec_driver_sql(${driver(sql)}).all()`;
+  return `import pandas\nfrom sqlalchemy import create_engine\n\nengine = create_engine(${python(url)})\nframe = pandas.read_sql(${driver(sql)}, engine)`;
 }
 
 export function copyAs(kind, asked, about) {
@@ -42,7 +46,8 @@ export function copyAs(kind, asked, about) {
       done.textContent = " select the text and copy it";
     }
   };
-  const note = kind === "curl" ? "TOKEN comes from `sfumato user token NAME`." : "The password is asked for, or comes from PGPASSWORD.";
+  const signed = location.protocol === "https:" ? " A certificate that signs itself needs --cacert." : "";
+  const note = { curl: `TOKEN comes from \`sfumato user token NAME\`.${signed}`, psql: "The password is asked for, or comes from PGPASSWORD." }[kind] ?? "The password comes from PGPASSWORD.";
   openDialog(`As ${kind}`, h("pre", { class: "code", tabindex: 0 }, text), h("p", { class: "quiet" }, note, " The same question again costs nothing."), h("p", {}, h("button", { class: "main", onclick: copy }, "Copy"), done));
 }
 

@@ -13,6 +13,8 @@ const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.
 function cell(report) {
   if (!report) return h("td");
   const kind = report.outcome === "lost" ? "bad" : report.outcome === "held" ? null : "quiet";
+  const sure = report.outcome === "lost" && report.certain && report.interval[0] <= report.base_rate;
+  if (sure) return h("td", { class: kind }, `LOST: ${report.certain} with certainty`);
   const many = report.claims ? `: ${report.recovered} of ${report.claims} right (${percent(report.rate)})` : "";
   return h("td", { class: kind }, (OUTCOMES[report.outcome] ?? report.outcome) + (report.outcome === "nothing" ? "" : many));
 }
