@@ -19,6 +19,8 @@ _WIDTH, _HEIGHT = 420, 322
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 412, 66, 236
 """The frame of the bars, in a drawing as wide as a telephone: text of 12 units is 11 pixels at 390."""
 
+_MAP = 252
+"""How wide a channel is drawn."""
 _WORDS = 8
 """So many names fit side by side; of more, some are shown."""
 
@@ -36,6 +38,7 @@ STYLE = """
 .sfumato-picture .line { stroke: var(--line); stroke-width: 1; }
 .sfumato-picture .out { fill: var(--out); stroke: var(--out-edge); stroke-width: 0.6; }
 .sfumato-picture .in { fill: var(--in); }
+.sfumato-picture .marked { fill: none; stroke: var(--ink); stroke-width: 1.5; }
 .sfumato-picture .paper { fill: var(--paper); }
 .sfumato-picture .curve { fill: none; stroke: var(--in); stroke-width: 2; }
 .sfumato-picture .curve-1 { stroke: var(--ink); stroke-dasharray: 6 3; }
@@ -143,6 +146,73 @@ def curves(lines: Sequence[Curve], *, title: str, axis: str, measure: str, bare:
     return "\n".join([*parts, "</g>", "</svg>"]) + "\n"
 
 
+def heat(
+    matrix: Sequence[Sequence[float]],
+    names: tuple[Sequence[str], Sequence[str]],
+    *,
+    title: str,
+    axes: tuple[str, str],
+    marked: int,
+    beside: Sequence[tuple[str, Sequence[float]]],
+    bare: bool = False,
+) -> str:
+    """A channel as a table of shades, the darkest for the likeliest; one column is marked, two lists of bars beside it.
+
+    `names` are those of rows and columns, `beside` two numbers for each row with their heads: belief before and after.
+
+    >>> heat([[1.0]], (["0"], ["0"]), title="t", axes=("a", "b"), marked=0, beside=[("p", [1.0]), ("q", [1.0])])[:4]
+    '<svg'
+    """
+    rows, columns = names
+    values = [*(p for row in matrix for p in row), *(p for _, bars in beside for p in bars)]
+    if len(matrix) != len(rows) or any(len(row) != len(columns) for row in matrix) or not values:
+        raise InputError("a picture of a channel needs a row for each name, and a probability for each column")
+    if not all(math.isfinite(p) and 0 <= p <= 1 for p in values) or not 0 <= marked < len(columns):
+        raise InputError("a picture of a channel needs probabilities between 0 and 1, and a column to mark")
+    wide, high = _MAP / len(columns), min(26.0, _MAP / len(rows))
+    most, bottom = max(p for row in matrix for p in row), _TOP + high * len(rows)
+    told = "; ".join(f"{head}: {', '.join(f'{p:.3f}' for p in bars)}" for head, bars in beside)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {bottom + 44:g}"',
+        'class="sfumato-picture" role="img">',
+        f"<title>{_escape(title)}</title>",
+        f"<desc>{_escape(f'Probabilities of {axes[1]} for each {axes[0]}. {told}.')}</desc>",
+        *([] if bare else [f"<style>{STYLE}</style>"]),
+        f'<rect width="{_WIDTH}" height="{bottom + 44:g}" class="paper"/>',
+        _text(12, 24, _fit(title, _WIDTH - 24), "heading"),
+        _text(12, _TOP - 12, axes[0], "quiet"),
+        _text(_LEFT + _MAP / 2, bottom + 34, axes[1], "quiet", "middle"),
+    ]
+    for i, row in enumerate(matrix):
+        y = _TOP + i * high
+        parts.append(_text(_LEFT - 6, y + high / 2 + 4, rows[i], "quiet", "end"))
+        for j, p in enumerate(row):
+            place = f'x="{_LEFT + j * wide:.2f}" y="{y:.2f}" width="{wide:.2f}" height="{high:.2f}"'
+            says = _escape(f"{axes[0]} {rows[i]}, {axes[1]} {columns[j]}: {p:.4f}")
+            parts.append(f'<rect {place} class="in" fill-opacity="{p / most:.3f}"><title>{says}</title></rect>')
+    every = math.ceil((max(map(len, columns)) * 7 + 4) / wide)
+    parts += [
+        _text(_LEFT + (j + 0.5) * wide, bottom + 16, columns[j], "quiet" if j != marked else "", "middle")
+        for j in range(len(columns))
+        if j % every == marked % every
+    ]
+    box = f'x="{_LEFT + marked * wide:.2f}" y="{_TOP}" width="{wide:.2f}" height="{high * len(rows):.2f}"'
+    parts.append(f'<rect {box} class="marked"/>')
+    for k, (head, bars) in enumerate(beside):
+        parts += _beside(_LEFT + _MAP + 12 + 54 * k, head, bars, high, ("out", "in")[k % 2])
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _beside(x: float, head: str, bars: Sequence[float], high: float, kind: str) -> list[str]:
+    """Bars to the right of rows, with a head."""
+    parts = [_text(x, _TOP - 12, head)]
+    most = max(*bars, 1e-300)
+    for i, p in enumerate(bars):
+        place = f'x="{x:g}" y="{_TOP + i * high + 2:.2f}" width="{46 * p / most:.2f}" height="{high - 4:.2f}"'
+        parts.append(f'<rect {place} class="{kind}"><title>{p:.4f}</title></rect>')
+    return parts
+
+
 def _names(lines: Sequence[Curve]) -> list[str]:
     """Two names to a line, each with a piece of its curve."""
     parts = []
@@ -245,24 +315,17 @@ def _bars(bob_out: Sequence[float], bob_in: Sequence[float], top: float) -> list
 
 
 def _axis(outputs: Sequence[int | str], axis: str) -> list[str]:
-    """Names below the bars: every word, cut to its place; of many, or of numbers, as many as fit and the middle one."""
+    """Names below the bars: every word, cut to its place; of many, or of numbers, as many as fit, with zero."""
     slot = (_RIGHT - _LEFT) / len(outputs)
+    names, every = [str(output).replace("-", "\u2212") if isinstance(output, int) else output for output in outputs], 1
     if all(isinstance(output, int) for output in outputs) or len(outputs) > _WORDS:
-        names = [str(output) if isinstance(output, str) else str(output).replace("-", "\u2212") for output in outputs]
-        every = math.ceil((max(map(len, names)) * 7 + 10) / slot)
-        every = next((step for step in (1, 2, 5, 10, 20, 50, 100) if step >= every), every)
+        fits = math.ceil((max(map(len, names)) * 7 + 10) / slot)
+        every = next((step for step in (1, 2, 5, 10, 20, 50, 100) if step >= fits), fits)
     else:
-        names, every = [_fit(str(output), slot - 4) for output in outputs], 1
-    parts = [
-        _text(
-            round(min(_LEFT + (i + 0.5) * slot, _WIDTH - 3.5 * len(names[i])), 2),
-            _BOTTOM + 16,
-            names[i],
-            "quiet",
-            "middle",
-        )
-        for i in range((len(names) // 2) % every, len(names), every)
-    ]
+        names = [_fit(name, slot - 4) for name in names]
+    first = (names.index("0") if "0" in names else len(names) // 2) % every
+    middles = {i: min(_LEFT + (i + 0.5) * slot, _WIDTH - 4 * len(names[i])) for i in range(first, len(names), every)}
+    parts = [_text(round(x, 2), _BOTTOM + 16, names[i], "quiet", "middle") for i, x in middles.items()]
     return [*parts, _text((_LEFT + _RIGHT) / 2, _BOTTOM + 34, _fit(axis, _RIGHT - _LEFT), "quiet", "middle")]
 
 

@@ -232,6 +232,12 @@ def test_people_come_and_go_in_the_console(served, tab):
     with served.client() as client:
         client.headers["Authorization"] = f"Bearer {token}"
         assert client.get("/api/me").json()["name"] == "<b>eve</b>"
+        end = page.locator("#tokens tr", has_text="<b>eve</b>").filter(has_text="token").locator("text=End it")
+        end.click()
+        expect(end).to_have_count(0)
+        assert client.get("/api/me").status_code == 401
+        client.headers["Authorization"] = f"Bearer {tokens.issue(served.users, '<b>eve</b>', timedelta(days=1))[1]}"
+        assert client.get("/api/me").status_code == 200
         row.locator("text=Remove").click()
         page.click("dialog button.danger")
         expect(row).to_have_count(0)
@@ -239,6 +245,7 @@ def test_people_come_and_go_in_the_console(served, tab):
     assert [event for event in journal(served) if "user" in event or "token" in event] == [
         "user added",
         "token made",
+        "token revoked",
         "user removed",
     ]
     assert not owner.troubles
@@ -422,6 +429,17 @@ def test_a_page_of_the_playground_is_a_link(served, tab, tmp_path):
     page.keyboard.press("End")
     expect(page.locator("#picture svg title")).to_have_text("400 questions together")
     page.wait_for_url("**k=400")
+    check_axe(page)
+    auditor.go("/play?page=utility&n=6&epsilon=1&seen=2&gain=distance")
+    expect(page.locator("#picture svg title").first).to_have_text("Truncated geometric as a channel")
+    page.select_option("#pick-mechanism", "randomized-response")
+    expect(page.locator("#picture svg title").first).to_have_text("Randomized response as a channel")
+    page.wait_for_url("**gain=distance**")
+    assert "mechanism=randomized-response" in page.url
+    page.locator("#slide-n").focus()
+    page.keyboard.press("Home")
+    expect(page.locator("#value-seen")).to_have_text("2")
+    expect(page.locator("#rows")).to_contain_text("best guess after 2")
     check_axe(page)
     for name in ("geometric", "laplace", "gaussian", "averaging", "response", "joint"):
         auditor.go(f"/play?page={name}")

@@ -63,7 +63,11 @@ def column_law(gate: Gateway, guest: Guest, asked: Asked, number: int) -> dict[s
 def _picture(number: Number, column: str, *, plain: bool) -> dict[str, Any]:
     """The column's own name is for a number that is shown as it was drawn."""
     if isinstance(number.law, Geometric | Gaussian):
-        title = f"{column}: what one person changes" if plain else f"{number.words}: what one person changes"
+        title = (
+            f"{column}: what one person changes"
+            if plain
+            else f"{number.words[0].upper()}{number.words[1:]}: what one person changes"
+        )
         return {"assumed": None, **two_laws(number.law, number.unit, title)}
     assert number.candidates is not None
     return two_choices(number.law, number.candidates, f"{column}: what one person changes")
@@ -166,7 +170,9 @@ def _binned(law: OrderStatistic | MostFrequent, places: list[int], many: list[in
 
 def _short(value: Fraction, step: Fraction) -> int | str:
     """A number for an axis: as many digits as tell it from the one beside it."""
-    places = max(0, 1 - floor(log10(step)))
+    places = max(0, -floor(log10(step)))
+    if not value:
+        return "0"
     return f"{float(value):.{places}f}".replace("-", "\u2212") if places else round(value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.doors.http.play import PAGES, WORDS
+from sfumato.doors.http.play import CHOICES, PAGES, WORDS
 from sfumato.doors.http.reading import NOISES, WRITTEN
 from sfumato.doors.http.writing import ARROW, CSV, JSON, LINES, PARQUET
 from sfumato.doors.users import ROLES
@@ -167,6 +167,8 @@ SCHEMAS: dict[str, Schema] = {
             "page": TEXT,
             "numbers": {"type": "object", "additionalProperties": TEXT},
             "limits": {"type": "object", "additionalProperties": _list(TEXT)},
+            "chosen": {"type": "object", "additionalProperties": TEXT},
+            "choices": {"type": "object", "additionalProperties": _list(TEXT)},
             "svg": TEXT,
             "rows": _list(_list(TEXT)),
             "code": TEXT,
@@ -244,6 +246,7 @@ PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
             (word, "query", {"type": "string", "pattern": f"^({WRITTEN.pattern})$"}, "As it is written.")
             for word in WORDS
         ),
+        *((word, "query", {"enum": list(words)}, "One of these.") for word, words in CHOICES.items()),
     ],
     "/api/odds": [
         ("epsilon", "query", {"type": "string", "pattern": f"^({WRITTEN.pattern})$"}, "As it is written."),
