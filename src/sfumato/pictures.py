@@ -19,8 +19,6 @@ _WIDTH, _HEIGHT = 420, 322
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 412, 66, 236
 """The frame of the bars, in a drawing as wide as a telephone: text of 12 units is 11 pixels at 390."""
 
-_MAP = 252
-"""How wide a channel is drawn."""
 _WORDS = 8
 """So many names fit side by side; of more, some are shown."""
 
@@ -148,68 +146,86 @@ def curves(lines: Sequence[Curve], *, title: str, axis: str, measure: str, bare:
 
 def heat(
     matrix: Sequence[Sequence[float]],
-    names: tuple[Sequence[str], Sequence[str]],
+    rows: Sequence[object],
+    columns: Sequence[object],
     *,
     title: str,
-    axes: tuple[str, str],
-    marked: int,
-    beside: Sequence[tuple[str, Sequence[float]]],
+    axes: tuple[str, str] = ("input", "output"),
+    marked: int | None = None,
+    beside: Sequence[tuple[str, Sequence[float]]] = (),
     bare: bool = False,
 ) -> str:
-    """A channel as a table of shades, the darkest for the likeliest; one column is marked, two lists of bars beside it.
+    """A matrix of probabilities as a heat map: a row for each input, darker where an output is likelier.
 
-    `names` are those of rows and columns, `beside` two numbers for each row with their heads: belief before and after.
+    One column may be `marked`; lists of numbers, one for each row, may stand `beside` it as bars.
 
-    >>> heat([[1.0]], (["0"], ["0"]), title="t", axes=("a", "b"), marked=0, beside=[("p", [1.0]), ("q", [1.0])])[:4]
+    >>> heat([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], ["no", "yes"], title="One coin")[:4]
     '<svg'
     """
-    rows, columns = names
-    values = [*(p for row in matrix for p in row), *(p for _, bars in beside for p in bars)]
-    if len(matrix) != len(rows) or any(len(row) != len(columns) for row in matrix) or not values:
-        raise InputError("a picture of a channel needs a row for each name, and a probability for each column")
-    if not all(math.isfinite(p) and 0 <= p <= 1 for p in values) or not 0 <= marked < len(columns):
-        raise InputError("a picture of a channel needs probabilities between 0 and 1, and a column to mark")
-    wide, high = _MAP / len(columns), min(26.0, _MAP / len(rows))
-    most, bottom = max(p for row in matrix for p in row), _TOP + high * len(rows)
-    told = "; ".join(f"{head}: {', '.join(f'{p:.3f}' for p in bars)}" for head, bars in beside)
+    top = _check_heat(matrix, rows, columns, marked, beside)
+    left, width = 66, 340.0 - 54 * len(beside)
+    wide = width / len(columns)
+    high = min(wide, 340 / len(rows))
+    height = round(66 + high * len(rows) + 44)
+    worst = f"The largest entry is {top:.4g}."
+    told = "".join(f" {head}: {', '.join(f'{p:.3f}' for p in bars)}." for head, bars in beside)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {bottom + 44:g}"',
-        'class="sfumato-picture" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" class="sfumato-picture" role="img">',
         f"<title>{_escape(title)}</title>",
-        f"<desc>{_escape(f'Probabilities of {axes[1]} for each {axes[0]}. {told}.')}</desc>",
+        f"<desc>{_escape(f'{len(rows)} {axes[0]}s, {len(columns)} {axes[1]}s. {worst}{told}')}</desc>",
         *([] if bare else [f"<style>{STYLE}</style>"]),
-        f'<rect width="{_WIDTH}" height="{bottom + 44:g}" class="paper"/>',
+        f'<rect width="{_WIDTH}" height="{height}" class="paper"/>',
         _text(12, 24, _fit(title, _WIDTH - 24), "heading"),
-        _text(12, _TOP - 12, axes[0], "quiet"),
-        _text(_LEFT + _MAP / 2, bottom + 34, axes[1], "quiet", "middle"),
+        _text(12, 44, _fit(f"{axes[0]} down, {axes[1]} across. {worst}", _WIDTH - 24), "quiet"),
     ]
     for i, row in enumerate(matrix):
-        y = _TOP + i * high
-        parts.append(_text(_LEFT - 6, y + high / 2 + 4, rows[i], "quiet", "end"))
         for j, p in enumerate(row):
-            place = f'x="{_LEFT + j * wide:.2f}" y="{y:.2f}" width="{wide:.2f}" height="{high:.2f}"'
-            says = _escape(f"{axes[0]} {rows[i]}, {axes[1]} {columns[j]}: {p:.4f}")
-            parts.append(f'<rect {place} class="in" fill-opacity="{p / most:.3f}"><title>{says}</title></rect>')
-    every = math.ceil((max(map(len, columns)) * 7 + 4) / wide)
+            place = f'x="{left + j * wide:.2f}" y="{66 + i * high:.2f}" width="{wide:.2f}" height="{high:.2f}"'
+            says = _escape(f"{axes[0]} {rows[i]}, {axes[1]} {columns[j]}: {p:.4g}")
+            parts.append(f'<rect {place} class="in" fill-opacity="{p / top:.3f}"><title>{says}</title></rect>')
     parts += [
-        _text(_LEFT + (j + 0.5) * wide, bottom + 16, columns[j], "quiet" if j != marked else "", "middle")
-        for j in range(len(columns))
-        if j % every == marked % every
+        _text(left - 6, 66 + (i + 0.5) * high + 4, _fit(str(rows[i]), left - 10), "quiet", "end")
+        for i in range(0, len(rows), math.ceil(14 / high))
     ]
-    box = f'x="{_LEFT + marked * wide:.2f}" y="{_TOP}" width="{wide:.2f}" height="{high * len(rows):.2f}"'
-    parts.append(f'<rect {box} class="marked"/>')
+    every = math.ceil((max(len(_fit(str(c), 60)) for c in columns) * 7 + 6) / wide)
+    for j in range((marked or 0) % every, len(columns), every):
+        middle = round(left + (j + 0.5) * wide, 2)
+        kind = "" if j == marked else "quiet"
+        parts.append(_text(middle, 66 + high * len(rows) + 16, _fit(str(columns[j]), 60), kind, "middle"))
+    if marked is not None:
+        box = f'x="{left + marked * wide:.2f}" y="66" width="{wide:.2f}" height="{high * len(rows):.2f}"'
+        parts.append(f'<rect {box} class="marked"/>')
     for k, (head, bars) in enumerate(beside):
-        parts += _beside(_LEFT + _MAP + 12 + 54 * k, head, bars, high, ("out", "in")[k % 2])
+        parts += _beside(left + width + 10 + 54 * k, head, bars, high, ("out", "in")[k % 2])
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
+def _check_heat(
+    matrix: Sequence[Sequence[float]],
+    rows: Sequence[object],
+    columns: Sequence[object],
+    marked: int | None,
+    beside: Sequence[tuple[str, Sequence[float]]],
+) -> float:
+    """The largest entry, if all is there that is to be drawn."""
+    lists = [bars for _, bars in beside]
+    if not matrix or not columns or len(matrix) != len(rows) or any(len(row) != len(columns) for row in matrix):
+        raise InputError("a heat map needs a number for each row and column")
+    if any(len(bars) != len(rows) for bars in lists) or not (marked is None or 0 <= marked < len(columns)):
+        raise InputError("a heat map needs a number for each row beside it, and a column to mark")
+    top = max(p for row in matrix for p in row)
+    if not all(math.isfinite(p) and p >= 0 for row in (*matrix, *lists) for p in row) or top == 0:
+        raise InputError("a heat map needs numbers from 0 on, not all of them 0")
+    return top
+
+
 def _beside(x: float, head: str, bars: Sequence[float], high: float, kind: str) -> list[str]:
-    """Bars to the right of rows, with a head."""
-    parts = [_text(x, _TOP - 12, head)]
+    """Bars to the right of rows, with a head below them."""
+    parts = [_text(x, 66 + high * len(bars) + 16, _fit(head, 54))]
     most = max(*bars, 1e-300)
     for i, p in enumerate(bars):
-        place = f'x="{x:g}" y="{_TOP + i * high + 2:.2f}" width="{46 * p / most:.2f}" height="{high - 4:.2f}"'
-        parts.append(f'<rect {place} class="{kind}"><title>{p:.4f}</title></rect>')
+        place = f'x="{x:g}" y="{66 + i * high + 1:.2f}" width="{42 * p / most:.2f}" height="{max(1.0, high - 2):.2f}"'
+        parts.append(f'<rect {place} class="{kind}"><title>{p:.4g}</title></rect>')
     return parts
 
 

@@ -67,8 +67,8 @@ def test_utility_is_that_of_the_design_room():
     assert rows["best guess after 1"] == "1"
     after = [a, 1, a]
     told = ", ".join(f"{p / sum(after):.3f}" for p in after)
-    assert f"before: 0.333, 0.333, 0.333; after 1: {told}." in found["svg"]
-    assert f"true number 1, shown 1: {(1 - a) / (1 + a):.4f}" in found["svg"]
+    assert f"before: 0.333, 0.333, 0.333. after 1: {told}." in found["svg"]
+    assert f"true number 1, shown 1: {(1 - a) / (1 + a):.4g}" in found["svg"]
     rare = dict(play("utility", given | {"prior": "rare", "gain": "distance"})["rows"])
     assert rare["best guess after 1"] == "0"
     assert rare["gain without any answer"] == "1.8000, by always saying 0"

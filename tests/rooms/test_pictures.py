@@ -200,20 +200,20 @@ CHANNEL = [[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]]
 def shade(matrix=CHANNEL, names=(("<b>", "y"), ("p", "q", "r")), marked=1, beside=(0.25, 0.75), **options):
     options = {"title": "<script>", "axes": ("truth", "shown")} | options
     lists = [("before", list(beside)), ("after", list(beside))]
-    return ET.fromstring(heat(matrix, names, marked=marked, beside=lists, **options))
+    return ET.fromstring(heat(matrix, *names, marked=marked, beside=lists, **options))
 
 
 def test_shades_are_as_dark_as_the_probabilities():
     root = shade()
     cells = [cell for cell in root.iter(f"{SVG}rect") if cell.get("fill-opacity") is not None]
     assert [float(cell.get("fill-opacity")) for cell in cells] == [p for row in CHANNEL for p in row]
-    assert cells[0].find(f"{SVG}title").text == "truth <b>, shown p: 0.5000"
+    assert cells[0].find(f"{SVG}title").text == "truth <b>, shown p: 0.5"
     (box,) = [one for one in root.iter(f"{SVG}rect") if one.get("class") == "marked"]
     assert (box.get("x"), box.get("width")) == (cells[1].get("x"), cells[1].get("width"))
     bars = [float(bar.get("width")) for bar in root.iter(f"{SVG}rect") if bar.get("class") == "out"]
     assert bars[0] / bars[1] == pytest.approx(1 / 3, abs=1e-3)
     assert root.find(f"{SVG}title").text == "<script>"
-    assert "before: 0.250, 0.750; after: 0.250, 0.750." in root.find(f"{SVG}desc").text
+    assert "before: 0.250, 0.750. after: 0.250, 0.750." in root.find(f"{SVG}desc").text
     assert root.find(f"{SVG}style") is not None
     assert shade(bare=True).find(f"{SVG}style") is None
 
@@ -234,13 +234,14 @@ def test_no_shade_leaves_the_picture():
         {"matrix": []},
         {"matrix": [[1.0], [1.0]]},
         {"matrix": [[0.5, 0.5, math.nan], [1, 0, 0]]},
-        {"matrix": [[0.5, 0.5, 1.5], [1, 0, 0]]},
+        {"matrix": [[0.5, 0.5, -0.5], [1, 0, 0]]},
         {"marked": 3},
-        {"beside": (2.0, 0.0)},
+        {"beside": (2.0, -1.0)},
+        {"beside": (1.0,)},
     ],
 )
 def test_what_is_no_channel_is_not_drawn(wrong):
-    with pytest.raises(InputError, match="a picture of a channel"):
+    with pytest.raises(InputError, match="a heat map needs"):
         shade(**wrong)
 
 

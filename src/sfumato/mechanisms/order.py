@@ -95,7 +95,8 @@ class OrderStatistic:
         """The chosen candidate; `places` are different and increasing, with the weight of the rows at each."""
         held = [int(w) for w in as_integers(weights)] if places else []
         entries, scores = self._ranked(places, held, low, high)
-        first, count = entries[self._choice.release(Exact(scores), [n for _, n in entries])]
+        index: int = self._choice.release(Exact(scores), [n for _, n in entries])
+        first, count = entries[index]
         return first + _uniform(count)
 
     def mass(self, places: list[int], weights: list[int], low: int, high: int) -> list[Stretch]:

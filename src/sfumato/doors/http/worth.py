@@ -32,7 +32,8 @@ def draw(
     after = belief(PRIORS[prior], one, saw)
     picture = heat(
         [[float(p) for p in row] for row in one.matrix],
-        (list(map(str, inputs)), [_short(output) for output in one.outputs]),
+        inputs,
+        [_short(output) for output in one.outputs],
         title=f"{mechanism.capitalize().replace('-', ' ')} as a channel",
         axes=("true number", "shown"),
         marked=z,
