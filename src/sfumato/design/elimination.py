@@ -60,6 +60,11 @@ class Block:
         differ[:, :free] = _times(self.within, inner - _times(self.pull, roots))
         return _times(self.member, roots), differ
 
+    @property
+    def roots(self) -> Places:
+        """The roots of each column."""
+        return self.place[:, self.within.shape[1] :]
+
     def inverse(self) -> Floats:
         """The inverse of each H, in the order of `place`."""
         free = self.within.shape[1]
@@ -72,35 +77,42 @@ class Block:
         return np.asarray(out)
 
 
-def factor(rows: Rows, k: Floats, slack: Floats, price: Floats, limit: float) -> list[Block]:
-    """The inverses of the systems of all columns; `limit` is one of WEAK."""
-    count, size = k.shape
+def factor(
+    rows: Rows, k: Floats, slack: Floats, price: Floats, roots: NDArray[np.bool_], *, limit: float
+) -> list[Block]:
+    """The inverses of the systems of all columns. `roots`: those of the step before, likely to be roots again."""
+    size = k.shape[1]
     stiff = price / slack
     stiff *= rows.decay * k[:, rows.here]
     stiff *= k[:, rows.there]
-    weights = np.zeros((count, size, size))
+    weights = np.zeros((len(k), size, size))
     weights[:, rows.here, rows.there] = stiff
     weights += weights.transpose(0, 2, 1).copy()
     excess = k * rows.prices(price)
     # small probabilities first: an input that holds much of its column stays until the end
-    place = np.argsort(k, axis=1, kind="stable")
+    place = np.lexsort((k, roots), axis=1)
     weights = _reordered(weights, place)
-    upper, pivots = eliminate(weights, np.take_along_axis(excess, place, 1), size - 1)
-    weak = pivots < limit * weights.max(axis=2)[:, :-1]
+    upper, pivots = eliminate(weights, np.take_along_axis(excess, place, 1))
+    weak = np.pad(pivots < limit * weights.max(axis=2)[:, :-1], ((0, 0), (0, 1)), constant_values=True)
     found = weak.sum(axis=1)
+    again = np.flatnonzero((weak != (np.arange(size) >= size - found[:, None])).any(axis=1))
+    if len(again):
+        last = np.argsort(weak[again], axis=1, kind="stable")
+        place[again] = np.take_along_axis(place[again], last, 1)
+        weights[again] = _reordered(weights[again], last)
+        upper[again], pivots[again] = eliminate(weights[again], np.take_along_axis(excess[again], place[again], 1))
     blocks = []
-    for extra in np.unique(found):
-        chosen = np.flatnonzero(found == extra)
-        here, at, up, pivot = weights[chosen], place[chosen], upper[chosen], pivots[chosen]
-        if extra:
-            last = np.argsort(np.pad(weak[chosen], ((0, 0), (0, 1)), constant_values=True), axis=1, kind="stable")
-            here, at = _reordered(here, last), np.take_along_axis(at, last, 1)
-            up, pivot = eliminate(here, np.take_along_axis(excess[chosen], at, 1), size - 1 - int(extra))
-        inner = unit_inverse(up)
-        within = np.matmul(inner / pivot[:, None, :], inner.transpose(0, 2, 1))
-        at_k, at_h = np.take_along_axis(k[chosen], at, 1), np.take_along_axis(excess[chosen], at, 1)
-        held = _Held(chosen, at, at_k, at_h, here, within, slack[chosen] * price[chosen], price[chosen])
-        blocks.append(_assembled(rows, held))
+    for count in np.unique(found):
+        at, free = np.flatnonzero(found == count), size - int(count)
+        inner = unit_inverse(upper[at, :free, :free])
+        within = np.matmul(inner / pivots[at, None, :free], inner.transpose(0, 2, 1))
+        sorted_k, sorted_h = (np.take_along_axis(v[at], place[at], 1) for v in (k, excess))
+        blocks.append(
+            _assembled(
+                rows,
+                _Held(at, place[at], sorted_k, sorted_h, weights[at], within, slack[at] * price[at], price[at]),
+            )
+        )
     return blocks
 
 
@@ -160,13 +172,14 @@ def _roots_own(rows: Rows, held: _Held, piece: Places, across: Floats) -> Floats
     return np.stack(parts, axis=1)
 
 
-def eliminate(weights: Floats, excess: Floats, free: int) -> tuple[Floats, Floats]:
-    """(unit upper triangle, pivots) of Laplacian(weights) + diag(excess) on the first `free` inputs.
+def eliminate(weights: Floats, excess: Floats) -> tuple[Floats, Floats]:
+    """(unit upper triangle, pivots) of Laplacian(weights) + diag(excess), the last input grounded.
 
-    Blocked: within a panel row by row, what lies behind it by one product of matrices.
+    Blocked: within a panel row by row, what lies behind it by one product of matrices. The first rows and pivots are
+    those that remain if more of the last inputs are grounded.
     """
     w, h = weights.copy(), excess.copy()
-    count = len(w)
+    count, free = len(w), weights.shape[1] - 1
     upper = np.zeros((count, free, free))
     pivots = np.empty((count, free))
     for start in range(0, free, _PANEL):
@@ -175,7 +188,7 @@ def eliminate(weights: Floats, excess: Floats, free: int) -> tuple[Floats, Float
             row = w[:, p, p + 1 :]
             pivots[:, p] = row.sum(axis=1) + h[:, p]
             share = row / pivots[:, p, None]
-            np.negative(share[:, : free - p - 1], out=upper[:, p, p + 1 :])
+            np.negative(share[:, :-1], out=upper[:, p, p + 1 :])
             h[:, p + 1 :] += share * h[:, p, None]
             if p + 1 < end:
                 w[:, p + 1 : end, p + 1 :] += share[:, : end - p - 1, None] * row[:, None, :]

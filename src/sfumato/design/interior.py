@@ -3,7 +3,7 @@
 Comes in: a Program. Goes out: columns that obey its rows with something to spare, prices of the rows, and how far apart
 the two say the optimum lies. All columns share one thing, that they add up to 1 for each input; so each step needs one
 small system for each column (`elimination`) and one for the sums: cubic in the inputs and linear in the outputs, where
-a general solver sees millions of unrelated entries. Predictor and correctors are Mehrotra's (1992) and Gondzio's (1996).
+a general solver sees millions of unrelated entries. Predictor and correctors: Mehrotra 1992, Gondzio 1996.
 
 Nothing here is a promise: the columns are repaired and checked in whole numbers, the prices become a bound in whole
 numbers.
@@ -12,6 +12,7 @@ numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,7 @@ class _State:
     slack: Floats
     price: Floats
     y: Floats
+    roots: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,7 @@ def maximise(program: Program) -> Point:
     top = program.whole(program.worth).max(axis=0)
     worth = (program.worth - top) / (scale or 1.0)
     at = _start(program, worth)
-    best, waited, steps = Point(at.k, at.price, np.inf, 0), 0, 0
+    best, waited, steps = Point(at.k, at.price, inf, 0), 0, 0
     with np.errstate(all="ignore"):  # the last steps may divide by what has become 0: they are not taken
         for steps in range(MOST):
             gap = _gap(program, worth, at)
@@ -90,18 +92,18 @@ def _start(program: Program, worth: Floats) -> _State:
     outputs = float(program.count.sum())
     k = np.full((columns, size), 1 / outputs)
     slack = program.rows.slack(k)
-    return _State(k, slack, 1 / (outputs * size) / slack, np.zeros(size))
+    return _State(k, slack, 1 / (outputs * size) / slack, np.zeros(size), np.zeros(k.shape, dtype=bool))
 
 
 def _gap(program: Program, worth: Floats, at: _State) -> float:
     """What the prices allow less what the columns reach, in units of what is at stake."""
     if not (at.slack.min() > 0 and at.price.min() >= 0):
-        return np.inf
+        return inf
     allowed = (worth + program.rows.prices(at.price)).max(axis=0)
     allowed = allowed[program.group.back].max(axis=0)
     reached = program.everywhere(worth * at.k).sum()
     missing = np.abs(program.everywhere(at.k) - 1).max() * np.abs(allowed).sum()
-    return float(abs(allowed.sum() - reached) + missing) / worth.shape[1]
+    return float(np.abs(allowed.sum() - reached) + missing) / float(worth.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +130,7 @@ class _System:
 
     def _solve(self, b: Floats, primal: Floats) -> tuple[Floats, Floats, Floats]:
         piece, differ = self._columns(b)
-        y = np.linalg.solve(self.sums, self.program.everywhere(self.at.k * (piece + differ)) - primal)
+        y = _shared(self.sums, self.program.everywhere(self.at.k * (piece + differ)) - primal)
         return (*self._columns(b - y), y)
 
     def _columns(self, b: Floats) -> tuple[Floats, Floats]:
@@ -147,7 +149,7 @@ class _System:
 
 
 def _system(program: Program, at: _State, limit: float) -> _System:
-    blocks = factor(program.rows, at.k, at.slack, at.price, limit)
+    blocks = factor(program.rows, at.k, at.slack, at.price, at.roots, limit=limit)
     sums = np.zeros((at.k.shape[1],) * 2)
     share = program.count / len(program.group.inputs)
     for block in blocks:
@@ -157,6 +159,16 @@ def _system(program: Program, at: _State, limit: float) -> _System:
     for back in program.group.back:
         total += sums[np.ix_(back, back)]
     return _System(program, at, blocks, total)
+
+
+def _shared(square: Floats, right: Floats) -> Floats:
+    """The solution of a symmetric system; what its rows do not tell apart, as inputs that almost touch, stays alike."""
+    try:
+        return np.asarray(np.linalg.solve(square, right))
+    except np.linalg.LinAlgError:
+        scale = 1 / np.sqrt(np.diagonal(square))
+        found = np.linalg.lstsq(square * scale[:, None] * scale, right * scale, rcond=1e-15)[0]
+        return np.asarray(found * scale)
 
 
 def _solved(program: Program, at: _State, dual: Floats, primal: Floats) -> tuple[_System, _Step]:
@@ -203,8 +215,11 @@ def _walked(program: Program, worth: Floats, at: _State) -> _State:
             break
         step, (reach, pay) = further, better
     reach, pay = min(1.0, _SHY * reach), min(1.0, _SHY * pay)
+    roots = np.zeros_like(at.roots)
+    for block in system.blocks:
+        roots[block.columns[:, None], block.roots] = True
     return _State(
-        at.k + reach * step.k, at.slack + reach * step.slack, at.price + pay * step.price, at.y + pay * step.y
+        at.k + reach * step.k, at.slack + reach * step.slack, at.price + pay * step.price, at.y + pay * step.y, roots
     )
 
 
@@ -228,7 +243,8 @@ def _longest(at: _State, step: _Step, further: _Step) -> _Step:
 
 
 def _mean(program: Program, product: Floats) -> float:
-    return float(program.count @ product.sum(axis=1)) / (float(program.count.sum()) * product.shape[1])
+    total = float(program.count @ product.sum(axis=1))
+    return total / float(program.count.sum() * product.shape[1])
 
 
 def _lengths(at: _State, step: _Step) -> tuple[float, float]:

@@ -73,7 +73,7 @@ class Program:
 
     def whole(self, columns: NDArray[np.float64]) -> Floats:
         """A column for every output, from one for each orbit."""
-        full = np.empty((self.group.outputs.shape[1], columns.shape[1]))
+        full = np.empty((self.group.outputs.shape[1], columns.shape[1]), dtype=columns.dtype)
         for there, back in zip(self.group.outputs, self.group.back, strict=True):
             full[there[self.group.chosen]] = columns[:, back]
         return full
