@@ -122,6 +122,9 @@ def test_a_metric_that_is_no_path_is_looked_at_pair_by_pair():
     assert float(root) == pytest.approx(2**0.5)
     assert design.sensitivity(sum, 0, 2, size=2, metrics=(lambda a, b: 3 * (a != b), "manhattan")) == F(4, 3)
     assert design.sensitivity("sum", 0, 2, size=2, metrics=("manhattan", "discrete")) == 1
+    for query in ("sum", "average"):
+        hamming = design.sensitivity(query, 2, 5, min_size=2, metrics="hamming")
+        assert hamming == design.sensitivity(query, 2, 5, min_size=2, metrics="hamming", closed=False)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +136,7 @@ def test_a_metric_that_is_no_path_is_looked_at_pair_by_pair():
         ("average", {"low": 0, "high": 1, "adjacency": "near"}, "adjacency"),
         ("average", {"low": 0, "high": 1, "size": 0}, "not defined"),
         ("sum", {"low": 0, "high": 1, "size": 3, "adjacency": "add-remove"}, "no two databases"),
+        ("sum", {"low": 0, "high": 1, "size": 0, "metrics": "manhattan"}, "no two databases"),
         ("count", {"low": 0, "high": 1, "metrics": "manhattan"}, "no sensitivity"),
         ("percentile", {"low": 0, "high": 1, "percentile": 0}, "percentile"),
         (sum, {}, "domain"),
