@@ -27,6 +27,10 @@ def test_counting_queries_are_lines_and_others_are_not():
     assert line("average", 0, 1, min_size=1, max_size=3) is None
     assert line(lambda x: sum(x) % 3, 0, 1, size=3) is None  # a triangle
     assert line(lambda x: min(sum(x), 2), 0, 1, size=4) == (0, 1, 2)
+    assert _line("abcde", ["ab", "bc", "cd", "bd", "de"]) is None  # two ends, and a circle between them
+    assert _line("abcd", ["ab", "cd"]) is None
+    assert _line("bca", ["ab", "bc"]) == ("a", "b", "c")
+    assert _line("a", []) == ("a",)
 
 
 def test_under_normalised_manhattan_sums_averages_and_percentiles_are_lines():

@@ -95,6 +95,10 @@ def test_pictures_in_the_terminal_and_in_files(call, tmp_path):
         assert any(sign in out for sign in "█░")
         assert (tmp_path / "a.svg").read_text().startswith("<svg")
         (tmp_path / "a.svg").unlink()
+    code, out, _ = call("channel", "laplace", "--inputs", "10,20", "--epsilon", "1", "--plot", "--svg", "b.svg")
+    assert code == 0
+    assert "█" in out
+    assert (tmp_path / "b.svg").read_text().count("<polyline") == 4
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ import numpy as np
 import pytest
 
 from sfumato.gateway import Gateway, open_policy
-from sfumato.gateway.answer import Answer, Drawn, Draws, Spent, build, sheets
+from sfumato.gateway.answer import Answer, Spent, build
 from sfumato.gateway.drawing import draw
 from sfumato.gateway.keeping import read, write
+from sfumato.gateway.sheets import Drawn, Draws, sheets
 from sfumato.sql.cut import Released
 from sfumato.sql.plan import Plan
 from sfumato.sql.write import FINE
@@ -322,6 +323,43 @@ def test_stored_numbers_are_those_of_the_law(gate: Gateway) -> None:
     assert F(total) == nearest(sum(drawn(again, kept)))
     assert F(total) == 2 * GROUPS
     assert sum(n for *_, n in answered(gate, again, kept).rows) == 3 * GROUPS  # two thirds each, shown as one
+
+
+def kinds(value: Any) -> Any:
+    return tuple(kinds(part) for part in value) if isinstance(value, tuple) else type(value)
+
+
+def test_what_is_written_is_what_was_drawn(tmp_path: Path) -> None:
+    """Open keys of every type, with NULL, and numbers of many digits: a fresh answer is told from memory, a stored one from here."""
+    lines = [
+        "u,k,i,d,w,b",
+        *(
+            f"{u},key {u % 2},{u % 3 - 1},{u % 2}.25,2024-01-0{1 + u % 2},{'true' if u % 2 else 'false'}"
+            for u in range(99)
+        ),
+    ]
+    (tmp_path / "t.csv").write_text(
+        "\n".join([*lines, *(f"{u},,,,," for u in range(100, 150))]) + "\n", encoding="utf-8"
+    )
+    columns = 'u = {type = "integer"}\nk = {type = "text", max_length = 9}\ni = {type = "integer"}\nd = {type = "decimal"}\nw = {type = "date"}\nb = {type = "boolean"}'
+    (tmp_path / "sfumato.toml").write_text(
+        '[source]\nengine = "duckdb"\nfiles = { t = "t.csv" }\n[data]\nid = "d"\n[privacy]\nepsilon = 1e12\ndelta = 0.1\nquery_delta = 1e-3\n'
+        f'[tables.t]\nunit = "u"\nrows_per_unit = 2\n[tables.t.columns]\n{columns}\n', encoding="utf-8")  # fmt: skip
+    with open_policy(tmp_path / "sfumato.toml") as gate:
+        for key in ("k", "i", "ROUND(d, 2)", "w", "b", "k, w, i", "w + INTERVAL '1 hour'"):
+            asked = planned(
+                gate, f"SELECT {key}, COUNT(*), AVG(1 + LEAST(GREATEST(i, 0), 3)) FROM t GROUP BY {key}", 10
+            )
+            drawn_now = draw(gate._engine, asked)
+            assert len(drawn_now[0][0].cells[0]) >= 3, key
+            again = read(write(drawn_now), asked)
+            assert (again, kinds(again[0][0].keys), kinds(again[0][0].cells)) == (
+                drawn_now,
+                kinds(drawn_now[0][0].keys),
+                kinds(drawn_now[0][0].cells),
+            )
+            big = ((Drawn(drawn_now[0][0].keys, (((10**40, -(10**40)),),)),),)
+            assert read(write(big), asked) == big
 
 
 def test_the_interval_of_a_total_covers_and_is_about_the_shown_number(gate: Gateway) -> None:

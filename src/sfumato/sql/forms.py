@@ -14,7 +14,8 @@ from fractions import Fraction
 from sfumato.sql.aggregates import spread
 from sfumato.sql.aggregates.base import DISTINCT, Interval, Term, wide_enough, width_of
 from sfumato.sql.aggregates.mean import ends_of
-from sfumato.sql.cut import Cut, Source
+from sfumato.sql.bundles import Source
+from sfumato.sql.cut import Cut
 from sfumato.sql.running import FORMULAS, Reading
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Node
 
