@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache, partial
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.accounting import Pure, Refinement, price
 from sfumato.engines import Engine
@@ -50,6 +51,9 @@ from sfumato.sql.fast import Known
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, noise_of, plan
 from sfumato.words import Loss, Sheet, positive, probability, show, whole
+
+if TYPE_CHECKING:
+    from sfumato.gateway.programs import Outcome
 
 _MOST_REFINED = 5000
 """Better answers are drawn number by number; beyond so many a new answer is drawn in full."""
@@ -320,6 +324,21 @@ class Gateway:
     def find_bounds(self) -> tuple[Found, ...]:
         """All bounds that the policy leaves to be found: this spends, once for each of them in each data version."""
         return self._bounds.buy(self._bounds.all, self._version())
+
+    @handed_on
+    def release(
+        self, certificate: Mapping[str, Any], column: str, epsilon: Any, *, public: Mapping[str, Any] | None = None
+    ) -> Outcome:
+        """Run a program that was proved on a private column, TABLE.COLUMN: this spends, in the owner's name."""
+        from sfumato.gateway import programs
+
+        engine, version = self._engine, self._version()
+        ordered = programs.order(certificate, column, epsilon, public or {}, policy=self.policy, engine=engine)
+        with self._ledger.asking(), self._turns.of(ordered.digest):
+            value, paid, receipt = programs.release(ordered, self._ledger, engine, version)
+        cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
+        left = Spent.of(self._ledger.budget(None).remaining)
+        return programs.Outcome(ordered.program.name, value, cost, left, receipt)
 
     @handed_on
     def budget(self, analyst: str | None = None) -> Standing:
