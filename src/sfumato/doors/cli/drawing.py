@@ -208,3 +208,66 @@ def _distance(
     from sfumato.doors.cli.apart import run_distance
 
     run_distance(first, second, {"epsilon": epsilon, "low": low, "high": high}, as_json=json)
+
+
+@design.command(
+    "optimal",
+    help=help_of(
+        "The best mechanism for a prior, a gain, an epsilon and a metric, with a proof that it is private.\n\n"
+        "A linear program finds it; then it is made private in whole numbers and checked, and what it is worth is "
+        "shown beside what nothing with this epsilon can exceed.",
+        "sfumato design optimal --inputs 0..5 --epsilon 1 --metric manhattan --gain distance",
+    ),
+)
+def _optimal(
+    problem: Annotated[str | None, typer.Argument(metavar="FILE", help="A problem FILE.toml, or none.")] = None,
+    *,
+    inputs: Inputs = None,
+    epsilon: Epsilon = None,
+    metric: Metric = None,
+    prior: Prior = None,
+    gain: Gain = None,
+    plot: Plot = False,
+    svg: Svg = None,
+    json: Json = False,
+) -> None:
+    from sfumato.doors.cli.best import run_optimal
+    from sfumato.doors.cli.board import Drawn
+
+    words = {"inputs": inputs, "epsilon": epsilon, "metric": metric, "prior": prior, "gain": gain}
+    run_optimal(problem, words, drawn=Drawn(plot, svg), as_json=json)
+
+
+@design.command(
+    "universal",
+    help=help_of(
+        "Whether geometric noise is best for everybody: the graph of a query's answers, and a linear program.\n\n"
+        "QUERY is one of sensitivity's, over a finite domain. Users are four pairs of prior and gain, unless --prior "
+        "or --gain names one.",
+        "sfumato design universal count --size 4",
+    ),
+)
+def _universal(
+    query: Query,
+    *,
+    low: Low = None,
+    high: High = None,
+    min_size: Least = None,
+    size: Size = None,
+    max_size: Most = None,
+    adjacency: Adjacency = None,
+    metrics: Metrics = None,
+    values: Values = None,
+    step: Step = None,
+    percentile: Percentile = None,
+    where: Where = None,
+    epsilon: Epsilon = None,
+    prior: Prior = None,
+    gain: Gain = None,
+    json: Json = False,
+) -> None:
+    from sfumato.doors.cli.best import run_universal
+
+    words = {"low": low, "high": high, "min_size": min_size, "size": size, "max_size": max_size}
+    words |= {"adjacency": adjacency, "metrics": metrics, "values": values, "step": step, "percentile": percentile}
+    run_universal(query, {**words, "where": where, "epsilon": epsilon, "prior": prior, "gain": gain}, as_json=json)
