@@ -1,7 +1,7 @@
 """Verify: certificates of proofs of any kind. Comes in: a document. Goes out: why it is no proof, or nothing.
 
-A proof by alignment is checked by the kernel (and the curve of Gaussian noise by finite/gauss.py), a proof by listing by
-the finite laws; neither asks who searched.
+A proof by alignment is checked by the kernel (and the curve of Gaussian noise by finite/gauss.py), a proof by listing
+by the finite laws; neither asks who searched.
 """
 
 from __future__ import annotations

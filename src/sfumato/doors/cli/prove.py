@@ -49,7 +49,7 @@ def verify(name: str, *, explain: bool, tight: bool, target: Path | None, as_jso
 def check(path: Path, *, as_json: bool) -> None:
     """Check a certificate from the ground up."""
     require_solvers()
-    from sfumato.verify.kernel.certificate import faults_of
+    from sfumato.verify.certificates import proof_faults
     from sfumato.verify.kernel.second import second_solver
 
     try:
@@ -61,14 +61,15 @@ def check(path: Path, *, as_json: bool) -> None:
     kind = document.get("verdict") if isinstance(document, dict) else None
     if kind not in ("PROVED", "REFUTED"):
         raise InputError(f'"{path}" is not a certificate', hint="Write one with sfumato verify --certificate.")
-    second = second_solver() if kind == "PROVED" else None
-    faults = faults_of(document, second) if kind == "PROVED" else _witness_faults(document)
+    solved = kind == "PROVED" and "listing" not in document
+    second = second_solver() if solved else None
+    faults = proof_faults(document, second) if kind == "PROVED" else _witness_faults(document)
     if as_json:
         print_json({"holds": not faults, "verdict": kind, "faults": faults, "second_solver": second is not None})
         sys.exit(1 if faults else 0)
     if faults:
         raise ClaimError("the certificate does not hold", detail="; ".join(faults))
-    by = "z3 and cvc5" if second else "z3" if kind == "PROVED" else "exact chances"
+    by = "z3 and cvc5" if second else "z3" if solved else "exact chances"
     console().print(f"The certificate holds: {kind}, checked anew by {by}.", soft_wrap=True)
 
 
