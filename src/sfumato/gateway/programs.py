@@ -9,8 +9,8 @@ Proof: the kernel checks the certificate anew, so the program keeps its claim fo
     at most C such lists; replaced, of at most 2C. The order of the elements is drawn uniformly: orders of two lists
     that differ by one element can be coupled so that the ordered lists do too, and the program's law on a list in
     random order is the mean over orders. Whatever else the program takes is public; `requires` does not speak of the
-    list, so every list on the way is admitted. The output has the law of the program exactly (verify.exact), the debit
-    is durable before a row is read, and the output is stored before it is told.
+    list, so every list on the way is admitted. The output has the law of the program exactly (verify.release), the
+    debit is durable before a row is read, and the output is stored before it is told.
 Reference: semantics 1.2, 5.2, 5.4; Dwork, Roth, 2014, theorem 2.2 (groups).
 Checked by: rooms::a_proved_program_is_paid_before_it_reads, rooms::a_program_costs_its_claim_for_every_row,
     rooms::what_is_not_proved_is_not_released, verify::elements_come_in_any_order
@@ -35,8 +35,8 @@ from sfumato.ledger import Ledger, Receipt, Stored
 from sfumato.policy import Policy, Table
 from sfumato.reals import round_up
 from sfumato.sql.elements import Elements, elements
-from sfumato.verify.exact import price_of, refused, released
 from sfumato.verify.parse import read_program
+from sfumato.verify.release import price_of, refused, released
 from sfumato.verify.run import NotRun, Runner
 from sfumato.verify.tree import Expr, Param, Program, Type, names
 from sfumato.words import Adjacency, as_written, positive, show

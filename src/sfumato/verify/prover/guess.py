@@ -173,10 +173,10 @@ class Guess:
             isinstance(part, Draw | While) for part in statements(self.loop.body)
         ):
             return
-        steps = [Quantity(ZERO, np.zeros(len(self.sights)))]
-        for width in self.widths:
-            steps += [width, Quantity(scaled(width.node, Fraction(-1)), -width.values)]
         effects = effects_of(self.loop.body)
+        steps = [Quantity(ZERO, np.zeros(len(self.sights)))]
+        for width in (*self.widths, *(self.quantity(node) for node in sorted(_leaves(effects), key=str))):
+            steps += [width, Quantity(scaled(width.node, Fraction(-1)), -width.values)]
         for name, counter in product(self.numbers, self.whole):
             if name == counter or effects.get(counter) != ONE or name not in effects:
                 continue
@@ -361,6 +361,17 @@ def effects_of(body: tuple[Stmt, ...]) -> dict[str, Expr]:
                 elif name not in changed(statement.other) or name in other:
                     found[name] = Call("#if", (statement.test, then.get(name, ZERO), other.get(name, ZERO)))
     return found
+
+
+def _leaves(effects: dict[str, Expr]) -> set[Expr]:
+    """The numbers that a round may add under a test."""
+    return {
+        part
+        for node in effects.values()
+        if isinstance(node, Call) and node.name == "#if"
+        for part in node.args[1:]
+        if isinstance(part, Num) and part.value
+    }
 
 
 def _implies(guard: Expr | None, node: Expr) -> Expr:

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from sfumato.verify import program
-from sfumato.verify.exact import refused, released, run_exactly, shuffled
+from sfumato.verify.release import refused, released, run_exactly, shuffled
 from sfumato.words import Exact
 
 F = Fraction
