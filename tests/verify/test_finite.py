@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from sfumato.verify.certificates import proof_faults
+from sfumato.verify.checking import faults_of
 from sfumato.verify.finite.decide import NEVER, decide, exact_loss, whole_law
 from sfumato.verify.finite.field import Field, Letter
 from sfumato.verify.finite.inputs import Listing
@@ -15,7 +15,7 @@ from sfumato.verify.finite.rounds import decide_rounds
 from sfumato.verify.finite.say import say_loss
 from sfumato.verify.finite.signs import Domain, Range, keeps_sign
 from sfumato.verify.parse import read_program
-from sfumato.verify.verdict import verify, witness_faults
+from sfumato.verify.verdict import verify
 from tests.verify import listed
 
 RATIO = "exp(-eps)"
@@ -29,7 +29,7 @@ def made(seeds):
 def verdict_of(text):
     found = verify(read_program(text))
     document = json.loads(json.dumps(found.certificate))
-    assert (proof_faults if found.verdict == "PROVED" else witness_faults)(document) == []
+    assert faults_of(document) == []
     return found.verdict
 
 
@@ -230,7 +230,7 @@ b :=$ Bernoulli(3/4); if (b = 1) { y := d[i] } else { y := 1 - d[i] } s := s + y
 @pytest.mark.parametrize("text", [LISTED, ROUNDS])
 def test_a_listing_with_one_changed_number_is_rejected(text):
     document = verify(read_program(text)).certificate
-    assert proof_faults(document) == []
+    assert faults_of(document) == []
     plain = json.dumps(document)
     changes = 0
     for place, sign in enumerate(plain):
@@ -238,10 +238,10 @@ def test_a_listing_with_one_changed_number_is_rejected(text):
             other = plain[:place] + str((int(sign) + 1) % 10) + plain[place + 1 :]
             if place % 2 == 0:
                 changes += 1
-                assert proof_faults(json.loads(other)), other[place - 20 : place + 20]
+                assert faults_of(json.loads(other)), other[place - 20 : place + 20]
     assert changes > 12
     stronger = json.loads(plain.replace("claim eps", "claim eps/2").replace("claim ln 3", "claim ln 2"))
-    assert proof_faults(stronger) == ["the hash is not that of the program"]
+    assert faults_of(stronger) == ["the hash is not that of the program"]
 
 
 # ---- rounds

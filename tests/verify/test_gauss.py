@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from mpmath import mp, mpf, ncdf
 
-from sfumato.verify.certificates import proof_faults
+from sfumato.verify import checking
 from sfumato.verify.finite.field import with_precision
 from sfumato.verify.finite.gauss import curve, keeps_within
 from sfumato.verify.kernel import laws
@@ -114,12 +114,12 @@ def test_a_group_pays_the_square_of_its_size():
 
 def test_a_gaussian_certificate_with_one_changed_number_is_rejected():
     document = verify(program()).certificate
-    assert proof_faults(document) == []
+    assert checking.faults_of(document) == []
     assert faults_of(document) == ["the Gaussian curve does not keep within the claim"]
     plain = json.dumps(document)
     for old, new in (('"gauss": ["0", "', '"gauss": ["0", "9 + '), ('"1": "-#shift(c)"', '"1": "-#shift(c) * 2"')):
         assert old in plain
-        assert proof_faults(json.loads(plain.replace(old, new)))
+        assert checking.faults_of(json.loads(plain.replace(old, new)))
 
 
 def test_a_kernel_that_charges_half_the_square_is_caught(monkeypatch):

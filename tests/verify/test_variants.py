@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.verify.certificates import proof_faults
+from sfumato.verify.checking import faults_of
 from sfumato.verify.parse import read_program
-from sfumato.verify.verdict import verify, witness_faults
+from sfumato.verify.verdict import verify
 
 LINES = [line.split(" | ", 1) for line in (Path(__file__).parent / "variants.txt").read_text().splitlines()]
 SLOW = [line for place, line in enumerate(LINES) if place % 5 in (1, 3) or "slow" in line[0]]
@@ -20,7 +20,7 @@ def judged(words, text):
     found = verify(read_program(text))
     assert (found.verdict, found.scope) == (words.split()[0], "all")
     document = json.loads(json.dumps(found.certificate))
-    assert (proof_faults if found.verdict == "PROVED" else witness_faults)(document) == []
+    assert faults_of(document) == []
 
 
 @pytest.mark.parametrize(("words", "text"), QUICK)

@@ -139,13 +139,13 @@ def _proved(certificate: Mapping[str, Any]) -> Program:
     from sfumato.verify.code import require_solvers
 
     require_solvers()
-    from sfumato.verify.certificates import proof_faults
+    from sfumato.verify.checking import faults_of
 
     if certificate.get("verdict") != "PROVED":
         raise ClaimError(
             "only a program that was proved is released", hint="Write its certificate with sfumato verify."
         )
-    faults = proof_faults(dict(certificate))
+    faults = faults_of(dict(certificate))
     if faults:
         raise ClaimError("the certificate does not hold", detail="; ".join(faults))
     program = read_program(certificate["program"])
