@@ -20,6 +20,14 @@ def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | N
             from sfumato.verify.relational.finding import faults_of as exactly
 
             return exactly(document)
+        case "claim":
+            from sfumato.verify.relational.finding import inner_certificate
+
+            try:
+                inner = inner_certificate(document)
+            except (KeyError, TypeError, ValueError) as error:
+                return [f"it is not a certificate: {type(error).__name__}"]
+            return ["the claim is not that of the program"] if inner is None else faults_of(inner, second)
     if document.get("verdict") == "PROVED":
         return certificate.faults_of(document, second)
     from sfumato.verify.verdict import witness_faults

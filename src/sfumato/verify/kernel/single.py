@@ -1,5 +1,5 @@
-"""Verify, kernel: expressions of one run. Comes in: expressions and a run's variables. Goes out: symbols, and conditions
-under which nothing fails: no division by zero, no index outside, no bit lists of different lengths.
+"""Verify, kernel: expressions of one run. Comes in: expressions and a run's variables. Goes out: symbols, and
+conditions under which nothing fails: no division by zero, no index outside, no bit lists of different lengths.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ class Reader:
         """The inputs of a run; what is shared has the same names in both."""
         eps, delta = z3.Real("eps", self.world.context), z3.Real("delta", self.world.context)
         found: dict[str, Symbol] = {"eps": Number(eps), "delta": Number(delta)}
-        self.world.facts += [eps > 0, delta >= 0, delta < 1]
+        self.world.tell(eps > 0, delta >= 0, delta < 1)
         run = Run(side, found, found, {}, ())
         for param in _by_need(program):
             own = param.private and not shared
             found[param.name] = self.given(param.name, side if own else 0, param.type, (), run)
         for node in program.requires:
-            self.world.facts.append(self.truth(node, run))
+            self.world.tell(self.truth(node, run))
         return found
 
     def given(self, name: str, side: int, kind: Type, at: tuple[Any, ...], run: Run) -> Symbol:
@@ -88,9 +88,8 @@ class Reader:
             case "bool":
                 return Truth(term(z3.BoolSort(world.context)))
             case "int" | "range":
-                if kind.kind == "range" and all(isinstance(end, Num) for end in kind.args):
-                    if [end.value for end in kind.args if isinstance(end, Num)] == [0, 1]:
-                        return world.bit_of(term(z3.BoolSort(world.context)))
+                if [end.value for end in kind.args if isinstance(end, Num)] == [0, 1]:
+                    return world.bit_of(term(z3.BoolSort(world.context)))
                 whole = term(z3.IntSort(world.context))
                 self._between(kind, whole, run, (name, side, at))
                 return Number(whole)
@@ -124,13 +123,13 @@ class Reader:
         there = []
         for depth, index in enumerate(at):
             there += [index >= 0, index < self._length(name.partition(".")[0], side, at[:depth])]
-        self.world.facts.append(z3.Implies(z3.And(*there), fact) if there else fact)
+        self.world.tell(z3.Implies(z3.And(*there), fact) if there else fact)
 
     def _length(self, name: str, side: int, at: tuple[Any, ...]) -> Any:
         integer = z3.IntSort(self.world.context)
         label = f"size {name}@{side}" if side else f"size {name}"
         found = self.world.function(label, len(at), integer)(*at) if at else z3.Const(label, integer)
-        self.world.facts.append(found >= 0)
+        self.world.tell(found >= 0)
         return found
 
     # ---- expressions
@@ -213,7 +212,7 @@ class Reader:
                 argument = z3.ToReal(terms[0]) if terms[0].is_int() else terms[0]
                 found = z3.Function(node.name, real, real)(argument)
                 if node.name == "exp":
-                    self.world.facts.append(found > 0)
+                    self.world.tell(found > 0)
                 return Number(found)
         raise NotCovered(f"the function {node.name}")
 
@@ -247,9 +246,10 @@ class Reader:
                 place = z3.simplify(index)
                 if not z3.is_int_value(place):
                     raise NotCovered("an element at an unknown place")
-                if not 0 <= place.as_long() < len(items):
+                number = int(place.as_long())
+                if not 0 <= number < len(items):
                     raise NotCovered("an index outside")
-                return items[place.as_long()]
+                return items[number]
             case Bits():
                 return self.world.bit_at(base, index)
             case Given(name=name, run=side, type=kind, at=before):
@@ -281,7 +281,7 @@ class Reader:
         return self._arithmetic(node, self.world.number(left_value), self.world.number(right_value))
 
     def _same(self, left: Symbol, right: Symbol, at: int) -> Any:
-        """Whether two values are equal, exactly: a test must not be taken for false because its lists look different."""
+        """Whether two values are equal, exactly: a test is not false because its lists look different."""
         if isinstance(left, Bits) and isinstance(right, Row):
             right = self._as_bits(right, at)
         elif isinstance(left, Row) and isinstance(right, Bits):

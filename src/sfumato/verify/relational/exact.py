@@ -1,5 +1,5 @@
-"""Verify, relational: laws of outputs, exactly. Comes in: a program and one input. Goes out: every output with its chance
-as a fraction.
+"""Verify, relational: laws of outputs, exactly. Comes in: a program and one input. Goes out: every output with its
+chance as a fraction.
 
 All values of all draws are followed; a program that draws from infinitely many values, or with chances that are no
 fractions, has no law here.
