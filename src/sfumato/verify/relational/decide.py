@@ -112,10 +112,10 @@ def _key(env: Env) -> Any:
 
 def difference(one: Env, two: Env, law: Law, other: Law) -> Difference | None:
     """Where two laws differ most; None if they are equal."""
+    if law == other:
+        return None
     zero = Fraction(0)
     outputs = [output for output in {**law, **other} if law.get(output, zero) != other.get(output, zero)]
-    if not outputs:
-        return None
     best = min(outputs, key=lambda output: (-abs(law.get(output, zero) - other.get(output, zero)), repr(output)))
     output = thawed(best)
     return Difference(one, two, output, output, law.get(best, zero), other.get(best, zero))
