@@ -140,6 +140,54 @@ def curves(lines: Sequence[Curve], *, title: str, axis: str, measure: str, bare:
     return "\n".join([*parts, "</g>", "</svg>"]) + "\n"
 
 
+def heat(
+    matrix: Sequence[Sequence[float]],
+    rows: Sequence[object],
+    columns: Sequence[object],
+    *,
+    title: str,
+    axes: tuple[str, str] = ("input", "output"),
+    bare: bool = False,
+) -> str:
+    """A matrix of probabilities as a heat map: a row for each input, darker where an output is likelier.
+
+    >>> heat([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], ["no", "yes"], title="One coin")[:4]
+    '<svg'
+    """
+    if not matrix or not columns or len(matrix) != len(rows) or any(len(row) != len(columns) for row in matrix):
+        raise InputError("a heat map needs a number for each row and column")
+    top = max(p for row in matrix for p in row)
+    if not all(math.isfinite(p) and p >= 0 for row in matrix for p in row) or top == 0:
+        raise InputError("a heat map needs numbers from 0 on, not all of them 0")
+    left, width = 66, 340.0
+    wide = width / len(columns)
+    high = min(wide, 340 / len(rows))
+    height = round(66 + high * len(rows) + 44)
+    worst = f"The largest entry is {top:.4g}."
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" class="sfumato-picture" role="img">',
+        f"<title>{_escape(title)}</title>",
+        f"<desc>{_escape(f'{len(rows)} {axes[0]}s, {len(columns)} {axes[1]}s. {worst}')}</desc>",
+        *([] if bare else [f"<style>{STYLE}</style>"]),
+        f'<rect width="{_WIDTH}" height="{height}" class="paper"/>',
+        _text(12, 24, _fit(title, _WIDTH - 24), "heading"),
+        _text(12, 44, _fit(f"{axes[0]} down, {axes[1]} across. {worst}", _WIDTH - 24), "quiet"),
+    ]
+    for i, row in enumerate(matrix):
+        for j, p in enumerate(row):
+            place = f'x="{left + j * wide:.2f}" y="{66 + i * high:.2f}" width="{wide:.2f}" height="{high:.2f}"'
+            parts.append(f'<rect {place} class="in" fill-opacity="{p / top:.3f}"/>')
+    parts += [
+        _text(left - 6, 66 + (i + 0.5) * high + 4, _fit(str(rows[i]), left - 10), "quiet", "end")
+        for i in range(0, len(rows), math.ceil(14 / high))
+    ]
+    every = math.ceil((max(len(_fit(str(c), 60)) for c in columns) * 7 + 6) / wide)
+    for j in range(0, len(columns), every):
+        middle = round(left + (j + 0.5) * wide, 2)
+        parts.append(_text(middle, 66 + high * len(rows) + 16, _fit(str(columns[j]), 60), "quiet", "middle"))
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
 def _names(lines: Sequence[Curve]) -> list[str]:
     """Two names to a line, each with a piece of its curve."""
     parts = []

@@ -50,7 +50,7 @@ def test_a_refutation_and_its_witness(tmp_path):
 def test_what_is_tight(tmp_path):
     done = run(PROGRAMS / "r_twoall.sfp", "--tight", at=tmp_path)
     assert done.returncode == 1
-    assert "Tight: proved 2 * (eps), refuted 1.98 * (eps)." in done.stdout
+    assert "Tight: proved 2 * eps, refuted 1.98 * eps." in done.stdout
 
 
 def test_undecided_exits_6(tmp_path):

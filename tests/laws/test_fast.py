@@ -224,7 +224,7 @@ def test_a_bare_answer_is_what_the_last_select_gives(home: Home) -> None:
         if not is_bare(asked.question):
             continue
         made = tuple(tuple(_numbers(part) for part in cut.parts) for cut in asked.cuts)
-        released = sheets(asked.cuts, made)
+        released = sheets(asked.cuts, made, asked.sql)
         rows, wanted = _bare(asked.question, released[-1]), home.kept.run_public(asked.sql, released)
         assert rows == wanted, sql
         assert [[type(value) for value in row] for row in rows] == [[type(value) for value in row] for row in wanted]

@@ -103,7 +103,8 @@ class Survey:
         """Over which databases."""
         small, large = self.domain.smallest, self.domain.largest
         sizes = f"{small}" if small == large else f"{small} to {large}"
-        return f"all {self.domain.count} databases of {sizes} records with {len(self.domain.values)} values"
+        many = "record" if sizes == "1" else "records"
+        return f"all {self.domain.count} databases of {sizes} {many} with {len(self.domain.values)} values"
 
 
 def survey(asked: Asked) -> Survey:

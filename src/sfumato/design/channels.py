@@ -21,13 +21,15 @@ from sfumato.mechanisms import (
     Exponential,
     Geometric,
     Laplace,
+    NoisyMax,
+    PermuteAndFlip,
     RandomizedResponse,
     TruncatedGeometric,
     TruncatedLaplace,
 )
 from sfumato.mechanisms.metrics import Metric
 from sfumato.reals import Real, as_real
-from sfumato.words import as_written, positive
+from sfumato.words import as_written, positive, show
 
 Entry = Fraction | Real
 
@@ -51,6 +53,8 @@ def channel(
     >>> [str(p) for p in channel("truncated-geometric", range(3), epsilon="ln 2").matrix[1]]
     ['1/3', '1/3', '1/3']
     """
+    if inputs is not None and len(inputs) == 0:
+        raise InputError("a channel needs at least one input")
     if isinstance(mechanism, Channel):
         return _renamed(mechanism, inputs, outputs)
     if isinstance(mechanism, str):
@@ -95,18 +99,16 @@ def _of_object(mechanism: Any, inputs: Sequence[Any] | None, outputs: Sequence[A
         return _renamed(mechanism.channel(), inputs, inputs if outputs is None else outputs)
     if inputs is None:
         raise InputError("a channel needs its inputs", hint="For example inputs=range(11).")
-    if isinstance(mechanism, Exponential):
-        raise InputError(
-            "a choice needs to know what the scores are",
-            hint='Use channel("exponential", inputs, outputs, epsilon=…, metric=…): scores are minus distances.',
-        )
+    if isinstance(mechanism, (Exponential, PermuteAndFlip, NoisyMax)):
+        return _choice(mechanism, inputs, outputs)
     if isinstance(mechanism, (TruncatedGeometric, TruncatedLaplace)):
-        step = Fraction(getattr(mechanism, "grid", 1))
-        places = ladder(mechanism.low, mechanism.high, step)
+        places = ladder(mechanism.low, mechanism.high, Fraction(getattr(mechanism, "grid", 1)))
+        if outputs is not None and list(outputs) != places:
+            raise InputError("a truncated mechanism names its outputs itself, by low and high")
         return Channel([[mechanism.mass(y, x) for y in places] for x in inputs], inputs, places)
-    if not hasattr(mechanism, "cdf"):
+    if isinstance(mechanism, type) or not hasattr(mechanism, "cdf"):
         raise InputError(
-            f"{type(mechanism).__name__} has no channel here",
+            f"{getattr(mechanism, '__name__', type(mechanism).__name__)} has no channel here",
             hint="Give the table of its probabilities, a row for each input.",
         )
     tails = isinstance(mechanism, (Geometric, Laplace))
@@ -114,10 +116,25 @@ def _of_object(mechanism: Any, inputs: Sequence[Any] | None, outputs: Sequence[A
     if outputs is None and not tails:
         raise InputError("this noise needs outputs to be brought into", hint="For example outputs=range(11).")
     numbers = [as_written(x, "input") for x in inputs]
-    ends = outputs if outputs is not None else numbers
+    if isinstance(mechanism, Laplace):
+        numbers = [(x / step + Fraction(1, 2)) // 1 * step for x in numbers]  # as it is released: nearest, halves up
+    ends = numbers if outputs is None else [as_written(y, "output") for y in outputs]
+    if any((end / step).denominator != 1 for end in ends):
+        raise InputError(f"outputs of this noise are multiples of {show(step)}")
     places = ladder(min(ends), max(ends), step)
     rows = [_clamped(mechanism.cdf, x, places) for x in numbers]
     return Channel(rows, inputs, with_tails(places) if outputs is None else places)
+
+
+def _choice(mechanism: Any, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> Channel:
+    """A choice among candidates: an input is a tuple of their scores."""
+    if any(not isinstance(scores, (tuple, list)) or len(scores) != len(inputs[0]) for scores in inputs):
+        raise InputError(
+            "inputs of a choice are lists of scores, one for each candidate",
+            hint='Where scores are minus distances, use channel("exponential", inputs, epsilon=…, metric=…).',
+        )
+    places = range(len(inputs[0]))
+    return Channel([[mechanism.mass(y, list(x)) for y in places] for x in inputs], inputs, outputs or places)
 
 
 def _clamped(cdf: Callable[[Any], Real], x: Fraction, places: Sequence[Fraction]) -> list[Entry]:

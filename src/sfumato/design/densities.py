@@ -26,7 +26,7 @@ class LaplaceDensity:
     Guarantee: answers that are at most `sensitivity` apart have densities, and atoms, within a factor e^epsilon.
     Proof: |z - y'| <= |z - y| + |y - y'|; an atom is the integral of the density over what lies beyond an end.
     Reference: Dwork, McSherry, Nissim, Smith, TCC 2006.
-    Checked by: rooms::laplace_densities_are_those_of_the_lecture, rooms::a_truncated_density_has_its_mass_in_atoms
+    Checked by: design::laplace_densities_are_those_of_the_lecture, design::a_truncated_density_has_its_mass_in_atoms
     """
 
     level: Level

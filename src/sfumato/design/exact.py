@@ -51,7 +51,7 @@ def non_negative(matrix: Matrix, right: Sequence[Fraction]) -> tuple[list[Fracti
     Guarantee: exactly one of the two is given, and it is checked in fractions before it is returned.
     Proof: the first phase of the simplex method with Bland's rule, which ends; y are its last prices (Farkas).
     Reference: Bland, Mathematics of Operations Research 2, 1977.
-    Checked by: rooms::a_system_has_a_solution_or_a_reason_why_not
+    Checked by: design::a_system_has_a_solution_or_a_reason_why_not
     """
     count, width = len(matrix), len(matrix[0])
     signs = [-1 if b < 0 else 1 for b in right]

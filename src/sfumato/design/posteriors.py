@@ -12,6 +12,7 @@ from typing import Any
 
 from sfumato.design.compose import Entry, summed
 from sfumato.design.priors import Prior, as_prior, has_floats
+from sfumato.design.telling import html_table, name, say, short
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
 from sfumato.reals import Real
@@ -26,7 +27,7 @@ class Belief:
         which lies within [1/r, r] where r is the largest ratio of two entries of a column; for several observations r
         is the product. p/(p + (1 - p) r) and p r/(p r + 1 - p) are the ends.
     Reference: Kasiviswanathan, Smith, Journal of Privacy and Confidentiality 6, 2014.
-    Checked by: rooms::a_belief_stays_within_its_bounds, rooms::the_bounds_of_a_belief_are_reached
+    Checked by: design::a_belief_stays_within_its_bounds, design::the_bounds_of_a_belief_are_reached
     """
 
     prior: dict[Any, Fraction]
@@ -37,17 +38,26 @@ class Belief:
 
     def low(self, x: Any) -> Fraction:
         """The least that may be believed of x after any answers of these channels."""
-        p = self.prior[x]
-        if p == 1:
-            return p
-        return Fraction(0) if self.ratio is None else p / (p + (1 - p) * self.ratio)
+        return self.bounds(self.prior[x])[0]
 
     def high(self, x: Any) -> Fraction:
         """The most that may be believed of x after any answers of these channels."""
-        p = self.prior[x]
-        if p == 0:
-            return p
-        return Fraction(1) if self.ratio is None else p * self.ratio / (p * self.ratio + 1 - p)
+        return self.bounds(self.prior[x])[1]
+
+    def bounds(self, p: Fraction) -> tuple[Fraction, Fraction]:
+        """How far the belief in a statement of this prior probability may move."""
+        if p in (0, 1):
+            return p, p
+        if self.ratio is None:
+            return Fraction(0), Fraction(1)
+        return p / (p + (1 - p) * self.ratio), p * self.ratio / (p * self.ratio + 1 - p)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name(x), short(self.prior[x]), say(p), short(self.low(x)), short(self.high(x)))
+            for x, p in self.posterior.items()
+        ]
+        return html_table(("input", "prior", "posterior", "at least", "at most"), rows)
 
     def of(self, holds: Callable[[Any], bool]) -> tuple[Fraction, Entry]:
         """The probability of a statement about the input, before and after."""

@@ -89,7 +89,7 @@ def by_adjacency(query: Query, over: Range, adjacency: str, exact_size: bool) ->
         records low has the rank's value on the other side. All are largest for the fewest records. "both" is the
         larger.
     Reference: Dwork, McSherry, Nissim, Smith, TCC 2006 (sensitivity); the average age of the course.
-    Checked by: rooms::closed_forms_agree_with_all_databases
+    Checked by: design::closed_forms_agree_with_all_databases
     """
     parts = []
     if adjacency != "add-remove" and not (exact_size and over.least == 0):
@@ -133,7 +133,7 @@ def by_metric(query: Query, over: Range, normalised: bool) -> Fraction:
         by 1 however small the move across the threshold is: a step s of the values makes it 1/s, and without a step
         there is no bound. Normalised distances are 1/W of these, so that the sensitivity is W times.
     Reference: Chatzikokolakis, Andres, Bordenabe, Palamidessi, PETS 2013.
-    Checked by: rooms::closed_forms_of_metrics_agree_with_all_databases
+    Checked by: design::closed_forms_of_metrics_agree_with_all_databases
     """
     n = max(over.least, 1)
     if over.width == 0:

@@ -28,7 +28,7 @@ class Refinement:
     Proof: post-processing adds nothing to anybody's utility; and where no factor exists, a hyperplane separates the
         second channel from all post-processings of the first, whose coefficients are such a gain.
     Reference: McIver, Meinicke, Morgan, FoSSaCS 2014 (the coriaceous theorem); Blackwell 1953.
-    Checked by: rooms::a_post_processing_is_found_again, rooms::what_is_no_post_processing_has_a_gain_that_says_so
+    Checked by: design::a_post_processing_is_found_again, design::what_is_no_post_processing_has_a_gain_that_says_so
     """
 
     holds: bool

@@ -12,15 +12,30 @@ from fractions import Fraction
 from math import lcm
 from typing import Any
 
-from sfumato.design.asking import Asked, Survey, ask, survey
+from sfumato.design.asking import Asked, Survey, ask, shown, survey
 from sfumato.design.databases import Database, Domain, path_of
 from sfumato.design.queries import QUERIES, Query, Range, by_adjacency, by_metric
+from sfumato.design.telling import html_table, say
 from sfumato.errors import InputError
-from sfumato.mechanisms.metrics import NORMALISED, Distance, Metric, is_zero, manhattan, same, word_function
+from sfumato.mechanisms.metrics import (
+    NORMALISED,
+    Distance,
+    Metric,
+    as_distance,
+    is_zero,
+    manhattan,
+    same,
+    word_function,
+)
 from sfumato.words import as_written, show
 
 CLOSED = ("manhattan", NORMALISED)
 ONE = Fraction(1)
+SAID = {
+    "both": "one record added, removed or changed",
+    "add-remove": "one record added or removed",
+    "replace": "one record changed",
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +47,12 @@ class Swing:
     answers: tuple[Any, Any] | None
     how: str
     approximate: bool = False
+
+    def _repr_html_(self) -> str:
+        rows = [("sensitivity", say(self.value)), ("by", self.how)]
+        if self.databases is not None and self.answers is not None:
+            rows += [(shown(x), say(y)) for x, y in zip(self.databases, self.answers, strict=True)]
+        return html_table(("", "approximate" if self.approximate else ""), rows)
 
 
 def sensitivity(query: Any, low: Any = None, high: Any = None, **options: Any) -> Distance:
@@ -75,12 +96,17 @@ def _has_formula(asked: Asked) -> bool:
 def _formula(asked: Asked) -> Swing:
     query = QUERIES[str(asked.query)]
     over = _range(asked, query)
+    many = f"{over.least} record{'' if over.least == 1 else 's'}"
+    sizes = many if asked.size is not None else f"at least {many}" if over.least else "any number of records"
+    values = "" if asked.low is None else f"values from {show(over.low)} to {show(over.high)}, "
     if asked.metrics is None or asked.metrics[0] == "hamming":
         word = asked.adjacency if asked.metrics is None or asked.size is None else "replace"
         found = by_adjacency(query, over, word, asked.size is not None)
+        apart = SAID["replace" if asked.size is not None else word]
     else:
         found = by_metric(query, over, asked.metrics[0] == NORMALISED)
-    return Swing(found, None, None, "closed form")
+        apart = f"for each unit of the {asked.metrics[0]} distance"
+    return Swing(found, None, None, f"closed form: {values}{sizes}, {apart}")
 
 
 def _range(asked: Asked, query: Query) -> Range:
@@ -103,7 +129,7 @@ def _widest(asked: Asked, seen: Survey) -> Swing:
     d_x, d_y = asked.metrics or (None, "manhattan")
     answers, between, unit = _in_units(d_y, seen.answers)
     found: Any = 0
-    shown = None
+    widest = None
     looked = False
     for one, other, apart in _pairs(asked, seen.domain, d_x):
         looked = True
@@ -114,11 +140,11 @@ def _widest(asked: Asked, seen: Survey) -> Swing:
             raise InputError("two databases at distance 0 have different answers: there is no sensitivity")
         ratio = moved / apart if apart is not ONE else moved
         if not same(ratio, found) and _more(ratio, found):
-            found, shown = ratio, (one, other)
+            found, widest = ratio, (one, other)
     if not looked:
         raise InputError("no two databases are neighbours here", hint="Allow sizes that differ, or replace.")
-    pair = None if shown is None else (seen.answers[shown[0]], seen.answers[shown[1]])
-    return Swing(found / unit, shown, pair, seen.how, seen.approximate)
+    pair = None if widest is None else (seen.answers[widest[0]], seen.answers[widest[1]])
+    return Swing(found / unit, widest, pair, seen.how, seen.approximate)
 
 
 def _in_units(
@@ -126,7 +152,8 @@ def _in_units(
 ) -> tuple[dict[Database, Any], Callable[[Any, Any], Any], Fraction]:
     """Numbers as whole multiples of 1/unit, whose differences are quick; else the answers and their metric."""
     if metric not in ("manhattan", "euclidean") or any(isinstance(a, (tuple, list)) for a in answers.values()):
-        return answers, _metric_function(metric, list(answers.values())), Fraction(1)
+        measure = _metric_function(metric, list(answers.values()))
+        return answers, lambda a, b: as_distance(measure(a, b)), Fraction(1)
     exact = {database: as_written(answer, "answer") for database, answer in answers.items()}
     unit = lcm(*(answer.denominator for answer in exact.values()))
     return {d: int(a * unit) for d, a in exact.items()}, lambda a, b: abs(a - b), Fraction(unit)
@@ -152,7 +179,7 @@ def _pairs(asked: Asked, domain: Domain, d_x: Metric) -> Iterator[tuple[Database
         yield from ((one, other, manhattan(one, other) / (unit or 1)) for one, other in domain.steps())
         return
     measure = _metric_function(d_x, [(value,) for value in domain.values])
-    yield from ((one, other, measure(one, other)) for one, other in domain.equals())
+    yield from ((one, other, as_distance(measure(one, other))) for one, other in domain.equals())
 
 
 def _metric_function(metric: Metric, points: Sequence[Any]) -> Callable[[Any, Any], Any]:

@@ -15,10 +15,12 @@ from typing import Any
 from sfumato.design.compose import Entry, summed
 from sfumato.design.gains import Gain, gains
 from sfumato.design.priors import Prior, as_prior, has_floats
+from sfumato.design.telling import html_table, name, say
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
 from sfumato.mechanisms.metrics import Metric
 from sfumato.reals import Enclosure, Real, as_real
+from sfumato.words import as_written
 
 _BITS = 512
 """Two gains that agree to this many bits count as equal when a guess is chosen: either is as good to 1e-150."""
@@ -34,7 +36,7 @@ class Utility:
         prior * probability * gain, which is compared in whole numbers of a common unit, or by enclosures.
     Reference: Ghosh, Roughgarden, Sundararajan, STOC 2009; Alvim et al., The Science of Quantitative Information Flow,
         2020 (g-vulnerability).
-    Checked by: rooms::no_remap_is_better_than_the_best, rooms::utility_of_the_geometric_mechanism_has_its_closed_form
+    Checked by: design::no_remap_is_better_than_the_best, design::utility_of_the_geometric_mechanism_has_its_closed_form
     """
 
     gain: Entry
@@ -53,6 +55,11 @@ class Utility:
         """The factor by which the answer raises the gain; None where nothing can be gained without."""
         zero = not isinstance(self.without, Real) and self.without == 0
         return None if zero else self.gain / self.without
+
+    def _repr_html_(self) -> str:
+        rows = [("utility", say(self.gain)), ("without an answer", say(self.without)), ("leakage", say(self.additive))]
+        rows += [(f"{name(z)} is read as", name(w)) for z, w in self.remap.items()]
+        return html_table(("", "approximate" if self.approximate else ""), rows)
 
 
 def utility(
@@ -153,3 +160,21 @@ def _whole(entries: Sequence[Entry]) -> list[Enclosure]:
         return [as_real(entry).enclose(_BITS) for entry in entries]
     unit = lcm(*(entry.denominator for entry in exact))
     return [(n, n) for n in (entry.numerator * (unit // entry.denominator) for entry in exact)]
+
+
+def curve(
+    mechanism: str,
+    inputs: Sequence[Any],
+    epsilons: Sequence[Any],
+    prior: Prior = "uniform",
+    gain: Gain = "identity",
+    **options: Any,
+) -> list[tuple[Fraction, Entry]]:
+    """The utility of a mechanism, called by its name, at each epsilon: points of a curve."""
+    from sfumato.design.channels import channel
+
+    points = []
+    for epsilon in epsilons:
+        level = as_written(epsilon, "epsilon")
+        points.append((level, utility(channel(mechanism, inputs, epsilon=level, **options), prior, gain).gain))
+    return points

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from html import escape
 from importlib import import_module
@@ -17,13 +17,14 @@ from sfumato.sql.aggregates.base import CHOICE, DISTINCT, Term
 from sfumato.sql.bind import Question
 from sfumato.sql.cut import GAUSSIAN, Cut, Part, Source, value_of
 from sfumato.sql.cut import Released as ReleasedBundle
+from sfumato.sql.fine import fine_name
 from sfumato.sql.forms import Atom, Form, Laws, form_of, interval, laws
 from sfumato.sql.plan import Plan
 from sfumato.sql.public import is_bare, table_of
 from sfumato.sql.running import Reading
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Aggregate, Column, Facts, Node
 from sfumato.sql.tree import columns_of as columns_in
-from sfumato.words import Loss, Sheet, as_written, show
+from sfumato.words import Loss, Sheet, as_written, identifier, show
 
 TYPES = {
     INTEGER: "bigint",
@@ -35,6 +36,8 @@ TYPES = {
     BOOLEAN: "boolean",
 }
 """PostgreSQL's names."""
+_WIDE = Context(prec=80)
+"""More digits than a number of the engine has."""
 
 
 @dataclass(frozen=True)
@@ -312,15 +315,15 @@ def _number(value: Fraction, facts: Facts) -> int | Decimal:
     digits = 0
     while digits < 30 and (value * 10**digits).denominator != 1:
         digits += 1
-    return Decimal(int(value * 10**digits)).scaleb(-digits)
+    return Decimal(int(value * 10**digits)).scaleb(-digits, _WIDE)
 
 
-def sheets(cuts: tuple[Cut, ...], draws: Draws) -> tuple[Sheet, ...]:
-    """Released tables, as the engine above the cut reads them."""
-    return tuple(_sheet(cut, drawn) for cut, drawn in zip(cuts, draws, strict=True))
+def sheets(cuts: tuple[Cut, ...], draws: Draws, sql: str) -> tuple[Sheet, ...]:
+    """Released tables, as an engine reads them for these statements: fine columns only where they are read."""
+    return tuple(_sheet(cut, drawn, sql) for cut, drawn in zip(cuts, draws, strict=True))
 
 
-def _sheet(cut: Cut, drawn: tuple[Drawn, ...]) -> Sheet:
+def _sheet(cut: Cut, drawn: tuple[Drawn, ...], sql: str) -> Sheet:
     release, numbers = cut.release, _Numbers(cut, drawn)
     rows = numbers.keys()
     columns: dict[str, list[Any]] = {name: [row[i] for row in rows] for i, (name, _) in enumerate(release.keys)}
@@ -328,6 +331,9 @@ def _sheet(cut: Cut, drawn: tuple[Drawn, ...]) -> Sheet:
         columns[f"{release.number}.set"] = [which for which, _ in numbers.rows]
     for name, aggregate, source in cut.sources:
         columns[name] = _column(aggregate, source, numbers)
+        fine = release.columns.get(fine_name(name))
+        if fine is not None and identifier(fine.name) in sql:
+            columns[fine.name] = _column(replace(aggregate, facts=fine.facts), source, numbers)
     columns[release.place] = list(range(len(numbers.rows)))
     return table_of(release, columns)
 
@@ -354,20 +360,12 @@ def _column(aggregate: Aggregate, source: Source, numbers: _Numbers) -> list[Any
         ]
     found = []
     for part, drawn in zip(numbers.cut.parts, numbers.drawn, strict=True):
-        ratio = part.bundles[source.bundle].unit / grid
-        top, bottom = 2 * ratio.numerator, 2 * ratio.denominator
-        cells, running = drawn.cells[source.bundle], part.bundles[source.bundle].running
-        if running is None:
-            found += [(cell[0] * top + ratio.denominator) // bottom for cell in cells]
+        ratio, cells = part.bundles[source.bundle].unit / grid, drawn.cells[source.bundle]
+        if ratio == 1:
+            found += [number for (number,) in cells]
             continue
-        steps = [0] * len(cells)  # the totals are rounded, not what they grow by: a thousand roundings would add up
-        for track in running.reading.tracks(part.groups):
-            whole = before = 0
-            for place in track:
-                whole += cells[place][0]
-                rounded = (whole * top + ratio.denominator) // bottom
-                steps[place], before = rounded - before, rounded
-        found += steps
+        top, bottom = 2 * ratio.numerator, 2 * ratio.denominator
+        found += [(number * top + ratio.denominator) // bottom for (number,) in cells]
     return found
 
 
@@ -383,7 +381,7 @@ def build(
 ) -> Answer:
     """The answer from released whole numbers: everything from here on is post-processing."""
     question = plan.question
-    released = sheets(plan.cuts, draws)
+    released = sheets(plan.cuts, draws, plan.sql)
     rows = _bare(question, released[-1]) if is_bare(question) else run(plan.sql, released)
     known = laws(plan.cuts)
     across = zip(*rows, strict=True) if rows else ()

@@ -21,7 +21,7 @@ def draw(engine: Engine, asked: Plan) -> Draws:
     """The releases of a plan, stage by stage: a later one reads what an earlier one released."""
     drawn: list[tuple[Drawn, ...]] = []
     for number, cut in enumerate(asked.cuts):
-        before = sheets(asked.cuts[:number], tuple(drawn))
+        before = sheets(asked.cuts[:number], tuple(drawn), cut.sql)
         drawn.append(tuple(_release(engine, part, before) for part in cut.parts))
     return tuple(drawn)
 

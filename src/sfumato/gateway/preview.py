@@ -15,6 +15,7 @@ from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.policy import Unknown
 from sfumato.reals import round_up, sqrt
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Part, Released, contribution
+from sfumato.sql.fine import fine_name
 from sfumato.sql.forms import Form, form_of, laws
 from sfumato.sql.plan import Plan
 from sfumato.sql.relations import (
@@ -228,7 +229,7 @@ def _released(plan: Plan, node: Node) -> tuple[Released, Part]:
 def _noisy(relation: Relation) -> set[str]:
     """The columns above the cut that were made of released numbers: keys and public columns are not."""
     if isinstance(relation, Release):
-        return {name for name, _ in relation.aggregates}
+        return {shown for name, _ in relation.aggregates for shown in (name, fine_name(name))}
     found = {name for part in below(relation) for name in _noisy(part)}
     if isinstance(relation, Named):
         return {name for name, node in relation.items if found & columns_in(node).keys()}

@@ -14,6 +14,7 @@ from sfumato.chance.cuts import Table
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_distance, as_integers, opened, pure_loss
 from sfumato.mechanisms.metrics import Distance, Metric, distances, is_zero
+from sfumato.pictures import heat
 from sfumato.reals import Real, as_real, ln, round_up
 from sfumato.words import Loss, as_written, show, whole
 
@@ -157,6 +158,13 @@ class Channel:
                 best = y, high, low
         return None if best is None else (best[0], Fraction(best[1], best[2]))
 
+    def picture(self, title: str = "A channel") -> str:
+        """The matrix as a heat map, in SVG."""
+        return heat([[float(p) for p in row] for row in self.matrix], self.inputs, self.outputs, title=title)
+
+    def _repr_html_(self) -> str:
+        return self.picture()
+
     @cached_property
     def _ends(self) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
         """Lower and upper ends of every entry, as two whole numbers; a fraction is its own."""
@@ -204,7 +212,7 @@ def needed_epsilon(ratio: Fraction, distance: Distance) -> Fraction | None:
 def _names(given: Sequence[Any] | None, count: int, what: str) -> tuple[Any, ...]:
     if given is None:
         return tuple(range(count))
-    names = tuple(given)
+    names = tuple(tuple(one) if isinstance(one, list) else one for one in given)
     if len(names) != count or len(set(names)) != count:
         raise InputError(
             f"a channel needs one name for each {what}, and no name twice",

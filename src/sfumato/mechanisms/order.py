@@ -93,7 +93,8 @@ class OrderStatistic:
         entries, below, at = _entries(places, [int(w) for w in as_integers(weights)] if places else [], low, high)
         scale = 1 if self.fraction is None else self.fraction.denominator
         law = RankedChoice(self.sensitivity * scale, self.epsilon)
-        first, count = entries[law.release(Exact(self.scores(below, at, high - low + 1)), [n for _, n in entries])]
+        index: int = law.release(Exact(self.scores(below, at, high - low + 1)), [n for _, n in entries])
+        first, count = entries[index]
         return first + _uniform(count)
 
 

@@ -46,7 +46,8 @@ class RankedChoice:
         2021 (rho).
     Checked by: laws::ranked_loss_is_sup_of_log_ratio, laws::ranked_range_is_epsilon, laws::ranked_rho_holds,
         laws::ranked_monotone_needs_one_direction, laws::ranked_common_moves_do_not_count,
-        laws::ranked_cuts_do_not_matter, laws::ranked_draws_have_their_law, chance::bands_give_the_exact_mass
+        laws::ranked_cuts_do_not_matter, laws::ranked_draws_have_their_law,
+        laws::ranked_choices_at_once_have_the_law_of_one, chance::bands_give_the_exact_mass
     """
 
     sensitivity: Fraction
@@ -72,10 +73,12 @@ class RankedChoice:
         epsilon = self.epsilon * as_distance(distance) / self.sensitivity
         return Loss(epsilon, epsilon * epsilon / 8)
 
-    def release(self, scores: Any, lengths: Any = None) -> int:
-        """The index of an entry with a low score, entries of many candidates being likelier."""
+    def release(self, scores: Any, lengths: Any = None, count: int | None = None) -> Any:
+        """The index of an entry with a low score, entries of many candidates being likelier; or an array of `count`
+        choices, each at its price.
+        """
         gaps, many = _entries(scores, lengths)
-        return sample_banded(self.rate, gaps, many)
+        return sample_banded(self.rate, gaps, many, count)
 
     def mass(self, scores: Any, lengths: Any = None) -> list[Real]:
         """The probability of each entry."""

@@ -137,6 +137,12 @@ class Cut:
     notes: tuple[tuple[str | None, str], ...]
     totals: tuple[Total, ...] = ()
 
+    @property
+    def sql(self) -> str:
+        """All that is asked of the engine, one after the other: for what it reads of earlier releases."""
+        made = [text for part in self.parts for text in (part.sql, part.people, part.fast) if text is not None]
+        return "\n".join([*made, *(r.extra.sql for part in self.parts for r in part.bundles if r.extra is not None)])
+
 
 def cut(
     release: Release,

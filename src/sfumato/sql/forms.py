@@ -247,6 +247,8 @@ def _negate(_: Node, forms: list[Form | None]) -> Form | None:
 def _round(node: Node, forms: list[Form | None]) -> Form | None:
     """Rounding moves a number by at most one step of where it is rounded to."""
     form, grid = forms[0], node.facts.grid
+    if isinstance(node, Call) and node.args[0].facts.grid == grid:  # it lies there already
+        return form
     return None if form is None or grid is None else Form(form.top, form.bottom, form.rounding + grid)
 
 

@@ -273,6 +273,8 @@ class Runner:
 
         if not isinstance(value, int | float | Fraction) and self.real is None:
             raise NotRun
+        if not isinstance(value, int | float | Fraction | Real) and self.real is not None:
+            return self.real(name, value)  # whoever computes it knows where it fails
         if (name == "ln" and value <= 0) or (name == "sqrt" and value < 0):
             raise Fault(f"{name} of {value}", at)
         if self.real is not None:
@@ -331,7 +333,7 @@ def divide(left: Any, right: Any, at: int) -> Any:
     """A quotient."""
     if isinstance(right, Real):
         return left / right
-    if not isinstance(right, int | float | Fraction):
+    if isinstance(right, bool | tuple):
         raise NotRun
     if right == 0:
         raise Fault("division by zero", at)

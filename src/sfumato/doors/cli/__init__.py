@@ -15,31 +15,14 @@ from typing import Annotated
 
 import typer
 
+from sfumato.doors.cli.drawing import design
 from sfumato.doors.cli.say import stop
+from sfumato.doors.cli.shape import Json
+from sfumato.doors.cli.shape import group as _group
+from sfumato.doors.cli.shape import help_of as _help
 from sfumato.errors import InputError, SfumatoError
 
 ABOUT = "SQL over private data: noisy answers with exact laws, exact prices and a budget that holds."
-HELP = {"help_option_names": ["-h", "--help"]}
-
-
-def _help(about: str, example: str) -> str:
-    """What a command does, and an example that works on the demo, in one line that can be copied."""
-    return f"{about}\n\n\b\nExample: {example}"  # \b: this paragraph is not wrapped
-
-
-def _group(name: str, about: str, *, alone: bool) -> typer.Typer:
-    return typer.Typer(
-        name=name,
-        help=about,
-        no_args_is_help=not alone,
-        invoke_without_command=alone,
-        add_completion=False,
-        pretty_exceptions_enable=False,  # its tracebacks print local variables, and those may be rows
-        rich_markup_mode=None,
-        context_settings=HELP,
-    )
-
-
 app = _group("sfumato", ABOUT, alone=False)
 budget = _group(
     "budget",
@@ -54,6 +37,7 @@ app.add_typer(budget, name="budget")
 app.add_typer(ledger, name="ledger")
 user = _group("user", "Who may come in through the doors on ports.", alone=False)
 app.add_typer(user, name="user")
+app.add_typer(design, name="design")
 
 
 class Noise(StrEnum):
@@ -82,7 +66,6 @@ Rows = Annotated[int | None, typer.Option("--rows-per-unit", metavar="C", help="
 Law = Annotated[
     Noise | None, typer.Option("--noise", help="The law of the noise (default: geometric, or gaussian under zcdp).")
 ]
-Json = Annotated[bool, typer.Option("--json", help="One document on stdout, for programs.")]
 HERE = Path("sfumato.toml")
 
 

@@ -48,7 +48,7 @@ def verify(name: str, *, explain: bool, tight: bool, target: Path | None, as_jso
 def check(path: Path, *, as_json: bool) -> None:
     """Check a certificate from the ground up."""
     require_solvers()
-    from sfumato.verify.checking import faults_of
+    from sfumato.verify.certificates import faults_of
     from sfumato.verify.kernel.second import second_solver
 
     try:
@@ -67,7 +67,7 @@ def check(path: Path, *, as_json: bool) -> None:
         sys.exit(1 if faults else 0)
     if faults:
         raise ClaimError("the certificate does not hold", detail="; ".join(faults))
-    exact = kind == "REFUTED" or document.get("kind") == "enumeration"
+    exact = kind == "REFUTED" or document.get("kind") == "enumeration" or "listing" in document
     by = "exact chances" if exact else "z3 and cvc5" if second else "z3"
     console().print(f"The certificate holds: {kind}, checked anew by {by}.", soft_wrap=True)
 

@@ -4,13 +4,13 @@ conditions under which nothing fails: no division by zero, no index outside, no 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import z3
 
 from sfumato.verify.kernel import forms
+from sfumato.verify.kernel.arithmetic import COMPARED, as_real, is_number, remainder
 from sfumato.verify.kernel.symbols import Bit, Bits, Chain, Given, Number, Row, Symbol, Truth, World
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.tree import Binary, Call, Expr, Index, Items, Num, Param, Program, Type, Unary, Var, names
@@ -276,7 +276,12 @@ class Reader:
             return self.joined(left_value, right_value)
         if op in ("xor", "and", "or") or (op in ("+", "-") and isinstance(left_value, Bits)):
             return self._bitwise(op, left_value, right_value, node.at)
-        if op == "-" and isinstance(right_value, Bit) and isinstance(left_value, Number) and _is(left_value.term, 1):
+        if (
+            op == "-"
+            and isinstance(right_value, Bit)
+            and isinstance(left_value, Number)
+            and is_number(left_value.term, 1)
+        ):
             return Bit(forms.xor(right_value.form, forms.ONE))
         return self._arithmetic(node, self.world.number(left_value), self.world.number(right_value))
 
@@ -323,12 +328,12 @@ class Reader:
                 return Number(z3.simplify(left * right))
             case "/":
                 self.require("safe", "no division by zero", node.at, z3.simplify(right != 0))
-                return Number(z3.simplify(_real(left) / _real(right)))
+                return Number(z3.simplify(as_real(left) / as_real(right)))
             case "mod":
                 self.require("safe", "the modulus is positive", node.at, z3.simplify(right > 0))
                 if not (left.is_int() and right.is_int()):
                     raise NotCovered("a remainder of numbers that are not whole")
-                return Number(self.remainder(left, right))
+                return Number(remainder(self.world, [*self.known, *self.inside], left, right))
             case "^":
                 if not z3.is_int_value(right) or not 0 <= right.as_long() <= 8:
                     raise NotCovered("a power")
@@ -336,18 +341,7 @@ class Reader:
                 for _ in range(right.as_long()):
                     found = found * left
                 return Number(z3.simplify(found))
-        return Truth(z3.simplify(_COMPARED[node.op](left, right)))
-
-    def remainder(self, left: Any, modulus: Any) -> Any:
-        """left mod modulus, without remainders by the same modulus inside."""
-        bare = z3.simplify(_without(left, modulus))
-        if z3.is_int_value(bare) and z3.is_int_value(modulus) and modulus.as_long() > 0:
-            return self.world.value(bare.as_long() % modulus.as_long())
-        if not z3.is_int_value(modulus) or z3.is_const(bare):
-            known = [*self.known, *self.inside]
-            if self.world.proves(known, z3.And(bare >= 0, bare < modulus)):
-                return bare
-        return bare % modulus
+        return Truth(z3.simplify(COMPARED[node.op](left, right)))
 
     def _bitwise(self, op: str, left: Symbol, right: Symbol, at: int) -> Symbol:
         if isinstance(left, Bits | Row) and isinstance(right, Bits | Row):
@@ -414,35 +408,3 @@ def _by_need(program: Program) -> list[Param]:
 
 def _ends(kind: Type) -> tuple[Expr, ...]:
     return (*kind.args, *(end for item in kind.items for end in _ends(item)))
-
-
-_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
-
-
-def _is(term: Any, value: int) -> bool:
-    return bool(z3.is_int_value(term)) and term.as_long() == value
-
-
-def _real(term: Any) -> Any:
-    return z3.ToReal(term) if term.is_int() else term
-
-
-def _without(term: Any, modulus: Any) -> Any:
-    """A whole number without remainders by this modulus: a sum changes by multiples of it only."""
-    if z3.is_mod(term) and term.arg(1).eq(modulus):
-        return _without(term.arg(0), modulus)
-    if z3.is_add(term):
-        return z3.Sum(*[_without(part, modulus) for part in term.children()])
-    if z3.is_mul(term) and term.num_args() == 2 and z3.is_int_value(term.arg(0)):
-        return term.arg(0) * _without(term.arg(1), modulus)
-    if z3.is_sub(term):
-        first, *rest = [_without(part, modulus) for part in term.children()]
-        for part in rest:
-            first = first - part
-        return first
-    return term

@@ -14,12 +14,14 @@ from typing import Any
 
 from sfumato.verify.faults import say_input
 from sfumato.verify.lexer import mistake
-from sfumato.verify.relational.exact import Budget, Law, frozen, law_of, thawed
+from sfumato.verify.relational.exact import Law, Laws, frozen, thawed
 from sfumato.verify.relational.inputs import Inputs
 from sfumato.verify.relational.lowbits import length_of, resized, shortened
-from sfumato.verify.run import Env, Fault, NotRun, Runner, TooLong
+from sfumato.verify.run import Env, Fault, NotRun
 from sfumato.verify.tree import Num, Program, Var
 
+CHECKED = 10**6
+"""Work for the two laws of a difference."""
 LEVELS, LOOKED = 12, 3
 """Levels that are decided, and that are looked at where not all inputs can be listed."""
 TYPE = 4096
@@ -49,15 +51,15 @@ class Search:
     complete: bool
 
 
-def enumerate_laws(program: Program, runs: int) -> Search:
-    """Compare laws, level by level, as far as so many runs reach."""
-    inputs, runner, budget = Inputs(program), Runner(program), Budget(runs)
-    laws: dict[Any, Law] = {}
+def enumerate_laws(program: Program, work: int) -> Search:
+    """Compare laws, level by level, as far as so much work reaches."""
+    inputs, laws = Inputs(program), Laws(program, work)
+    known: dict[Any, Law] = {}
     reached, whole = None, True
     for level in range(LEVELS if inputs.growing else 1):
         try:
-            found, complete = _level(inputs, runner, budget, laws, level)
-        except (TooLong, NotRun, TypeError, KeyError, OverflowError):
+            found, complete = _level(inputs, laws, known, level)
+        except (NotRun, TypeError, KeyError, OverflowError):
             break
         if found is not None:
             return Search(found, None, False)
@@ -72,9 +74,7 @@ def enumerate_laws(program: Program, runs: int) -> Search:
     return Search(None, limits, False)
 
 
-def _level(
-    inputs: Inputs, runner: Runner, budget: Budget, laws: dict[Any, Law], level: int
-) -> tuple[Difference | None, bool]:
+def _level(inputs: Inputs, laws: Laws, known: dict[Any, Law], level: int) -> tuple[Difference | None, bool]:
     complete = True
     uniform = inputs.program.property == "uniform"
     for public, all_public in inputs.publics(level):
@@ -83,23 +83,24 @@ def _level(
         first: Env | None = None
         for env in made:
             key = _key(env)
-            if key not in laws:
-                laws[key] = _law(inputs.program, runner, env, budget)
+            if key not in known:
+                known[key] = _law(laws, env)
             if uniform:
-                found = not_uniform(inputs, env, laws[key])
+                found = not_uniform(inputs, env, known[key])
             elif first is None:
                 first, found = env, None
             else:
-                found = difference(first, env, laws[_key(first)], laws[key])
+                found = difference(first, env, known[_key(first)], known[key])
             if found is not None:
                 return found, False
     return None, complete
 
 
-def _law(program: Program, runner: Runner, env: Env, budget: Budget) -> Law:
+def _law(laws: Laws, env: Env) -> Law:
     try:
-        return law_of(runner, env, budget)
+        return laws.of(env)
     except Fault as fault:
+        program = laws.program
         raise mistake(
             program.source, fault.at, f"{fault.message} is reached", detail=f"With {say_input(program, env)}.",
             hint="Exclude such inputs with `requires`, or test for them.",
@@ -137,7 +138,7 @@ def not_uniform(inputs: Inputs, env: Env, law: Law) -> Difference | None:
     return Difference(env, env, thawed(often), thawed(seldom), law.get(often, zero), law.get(seldom, zero))
 
 
-def last_bits(program: Program, runs: int) -> Difference | None:
+def last_bits(program: Program, work: int) -> Difference | None:
     """A difference of long bit lists that their last bits show."""
     length, inputs = length_of(program), Inputs(program)
     if length is None or program.property == "uniform":
@@ -146,7 +147,7 @@ def last_bits(program: Program, runs: int) -> Difference | None:
     if low is None or low < 1:
         return None
     for bits in (1, 2):
-        found = enumerate_laws(shortened(program, bits), runs).difference
+        found = enumerate_laws(shortened(program, bits), work).difference
         if found is not None:
             whole = int(-(-low // 1))
             public = {length.name: Fraction(whole)} if isinstance(length, Var) else {}
@@ -166,7 +167,7 @@ def is_difference(program: Program, said: Difference) -> bool:
     Reference: the definition.
     Checked by: verify::a_changed_difference_is_rejected
     """
-    inputs, runner = Inputs(program), Runner(program)
+    inputs, laws = Inputs(program), Laws(program, CHECKED)
     private = {param.name for param in program.params if param.private}
     names = {param.name for param in program.params} | {"eps", "delta"}
     if set(said.one) != names or set(said.two) != names or not 0 <= said.one["delta"] < 1 or said.one["eps"] <= 0:
@@ -191,13 +192,13 @@ def is_difference(program: Program, said: Difference) -> bool:
             return False
         if not 1 <= said.bits <= (length.value if isinstance(length, Num) else said.one[length.name]):
             return False
-        runner = Runner(shortened(program, said.bits))
+        laws = Laws(shortened(program, said.bits), CHECKED)
         envs = (resized(program, said.one, said.bits), resized(program, said.two, said.bits))
     try:
-        laws = [law_of(runner, env, Budget(10**6)) for env in envs]
-    except (TooLong, NotRun, Fault, TypeError):
+        both = [laws.of(env) for env in envs]
+    except (NotRun, Fault, TypeError, KeyError):
         return False
     chances = [
-        law.get(frozen(output), Fraction(0)) for law, output in zip(laws, (said.output, said.other_output), strict=True)
+        law.get(frozen(output), Fraction(0)) for law, output in zip(both, (said.output, said.other_output), strict=True)
     ]
     return chances == [said.chance, said.other_chance] and chances[0] != chances[1]

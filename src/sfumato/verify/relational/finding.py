@@ -16,20 +16,21 @@ import z3
 
 from sfumato.errors import SfumatoError
 from sfumato.verify.faults import say_value
+from sfumato.verify.finite.decide import NEVER
 from sfumato.verify.kernel import secrecy
 from sfumato.verify.kernel.certificate import FORMAT, hash_of
 from sfumato.verify.kernel.pair import Coupling
 from sfumato.verify.lexer import read_tokens
 from sfumato.verify.parse import read_program
 from sfumato.verify.relational.decide import Difference, Search, difference, enumerate_laws, is_difference, last_bits
-from sfumato.verify.relational.exact import Budget, law_of
+from sfumato.verify.relational.exact import Laws
 from sfumato.verify.relational.inputs import Inputs
 from sfumato.verify.relational.search import ALL, Stuck, search
-from sfumato.verify.run import Env, Fault, NotRun, Runner, TooLong
+from sfumato.verify.run import Env, Fault, NotRun
 from sfumato.verify.tree import Program, draws_of
 
-FEW, MANY = 600, 8_000
-"""Runs of the program for a first look, and for a decision."""
+FEW, MANY = 3_000, 24_000
+"""Work for a first look, and for a decision: statements times states."""
 SHOWN = 40
 """Pairs of runs that are followed for a coupling of what is decided already, only to show it."""
 
@@ -117,7 +118,7 @@ def _from_model(program: Program, stuck: Stuck) -> Difference | None:
     solver.add(z3.Not(condition.goal))
     if solver.check() != z3.sat:
         return None
-    model, inputs, runner = solver.model(), Inputs(program), Runner(program)
+    model, inputs, laws = solver.model(), Inputs(program), Laws(program, MANY)
     envs = [_read(program, model, side, pair.world.context) for side in (1, 2)]
     if None in envs or not all(inputs.fits(env) for env in envs if env is not None):
         return None
@@ -125,10 +126,9 @@ def _from_model(program: Program, stuck: Stuck) -> Difference | None:
     assert one is not None
     assert two is not None
     try:
-        laws = [law_of(runner, env, Budget(FEW)) for env in (one, two)]
-    except (TooLong, NotRun, Fault, TypeError):
+        return difference(one, two, laws.of(one), laws.of(two))
+    except (NotRun, Fault, TypeError, KeyError):
         return None
-    return difference(one, two, *laws)
 
 
 def _read(program: Program, model: Any, side: int, context: Any) -> Env | None:
@@ -194,19 +194,21 @@ def inner_certificate(document: dict[str, Any]) -> dict[str, Any] | None:
 # ---- documents
 
 
-def what_of(found: Difference) -> str:
-    """What an event is about."""
-    return "output" if found.bits is None else f"the last {found.bits} of the bits in output"
+def event_of(found: Difference, output: Any) -> str:
+    """An event in words."""
+    if output == NEVER:
+        return "never returns"
+    what = "output" if found.bits is None else f"the last {found.bits} of the bits in output"
+    return f"{what} = {say_value(output)}"
 
 
 def difference_document(found: Difference) -> dict[str, Any]:
     """A difference as one document."""
-    what = what_of(found)
     return {
         "input": {name: _plain(value) for name, value in found.one.items()},
         "neighbour": {name: _plain(value) for name, value in found.two.items()},
-        "event": {"words": f"{what} = {say_value(found.output)}", "output": _plain(found.output)},
-        "neighbour_event": {"words": f"{what} = {say_value(found.other_output)}", "output": _plain(found.other_output)},
+        "event": {"words": event_of(found, found.output), "output": _plain(found.output)},
+        "neighbour_event": {"words": event_of(found, found.other_output), "output": _plain(found.other_output)},
         "bits": found.bits,
         "chance": str(found.chance),
         "neighbour_chance": str(found.other_chance),
@@ -242,12 +244,16 @@ def _difference(said: dict[str, Any]) -> Difference:
 
 
 def _plain(value: Any) -> Any:
+    if value == NEVER:
+        return "never"
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value if isinstance(value, bool) else str(value)
 
 
 def _exact(value: Any) -> Any:
+    if value == "never":
+        return NEVER
     if isinstance(value, list):
         return tuple(_exact(item) for item in value)
     return value if isinstance(value, bool) else Fraction(value)

@@ -12,11 +12,13 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.verify.faults import say_value
+from sfumato.verify.finite.draws import outcomes_of
+from sfumato.verify.finite.field import Field
+from sfumato.verify.finite.signs import Domain
 from sfumato.verify.kernel.pair import Case, Coupling, ideal
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.lexer import place
-from sfumato.verify.relational.exact import outcomes
-from sfumato.verify.relational.finding import Finding, what_of
+from sfumato.verify.relational.finding import Finding, event_of
 from sfumato.verify.relational.inputs import Inputs
 from sfumato.verify.run import AtDraw, Env, Fault, NotRun, Runner, TooLong
 from sfumato.verify.show import show, show_draw
@@ -77,14 +79,14 @@ def summary(program: Program, finding: Finding) -> list[str]:
     if program.property == "uniform":
         return [
             *lines,
-            f"  Outputs    {say_value(found.output)} and {say_value(found.other_output)}",
+            f"  Events     {event_of(found, found.output)} and {event_of(found, found.other_output)}",
             f"  Chances    {found.chance} and {found.other_chance}",
         ]
     changed = [name for name in private if found.one[name] != found.two[name]]
     return [
         *lines,
         f"  Neighbour  {', '.join(f'{name} = {say_value(found.two[name])}' for name in changed)}",
-        f"  Event      {what_of(found)} = {say_value(found.output)}",
+        f"  Event      {event_of(found, found.output)}",
         f"  Chances    {found.chance} and {found.other_chance}",
     ]
 
@@ -247,7 +249,7 @@ class _Walk:
             if not all(isinstance(stop, AtDraw) for stop in stops):
                 raise NotRun
             if not self.given:
-                self.choices = list(outcomes(stops[0]))
+                self.choices = outcomes_of(stops[0].draw, stops[0].args, Domain(Field(1)), 0)
                 return None
             noise = self.given.pop(0)
             values = [noise, self._image(stops, noise)]

@@ -1,9 +1,13 @@
 """Metrics and gains of the drawing board."""
 
+import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
+from sfumato import design
 from sfumato.design.gains import gains
 from sfumato.design.metrics import added, along, distances, grid, largest, same, scaled, triangle_fault
 from sfumato.errors import InputError
@@ -94,3 +98,13 @@ def test_gains_are_those_of_the_lecture():
     for wrong in ("idendity", [[1]], [["x", 0], [0, 1]]):
         with pytest.raises(InputError):
             gains(wrong, [0, 1])
+
+
+def test_the_room_is_light_and_no_file_hides_a_name():
+    code = "from sfumato import design; import sys; print('numpy' in sys.modules, 'sfumato.mechanisms' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert shown == "False False\n"
+    files = {path.stem for path in Path(design.__file__).parent.glob("*.py")}
+    names = [name for name in dir(design) if not name.startswith("_") and callable(getattr(design, name))]
+    assert {"sensitivity", "channel", "posterior", "utility", "universal"} <= set(names)
+    assert not files & set(design.__all__)
