@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from flint import arb
@@ -21,7 +22,7 @@ from flint import arb
 from sfumato.verify.adjacent import are_adjacent
 from sfumato.verify.cases import Maker
 from sfumato.verify.refuter.chances import NotComputed, ball, with_precision
-from sfumato.verify.refuter.events import Event, chance_of
+from sfumato.verify.refuter.events import Event, begins, chance_of
 from sfumato.verify.refuter.paths import TooMany, Walker
 from sfumato.verify.run import Env, Fault, NotRun, TooLong
 from sfumato.verify.tree import Binary, Call, Expr, Num, Program, Unary, Var
@@ -48,7 +49,7 @@ def certified(program: Program, one: Env, two: Env, event: Event, bits: int = 51
     with_precision(bits)
     try:
         walker = Walker(program)
-        first, second = (chance_of(event, walker.ways(as_input(env))) for env in (one, two))
+        first, second = (chance_of(event, walker.ways(as_input(env), partial(begins, event))) for env in (one, two))
         limits = [real(part, one) for part in program.claim]
     except (NotComputed, NotRun, TooMany, Fault, TooLong):
         return None
