@@ -2,6 +2,7 @@
 
 import csv
 import json
+import stat
 import sys
 from contextlib import ExitStack
 from fractions import Fraction
@@ -11,9 +12,10 @@ import pytest
 
 import sfumato
 from sfumato.attacks import ATTACKS, averaging, differencing, membership, reconstruction
-from sfumato.attacks.base import Endpoint, is_exact
+from sfumato.attacks.base import Claim, Endpoint, Found, is_exact
 from sfumato.attacks.decode import all_subsets, exhaustive, least_absolute, least_squares
 from sfumato.attacks.defences import DEFENCES, TABLE, make, read_sheet
+from sfumato.attacks.document import FILE, document
 from sfumato.attacks.gate import policy_endpoint, table_endpoint
 from sfumato.attacks.linking import covers, link, normal, score_sparse
 from sfumato.attacks.mondrian import generalize
@@ -373,6 +375,8 @@ def test_exactness_is_noticed(tmp_path):
     assert is_exact(make("raw", sheet, "state", QUASI), knowledge)
     for defence in ("round", "sticky", "laplace"):
         assert not is_exact(make(defence, sheet, "state", QUASI), knowledge)
+    rounded = Endpoint("round", lambda sql: [(100 if " OR " in sql else 0 if " AND " in sql else 50,)])
+    assert not is_exact(rounded, knowledge)  # they add up, by luck, and are all multiples of fifty
 
 
 def test_the_classical_front_answers_aggregates_only(tmp_path):
@@ -408,14 +412,21 @@ def test_people_without_a_key_are_described(tmp_path):
 
 def test_the_report_is_one_page_without_links(arena, tmp_path):
     reports = [arena("reconstruction", "raw", 40), arena("reconstruction", "dp", 20), arena("homogeneity", "raw", 20)]
-    text = page(reports, "people <script>")
+    _, knowledge, _ = scene_of(tmp_path, 20)
+    found = document(reports, "people <script>", knowledge)
+    assert json.loads(json.dumps(found)) == found
+    text = page(found)
     assert text.startswith("<!doctype html>")
     assert "<script>" not in text
-    assert "LOST: 40 of 40 (100 %)" in text
+    assert "LOST<br>40 of 40 (100 %)" in text
     assert "the promise allows" in text
     assert "<svg" in text
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "–" in text  # not applicable
+    assert found["defences"][0]["sentence"].startswith("lost to 1 of 1 attacks; reconstruction recovered 40 of 40")
+    assert found["defences"][1]["lost"] == 0
+    for name in ("raw", "dp"):
+        assert f"What was asked of {name}: 12 of " in text
 
 
 @pytest.fixture
@@ -506,6 +517,44 @@ def test_an_attack_on_a_policy_spends_a_copy_of_its_ledger(tmp_path):
     assert (tmp_path / "clinic.ledger").read_bytes() == before
     with policy_endpoint(policy, spend=False) as fork:
         assert fork.spent() == spent
+
+
+def test_a_proof_about_one_person_is_a_loss_where_nothing_is_promised(tmp_path):
+    """One certain claim, right: too few to be beyond chance, and yet she is shown. A wrong one proves nothing."""
+    _, knowledge, truth = scene_of(tmp_path, 20)
+
+    def lost(endpoint, *claims):
+        return referee("linking", lambda *_: Found(claims), endpoint, knowledge, truth, advice="").succeeded
+
+    raw, promise = Endpoint("raw", lambda _: []), Endpoint("dp", lambda _: [], Fraction(1))
+    assert lost(raw, Claim(0, truth[0], certain=True))
+    assert not lost(raw, Claim(0, truth[0]))
+    assert not lost(raw, Claim(0, truth[0], certain=True), Claim(1, not truth[1], certain=True))
+    assert not lost(promise, Claim(0, truth[0], certain=True))
+
+
+def test_the_newest_report_on_a_policy_is_kept_for_the_auditor(call, tmp_path):
+    """As the page has it, in the state folder, for nobody else's eyes; answers are not in it."""
+    write_clinic(tmp_path)
+    words = ("--target", "sfumato.toml", "--secret", "disease", "--report", "r.html")
+    code, out, err = call("attack", "oracles", *words, "--json")
+    assert code == 0, err
+    place = tmp_path / ".sfumato" / FILE
+    kept = json.loads(place.read_text())
+    assert kept == json.loads(out)
+    assert page(kept) == (tmp_path / "r.html").read_text()
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert kept["ledger"] == "copy"
+    assert kept["secret"]["column"] == "disease"
+    assert set(kept["reports"][0]["transcript"][0]) == {"sql", "refused"}
+    assert call("attack", "linking", *words)[0] == 0
+    assert [report["attack"] for report in json.loads(place.read_text())["reports"]] == ["linking"]
+    assert {path.name for path in place.parent.iterdir() if path.name.startswith(FILE)} == {FILE}
+    write_people(tmp_path / "people.csv", 20)
+    assert call("attack", "linking", "--csv", "people.csv", "--defence", "raw")[0] == 1
+    assert [report["attack"] for report in json.loads(place.read_text())["reports"]] == [
+        "linking"
+    ]  # no policy: not kept
 
 
 def test_a_server_is_asked_as_an_analyst_asks_it(tmp_path, call, monkeypatch):

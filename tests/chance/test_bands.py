@@ -30,29 +30,32 @@ class Branch(Exception):
         self.weights = weights
 
 
+def branch(bits: ScriptedBits, weights: list[Any]) -> int:
+    if bits.at == len(bits.script):
+        raise Branch(weights)
+    value, stated = bits.script[bits.at]
+    assert stated == -len(weights)  # where a word's width would stand
+    bits.at += 1
+    return value
+
+
 def law_of_one_try(sample: Any, most_bits: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[int | str, Any], Any]:
     """(chance of each index, or of another try; chance of what was undecided): every word is tried; coins and uniform
     numbers, which have exact laws of their own, by their weights."""
 
-    def branch(bits: ScriptedBits, weights: list[Any]) -> int:
-        if bits.at == len(bits.script):
-            raise Branch(weights)
-        value, stated = bits.script[bits.at]
-        assert stated == -len(weights)  # where a word's width would stand
-        bits.at += 1
-        return value
-
-    def coin(gamma: Fraction, word: int, width: int, bits: ScriptedBits) -> bool:
+    def coin(rate: Fraction, gaps: np.ndarray, bits: ScriptedBits) -> np.ndarray:
+        assert len(gaps) == 1
+        gamma = rate * int(gaps[0])
         assert 0 <= gamma < 1
-        assert (word, width) == (0, 0)
         heads = mpmath.e ** -real(gamma)
-        kept = branch(bits, [1 - heads, heads]) == 1
-        if not kept:
+        if branch(bits, [1 - heads, heads]) == 0:
             raise Again
-        return kept
+        return np.array([True])
 
-    monkeypatch.setattr(bands, "is_below_exp", coin)
-    uniform = lambda size, bits: branch(bits, [mpmath.mpf(1) / size] * size)  # noqa: E731  beside the other
+    def uniform(size: int, count: int, bits: ScriptedBits) -> np.ndarray:
+        return np.array([branch(bits, [mpmath.mpf(1) / size] * size) for _ in range(count)])
+
+    monkeypatch.setattr(bands, "sample_flips", coin)
     monkeypatch.setattr(bands, "sample_uniform", uniform)
     mass: dict[int | str, Any] = defaultdict(mpmath.mpf)
     waiting: list[tuple[tuple[tuple[int, int], ...], int, Any]] = [((), 0, mpmath.mpf(1))]
@@ -98,7 +101,7 @@ def test_bands_give_the_exact_mass(name: str, chunk: int, monkeypatch: pytest.Mo
     rate, gaps, lengths = CASES[name]
     monkeypatch.setattr(bands, "_CHUNK", chunk)
     arrays = np.array(gaps), None if lengths is None else np.array(lengths)
-    mass, undecided = law_of_one_try(lambda bits: sample_banded(rate, *arrays, bits, width=4), 32, monkeypatch)
+    mass, undecided = law_of_one_try(lambda bits: sample_banded(rate, *arrays, bits=bits, width=4), 32, monkeypatch)
     sizes = lengths or [1] * len(gaps)
     proposed = sum(n * mpmath.e ** -(rate * gap // 1) for n, gap in zip(sizes, gaps, strict=True))
     assert undecided < 1e-5
@@ -116,7 +119,7 @@ def test_a_far_entry_takes_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     gaps = np.array([0, 9, 12])
     reach = len(bands._powers(5 + 1 + 2)) - 1
     assert 9 > reach > 0
-    mass, undecided = law_of_one_try(lambda bits: sample_banded(F(1), gaps, None, bits, width=5), 30, monkeypatch)
+    mass, undecided = law_of_one_try(lambda bits: sample_banded(F(1), gaps, None, bits=bits, width=5), 30, monkeypatch)
     whole = sum(mpmath.e**-gap for gap in gaps.tolist())
     for i, gap in enumerate(gaps.tolist()):
         assert mass[i] <= mpmath.e**-gap / whole <= mass[i] + undecided
@@ -201,9 +204,11 @@ def test_what_a_word_decides_is_right(rate: Fraction, entries: list[tuple[int, i
     tiny = mpmath.mpf(2) ** -300
     for precise in range(1, 24):
         found = bands._Bands(rate, gaps, lengths, precise)
-        for word in range(1 << have):
-            band = found.choose(word, have)
-            if band is not None:
+        words = np.arange(1 << have).astype(np.uint64)
+        named = [-1 if band is None else band for band in (found.choose(word, have) for word in range(1 << have))]
+        assert found.decide(words, have).tolist() == named
+        for word, band in enumerate(named):
+            if band >= 0:
                 below = sum((m for j, m in mass.items() if j < band), mpmath.mpf(0))
                 assert below <= whole * word / 2**have + tiny
                 assert whole * (word + 1) / 2**have <= below + mass[band] + tiny
@@ -221,6 +226,7 @@ def test_places_are_found_by_running_sums(lengths: list[int], data: st.DataObjec
         wanted = next(k for k, end in enumerate(ends) if end > at)
         assert bands._place(np.array(lengths, np.int64), at) == wanted
         assert bands._place(np.array([*lengths, 2**90], object), at) == wanted
+        assert bands._places(np.array(lengths, np.int64), np.array([at, at], object), ends[-1]).tolist() == [wanted] * 2
 
 
 @pytest.mark.parametrize(
@@ -250,6 +256,7 @@ def test_words_beside_a_cut_are_decided_and_the_cut_is_not(
         if min(mass[below], mass[above]) / whole > mpmath.mpf(2) ** -50:
             word = int(mpmath.floor(cut * mpmath.mpf(2) ** 64))
             assert [found.choose(word + by, 64) for by in (-2, 0, 2)] == [below, None, above]
+            assert found.decide(np.array([word - 2, word, word + 2], np.uint64), 64).tolist() == [below, -1, above]
             looked_at += 1
     assert looked_at
     assert found.choose(2**64 - 1, 64) in (order[-1], None)
@@ -264,19 +271,20 @@ def chances(rate: float, gaps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 def test_bands_have_their_frequencies(rate: Fraction) -> None:
     """Two-sided: the stated law is accepted, half and twice the rate, and lengths that are not heeded, are rejected."""
     gaps, lengths = np.array([0, 3, 3, 7, 0, 1, 2]), np.array([1, 40, 9, 500, 3, 2, 30]) << 50
-    draws = [sample_banded(rate, gaps, lengths) for _ in range(10_000)]
-    counts = np.bincount(draws, minlength=7)
-    expected = chances(float(rate), gaps, lengths) * 10_000
-    keep = expected > 5
-    assert stats.chisquare(counts[keep], expected[keep] * counts[keep].sum() / expected[keep].sum()).pvalue > 1e-9
+    singly = [sample_banded(rate, gaps, lengths) for _ in range(2000)], [sample_banded(rate, gaps) for _ in range(2000)]
+    at_once = sample_banded(rate, gaps, lengths, 200_000), sample_banded(rate, gaps, None, 200_000)
+
+    def fit(draws: Any, law: np.ndarray) -> float:
+        counts, expected = np.bincount(draws, minlength=7), law * len(draws)
+        keep = expected > 5
+        return float(stats.chisquare(counts[keep], expected[keep] * counts[keep].sum() / expected[keep].sum()).pvalue)
+
+    for draws in (singly, at_once):
+        assert fit(draws[0], chances(float(rate), gaps, lengths)) > 1e-9
+        assert fit(draws[1], chances(float(rate), gaps, np.ones(7))) > 1e-9
     others = [chances(factor * float(rate), gaps, lengths) for factor in (0.5, 2)]
     for wrong in (*others, chances(float(rate), gaps, np.ones(7))):
-        scaled = wrong[keep] * counts[keep].sum() / wrong[keep].sum()
-        assert stats.chisquare(counts[keep], scaled).pvalue < 1e-6
-    alone = np.bincount([sample_banded(rate, gaps) for _ in range(10_000)], minlength=7)
-    expected = chances(float(rate), gaps, np.ones(7)) * 10_000
-    keep = expected > 5
-    assert stats.chisquare(alone[keep], expected[keep] * alone[keep].sum() / expected[keep].sum()).pvalue > 1e-9
+        assert fit(at_once[0], wrong) < 1e-6
 
 
 def test_gaps_without_a_zero_are_refused() -> None:

@@ -115,7 +115,8 @@ def test_the_commands_are_those_of_the_contract():
     doubting = {("attack",), ("audit",), ("verify",)}
     doors = {("serve",), ("reload",), ("user", "add"), ("user", "list"), ("user", "remove"), ("user", "token")}
     asking = {("demo",), ("query",), ("explain",), ("budget",), ("budget", "split")}
-    assert set(COMMANDS) == asking | owner | ledger | doors | doubting
+    board = {("design", word) for word in ("sensitivity", "channel", "posterior", "utility", "distance")}
+    assert set(COMMANDS) == asking | owner | ledger | doors | doubting | board
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -2,7 +2,8 @@
 
 Comes in: an endpoint that answers SQL, and what an attacker knows. Goes out: reports with numbers, before and after.
 One file for each attack and the table ATTACKS; `defences`, `mondrian` and `gate` are what is attacked, `scene` sets up,
-`decode` solves, `report` is the referee, `page` writes it down. Attacks see what an analyst sees, and nothing else.
+`decode` solves, `report` is the referee, `document` and `page` write it down. Attacks see what an analyst sees, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -26,25 +27,69 @@ from sfumato.attacks.base import Endpoint, Found, Knowledge
 
 @dataclass(frozen=True)
 class Attack:
-    """A name, the function, and the cheapest thing that would have stopped it."""
+    """A name, the function, what it does, and the cheapest thing that would have stopped it."""
 
     name: str
     run: Callable[[Endpoint, Knowledge], Found]
+    what: str
     advice: str
 
 
 _TABLE: Iterable[Attack] = (
     Attack(
-        "differencing", differencing.run, "noise on every answer, and a budget: no rule about single questions helps"
+        "differencing",
+        differencing.run,
+        "two questions that are harmless each, and whose difference is one person",
+        "noise on every answer, and a budget: no rule about single questions helps",
     ),
-    Attack("averaging", averaging.run, "a ledger: the same answer to the same question, and a price for other words"),
-    Attack("reconstruction", reconstruction.run, "a total for all questions: any small noise falls to enough of them"),
-    Attack("linking", linking.run, "no rows, also without names: publish noisy aggregates"),
-    Attack("homogeneity", homogeneity.run, "noisy aggregates in the place of a table of classes"),
-    Attack("intersection", intersection.run, "no exact extremes: noise that makes other worlds possible"),
-    Attack("membership", membership.run, "noise in proportion to how many means are published"),
-    Attack("timing", timing.run, "no function whose work a value decides, and replies on a grid of time"),
-    Attack("oracles", oracles.run, "total functions, refusals that read the text alone, and a debit before any row"),
+    Attack(
+        "averaging",
+        averaging.run,
+        "the same question again and again, in other words too, until the noise averages out",
+        "a ledger: the same answer to the same question, and a price for other words",
+    ),
+    Attack(
+        "reconstruction",
+        reconstruction.run,
+        "counts over thousands of subsets, and the whole column solved from them as from equations",
+        "a total for all questions: any small noise falls to enough of them",
+    ),
+    Attack(
+        "linking",
+        linking.run,
+        "rows without names, joined with a list that has names",
+        "no rows, also without names: publish noisy aggregates",
+    ),
+    Attack(
+        "homogeneity",
+        homogeneity.run,
+        "classes of a published table in which everybody has the same secret, or nearly everybody",
+        "noisy aggregates in the place of a table of classes",
+    ),
+    Attack(
+        "intersection",
+        intersection.run,
+        "extreme values that each leave some candidates, and together leave one",
+        "no exact extremes: noise that makes other worlds possible",
+    ),
+    Attack(
+        "membership",
+        membership.run,
+        "whether a person is in the group, from how far many averages of the group lean towards her",
+        "noise in proportion to how many means are published",
+    ),
+    Attack(
+        "timing",
+        timing.run,
+        "questions that take longer if one person has the secret",
+        "no function whose work a value decides, and replies on a grid of time",
+    ),
+    Attack(
+        "oracles",
+        oracles.run,
+        "questions that fail or are refused if one person has the secret",
+        "total functions, refusals that read the text alone, and a debit before any row",
+    ),
 )
 ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _TABLE}
 """Every attack by name."""

@@ -6,6 +6,7 @@ questions that they took. The truth is not here: only the referee in `report` ha
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -149,14 +150,17 @@ def person(known: dict[str, Any], columns: Iterable[str]) -> Person:
 
 
 def is_exact(endpoint: Endpoint, knowledge: Knowledge) -> bool:
-    """Whether counts add up: of two sets, as of their union and what they share. With noise or rounding they do not."""
+    """Whether counts add up: of two sets, as of their union and what they share; and are not all on a coarse grid.
+
+    With noise they do not add up; rounded ones may by luck.
+    """
     conditions = [
         f"{identifier(column)} > {literal(value)}"
         for one in knowledge.people[1:6]
         for column, value in one.known.items()
         if value is not None and not isinstance(value, bool)
     ]
-    tried = 0
+    tried, grid = 0, 0
     for one, other in zip(conditions, conditions[1:] + conditions[:1], strict=True):
         sets = (one, other, f"({one}) OR ({other})", f"({one}) AND ({other})")
         try:
@@ -165,12 +169,13 @@ def is_exact(endpoint: Endpoint, knowledge: Knowledge) -> bool:
             return False
         if a is None or b is None or either is None or both is None:
             continue
-        if a + b != either + both:
+        if a + b != either + both or any(count != int(count) for count in (a, b, either, both)):
             return False
+        grid = math.gcd(grid, *(int(count) for count in (a, b, either, both)))
         tried += 1
         if tried == 8:
-            return True
-    return tried > 2
+            break
+    return tried > 2 and grid <= 1
 
 
 def each(people: Sequence[Person], most: int) -> Iterator[tuple[int, Person]]:

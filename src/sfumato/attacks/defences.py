@@ -195,5 +195,15 @@ def make(name: str, sheet: Sheet, secret: str, known: tuple[str, ...]) -> Endpoi
     return Endpoint(name, runs[name])
 
 
-DEFENCES = ("raw", "suppress", "overlap", "round", "bounded", "sticky", "kanon", "laplace", "dp")
-"""What `--defence` takes; `dp` is the gateway."""
+DEFENCES = {
+    "raw": "no defence: the plain table",
+    "suppress": f"counts of fewer than {SMALLEST} people, or of nearly everybody, are refused",
+    "overlap": f"questions that share more than {OVERLAP} people with an earlier one are refused",
+    "round": f"answers are rounded to multiples of {STEP}",
+    "bounded": f"noise of at most {ALPHA} either way",
+    "sticky": f"normal noise of standard deviation {SIGMA}, the same for the same condition",
+    "kanon": f"no questions: a {K}-anonymous table is published",
+    "laplace": f"Laplace noise of epsilon {float(PER_QUERY):g} on each answer, without a ledger",
+    "dp": "sfumato: noise, and a ledger that never goes beyond its total",
+}
+"""What `--defence` takes, in words; `dp` is the gateway."""

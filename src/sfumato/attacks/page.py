@@ -1,104 +1,176 @@
 """The report as a page: one HTML file without links to anywhere, for a data-protection officer.
 
-Comes in: reports. Goes out: the table before and after, curves of what was recovered against the number of questions,
-and the most damaging questions as SQL. It holds no secret of a person: only how many were found.
+Comes in: the document. Goes out: the outcome of each defence in a sentence, the table before and after, curves of what
+was recovered against the number of questions, and for each attack what it does, what it cost and what it asked.
 """
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from typing import Any
 
 from sfumato.attacks.report import Report
-from sfumato.pictures import curves
-from sfumato.words import show
+from sfumato.pictures import STYLE, curves
 
 _STYLE = """
-:root { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5; --lost: #a3262a; --held: #1d6b3a; }
+:root { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5; --lost: #a3262a; --held: #1d6b3a;
+  --shade: #f4f6f8; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14181d; --ink: #e8ecf1; --quiet: #a3afbd; --line: #323a44;
-  --lost: #ff8a8d; --held: #7ad29b; } }
+  --lost: #ff8a8d; --held: #7ad29b; --shade: #1c2229; } }
 body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; max-width: 62rem;
-  margin: 2rem auto; padding: 0 1rem; }
+  margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word; }
+h1 { line-height: 1.2; overflow-wrap: anywhere; } h2 { margin: 2.5rem 0 .3rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { border-bottom: 1px solid var(--line); padding: .35rem .6rem; text-align: left; vertical-align: top; }
+th, td { border-bottom: 1px solid var(--line); padding: .4rem .6rem .4rem 0; text-align: left; vertical-align: top; }
+thead th { color: var(--quiet); font-weight: 500; }
+.wide { overflow-x: auto; } .wide td, .wide th { white-space: nowrap; padding-right: 1.2rem; }
 .lost { color: var(--lost); font-weight: 600; } .held { color: var(--held); } .quiet { color: var(--quiet); }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; border-left: 3px solid var(--line); padding-left: .8rem; }
-svg { max-width: 34rem; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; border-left: 3px solid var(--line); padding-left: .8rem;
+  margin: .4rem 0; font-size: 13px; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.2rem; } dt { color: var(--quiet); }
+dd { margin: 0; overflow-wrap: anywhere; }
+.pictures { display: flex; flex-wrap: wrap; gap: 1rem; } .pictures svg { width: 100%; max-width: 30rem; }
+details { margin: .6rem 0; } summary { cursor: pointer; color: var(--quiet); }
+@media (max-width: 40rem) { .each, .each tbody, .each tr, .each th, .each td { display: block; border: 0; padding: 0; }
+  .each tr { border-bottom: 1px solid var(--line); padding: .5rem 0; } dl { grid-template-columns: 1fr; }
+  dd { margin-bottom: .4rem; } }
+@media print { details { display: none; } h2 { break-after: avoid; } svg, table { break-inside: avoid; } }
 """
 
 _AT_ONCE = 5
 """Curves that can be told apart in one picture."""
+_LEDGER = {
+    "copy": "a copy of the ledger: nothing was spent",
+    "own": "the ledger itself: what the attacks asked is spent",
+}
 
 
 def cell(report: Report) -> str:
     """The outcome in a few words: lost or held, and the number that decides."""
-    if not report.applicable:
-        return "–"
-    if not report.claims:
-        return "held: nothing"
-    word = "LOST" if report.succeeded else "held"
-    return f"{word}: {report.right} of {report.claims} ({100 * report.rate:.0f} %)"
+    return _cell(report.to_dict())
 
 
-def page(reports: Sequence[Report], what: str) -> str:
+def page(found: dict[str, Any]) -> str:
     """The whole document."""
-    attacks = list(dict.fromkeys(report.attack for report in reports))
-    defences = list(dict.fromkeys(report.defence for report in reports))
-    by = {(report.attack, report.defence): report for report in reports}
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in defences)
-    body = "".join(
-        f"<tr><th>{html.escape(attack)}</th>{''.join(_cell(by.get((attack, name))) for name in defences)}</tr>"
-        for attack in attacks
-    )
-    base = max((report.base_rate for report in reports), default=0.5)
+    what = html.escape(found["target"])
+    by = {(report["attack"], report["defence"]): report for report in found["reports"]}
+    names = [defence["name"] for defence in found["defences"]]
     parts = [
-        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
-        f"<title>Attacks on {html.escape(what)}</title><style>{_STYLE}</style>",
-        f"<h1>Attacks on {html.escape(what)}</h1>",
+        "<!doctype html><html lang=en><meta charset=utf-8>",
+        "<meta name=viewport content='width=device-width, initial-scale=1'>",
+        f"<title>Attacks on {what}</title><style>{_STYLE}{STYLE}</style>",
+        f"<h1>Would the data have been safe?</h1><p>Attacks on <strong>{what}</strong></p>",
+        *_facts(found),
+        "<h2>In short</h2><table class=each><tbody>",
+        *(_in_short(defence) for defence in found["defences"]),
+        "</tbody></table>",
         "<p>Each attack asked as an analyst may ask, and then claimed who has the secret. A claim that is right is a",
         "person whose secret was recovered. Whoever asks nothing and guesses the commoner value is right",
-        f"{100 * base:.1f} % of the time: an attack has won only if it is better than that beyond chance, or, against",
-        "an endpoint that promises epsilon, better than the promise allows.</p>",
-        f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>",
+        f"{_percent(found['base_rate'])} of the time: an attack has won (<span class=lost>LOST</span>) only if it is",
+        "better than that beyond chance, or shows somebody's secret with certainty; against an endpoint that promises",
+        "epsilon, only if it is better than the promise allows. That an attack failed does not show that none would",
+        "succeed.</p>",
+        "<div class=wide><table><thead><tr><th>attack</th>",
+        *(f"<th>{html.escape(name)}</th>" for name in names),
+        "</tr></thead><tbody>",
     ]
-    for attack in attacks:
-        parts += _section(attack, [by[attack, name] for name in defences if (attack, name) in by])
+    for attack in found["attacks"]:
+        cells = "".join(_marked(by.get((attack["name"], name))) for name in names)
+        parts.append(f"<tr><th>{html.escape(attack['name'])}</th>{cells}</tr>")
+    parts.append("</tbody></table></div>")
+    for attack in found["attacks"]:
+        parts += _section(attack, [by[attack["name"], name] for name in names if (attack["name"], name) in by])
     return "\n".join(parts) + "\n"
 
 
-def _cell(report: Report | None) -> str:
+def _facts(found: dict[str, Any]) -> list[str]:
+    secret = found["secret"]
+    facts = {
+        "made": found["made"].replace("T", " ").replace("+00:00", " UTC"),
+        "secret": f"whether {secret['column']} is {secret['value']}",
+        "people": f"{found['people']:,} people, of whom the attacker knows {', '.join(found['known'])}",
+        "a guess": f"right for {_percent(found['base_rate'])} of them, without asking anything",
+    }
+    if found["ledger"] is not None:
+        facts["asked on"] = _LEDGER[found["ledger"]]
+    return ["<dl>", *(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in facts.items()), "</dl>"]
+
+
+def _in_short(defence: dict[str, Any]) -> str:
+    kind = "lost" if defence["lost"] else "held"
+    return (
+        f"<tr><th>{html.escape(defence['name'])}</th><td class=quiet>{html.escape(defence['what'])}</td>"
+        f"<td class={kind}>{html.escape(defence['sentence'])}</td></tr>"
+    )
+
+
+def _cell(report: dict[str, Any]) -> str:
+    if report["outcome"] == "not applicable":
+        return "–"
+    if report["outcome"] == "nothing":
+        return "held: nothing"
+    word = "LOST" if report["outcome"] == "lost" else "held"
+    if word == "LOST" and report["certain"] and report["interval"][0] <= report["base_rate"]:
+        return f"{word}: {report['certain']} with certainty"
+    return f"{word}: {report['recovered']} of {report['claims']} ({100 * report['rate']:.0f} %)"
+
+
+def _marked(report: dict[str, Any] | None) -> str:
     if report is None:
         return "<td></td>"
-    kind = "lost" if report.succeeded else "held" if report.applicable else "quiet"
-    return f'<td class="{kind}">{html.escape(cell(report))}</td>'
+    kind = {"lost": "lost", "not applicable": "quiet"}.get(report["outcome"], "held")
+    word, colon, rest = _cell(report).partition(": ")
+    return f"<td class={kind}>{word}{'<br>' if colon else ''}{rest}</td>"
 
 
-def _section(attack: str, reports: list[Report]) -> list[str]:
-    parts = [f"<h2>{html.escape(attack)}</h2>"]
-    found = [(report.defence, [(x, 100 * y) for x, y in sorted(report.curve)]) for report in reports]
+def _section(attack: dict[str, Any], reports: Sequence[dict[str, Any]]) -> list[str]:
+    parts = [f"<h2>{html.escape(attack['name'])}</h2><p>{html.escape(attack['what'].capitalize())}.</p>"]
+    found = [(report["defence"], [(x, 100 * y) for x, y in sorted(report["curve"])]) for report in reports]
     drawn = [(name, points) for name, points in found if len(points) > 1]
+    parts.append("<div class=pictures>")
     parts += [
-        curves(shown, title=attack, axis="questions asked", measure="% of claims that are right")
+        curves(shown, title=attack["name"], axis="questions asked", measure="% of people recovered", bare=True)
         for shown in (drawn[i : i + _AT_ONCE] for i in range(0, len(drawn), _AT_ONCE))
         if any(y for _, points in shown for _, y in points)
     ]
-    parts.append("<table><tbody>")
-    for report in reports:
-        budget = "no budget" if report.total is None else f"epsilon {show(report.spent or 0)} of {show(report.total)}"
-        bound = "" if report.bound is None else f"; the promise allows {100 * report.bound:.1f} %"
-        seconds = f"{report.asking:.1f} s asking, {report.thinking:.1f} s thinking"
-        parts.append(
-            f"<tr><th>{html.escape(report.defence)}</th><td>{html.escape(report.words)}{bound}</td>"
-            f'<td class="quiet">{report.queries} questions, {report.refused} refused, {budget}; {seconds}</td></tr>'
-        )
+    parts.append("</div><table class=each><tbody>")
+    parts += [_line(report) for report in reports]
     parts.append("</tbody></table>")
-    lost = next((report for report in reports if report.succeeded and report.worst), None)
+    lost = next((report for report in reports if report["outcome"] == "lost" and report["worst"]), None)
     if lost is not None:
-        parts.append(f"<p>The questions that did it against {html.escape(lost.defence)}:</p>")
-        parts += [f"<pre>{html.escape(_short(sql))}</pre>" for sql in lost.worst]
-    parts.append(f"<p>The cheapest defence: {html.escape(reports[0].advice)}.</p>")
+        parts.append(f"<p>The questions that did it against {html.escape(lost['defence'])}:</p>")
+        parts += [f"<pre>{html.escape(sql)}</pre>" for sql in lost["worst"]]
+    parts += [_transcript(report) for report in reports if report["transcript"]]
+    parts.append(f"<p>The cheapest defence: {html.escape(attack['advice'])}.</p>")
     return parts
 
 
-def _short(sql: str) -> str:
-    return sql if len(sql) <= 600 else f"{sql[:600]} … ({len(sql):,} characters)"
+def _line(report: dict[str, Any]) -> str:
+    total = report["total"]
+    budget = "no budget" if total is None else f"epsilon {_amount(report['spent'])} of {_amount(total)}"
+    bound = "" if report["bound"] is None else f"; the promise allows {_percent(report['bound'])}"
+    seconds = f"{report['seconds']['asking']:.1f} s asking, {report['seconds']['thinking']:.1f} s thinking"
+    return (
+        f"<tr><th>{html.escape(report['defence'])}</th><td>{html.escape(report['words'])}{bound}</td><td class=quiet>"
+        f"{report['queries']:,} questions, {report['refused']:,} refused, {budget}; {seconds}</td></tr>"
+    )
+
+
+def _transcript(report: dict[str, Any]) -> str:
+    asked, shown = report["queries"], report["transcript"]
+    some = "all of them" if asked == len(shown) else f"{len(shown)} of {asked:,}, from the beginning and the end"
+    lines = "".join(f"<pre>{html.escape(one['sql'])}{_refused(one['refused'])}</pre>" for one in shown)
+    return f"<details><summary>What was asked of {html.escape(report['defence'])}: {some}</summary>{lines}</details>"
+
+
+def _refused(text: str | None) -> str:
+    return f"\n-- refused: {html.escape(text)}" if text else ""
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:.1f} %"
+
+
+def _amount(text: str | None) -> str:
+    return f"{float(text or 0):.4g}"

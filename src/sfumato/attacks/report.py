@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge
+from sfumato.attacks.base import Asked, Claim, Endpoint, Found, Knowledge
 from sfumato.audit.bounds import bound_above, bound_below
 from sfumato.words import show
 
 _SURE = 0.001
 """An attack has won if so small a chance is left that it did no better than the base rate."""
+_FIRST, _LAST, _LONG = 8, 4, 600
+"""Questions of a transcript that are kept, from its beginning and its end; characters of one."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,14 @@ class Report:
     worst: tuple[str, ...]
     advice: str
     curve: tuple[tuple[int, float], ...]
+    transcript: tuple[tuple[str, str | None], ...] = ()
+
+    @property
+    def outcome(self) -> str:
+        """One of four words."""
+        if not self.applicable:
+            return "not applicable"
+        return "lost" if self.succeeded else "held" if self.claims else "nothing"
 
     @property
     def rate(self) -> float:
@@ -68,10 +78,12 @@ class Report:
         return text + (f", {self.certain} certain, {self.certain_right} of them right" if self.certain else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """For programs; `document` says what the fields mean."""
         return {
             "attack": self.attack,
             "defence": self.defence,
+            "outcome": self.outcome,
+            "words": self.words,
             "applicable": self.applicable,
             "reason": self.reason,
             "queries": self.queries,
@@ -89,9 +101,10 @@ class Report:
             "certain_right": self.certain_right,
             "bound": self.bound,
             "succeeded": self.succeeded,
-            "worst": list(self.worst),
+            "worst": [_short(sql) for sql in self.worst],
             "advice": self.advice,
             "curve": [list(point) for point in self.curve],
+            "transcript": [{"sql": _short(sql), "refused": refusal} for sql, refusal in self.transcript],
         }
 
 
@@ -111,7 +124,10 @@ def referee(
     rate = max(sum(truth), len(truth) - sum(truth)) / len(truth)
     bound = _bound(endpoint, rate)
     interval = (bound_below(right, claims, 0.025), bound_above(right, claims, 0.025)) if claims else (0.0, 1.0)
+    sure = _right(certain, truth)
     won = bool(claims) and bound_below(right, claims, _SURE) > (rate if bound is None else bound)
+    shown = bound is None and 0 < sure == len(certain)  # without a promise one proof is enough: who is shown is shown
+    ends = [*found.curve, (len(asked), found.claims)] if found.curve else []
     return Report(
         name,
         endpoint.name,
@@ -129,13 +145,22 @@ def referee(
         rate,
         interval,
         len(certain),
-        _right(certain, truth),
+        sure,
         bound,
-        won,
+        won or shown,
         found.worst[:3],
         advice,
-        tuple((queries, _right(some, truth) / len(some)) for queries, some in found.curve if some),
+        tuple((queries, _right(some, truth) / claims) for queries, some in ends if some),
+        tuple((question.sql, question.refusal) for question in _some(asked)),
     )
+
+
+def _some(asked: Sequence[Asked]) -> Sequence[Asked]:
+    return asked if len(asked) <= _FIRST + _LAST else [*asked[:_FIRST], *asked[-_LAST:]]
+
+
+def _short(sql: str) -> str:
+    return sql if len(sql) <= _LONG else f"{sql[:_LONG]} … ({len(sql):,} characters)"
 
 
 def _right(claims: Sequence[Claim], truth: Sequence[bool]) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.accounting.curves import rho_star
 from sfumato.audit.neighbours import Pair, pairs_of
-from sfumato.audit.outputs import Outputs, encode
+from sfumato.audit.outputs import ABSENT, NONE, NUMBER, Outputs, encode
 from sfumato.errors import InputError, SfumatoError
 from sfumato.mechanisms import MECHANISMS
 
@@ -115,9 +115,9 @@ def _plain(values: Any) -> Any:
     return values.astype(np.float64) if values.dtype == object else values
 
 
-def _each(name: str, release: Callable[[Any], Any], *pairs: Pair) -> Subject:
-    """One release after the other."""
-    return Subject(name, lambda given, count: encode([release(given) for _ in range(count)]), pairs)
+def _many(name: str, release: Callable[[Any, int], Any], *pairs: Pair) -> Subject:
+    """Releases of a vector by the code that serves, many at once."""
+    return Subject(name, lambda given, count: encode(_plain(release(given, count))), pairs)
 
 
 def _on_entries(*arguments: Any, pairs: tuple[Pair, ...]) -> Callable[[str, Fraction, Fraction], Subject]:
@@ -130,14 +130,29 @@ def _on_entries(*arguments: Any, pairs: tuple[Pair, ...]) -> Callable[[str, Frac
     return build
 
 
-def _one_by_one(
-    *arguments: Any, pairs: tuple[Pair, ...], method: str = "release"
-) -> Callable[[str, Fraction, Fraction], Subject]:
+def _on_vectors(*arguments: Any, pairs: tuple[Pair, ...]) -> Callable[[str, Fraction, Fraction], Subject]:
     def build(name: str, epsilon: Fraction, _: Fraction) -> Subject:
         made = MECHANISMS[name](*(epsilon if a is ... else a for a in arguments))
-        return _each(name, getattr(made, method), *pairs)
+        return _many(name, lambda given, count: made.release(given, count=count), *pairs)
 
     return build
+
+
+def _noisy_max(name: str, epsilon: Fraction, _: Fraction) -> Subject:
+    """With the gap, which is released for the same price."""
+    made = MECHANISMS[name](1, epsilon)
+    return _many(name, lambda given, count: np.stack(made.release_with_gap(given, count), axis=1), *_SCORES)
+
+
+def _sparse(name: str, epsilon: Fraction, _: Fraction) -> Subject:
+    made = MECHANISMS[name](1, epsilon, 2)
+
+    def sample(given: Any, count: int) -> Outputs:
+        said, gaps = made.release(given, count=count)
+        kinds = np.select([said == 1, said == 0], [NUMBER, NONE], ABSENT)
+        return Outputs(gaps.astype(np.float64), kinds.astype(np.int64))
+
+    return Subject(name, sample, _STREAMS)
 
 
 def _gaussian(name: str, epsilon: Fraction, delta: Fraction) -> Subject:
@@ -169,16 +184,16 @@ _BUILD: dict[str, Callable[[str, Fraction, Fraction], Subject]] = {
     "Laplace": _on_entries(1, ..., Fraction(1, 4), pairs=((0, 1),)),
     "TruncatedLaplace": _on_entries(1, ..., Fraction(1, 4), 0, 4, pairs=((0, 1), (2, 3))),
     "Gaussian": _gaussian,
-    "Exponential": _one_by_one(1, ..., pairs=_SCORES),
-    "PermuteAndFlip": _one_by_one(1, ..., pairs=_SCORES),
-    "NoisyMax": _one_by_one(1, ..., pairs=_SCORES, method="release_with_gap"),
-    "RankedChoice": _one_by_one(1, ..., pairs=(([1, 1, 1], [0, 2, 2]), ([0, 1, 2], [1, 0, 1]))),
+    "Exponential": _on_vectors(1, ..., pairs=_SCORES),
+    "PermuteAndFlip": _on_vectors(1, ..., pairs=_SCORES),
+    "NoisyMax": _noisy_max,
+    "RankedChoice": _on_vectors(1, ..., pairs=(([1, 1, 1], [0, 2, 2]), ([0, 1, 2], [1, 0, 1]))),
     "RandomizedResponse": _on_entries(..., 4, pairs=((0, 1),)),
-    "Staircase": _one_by_one(3, ..., pairs=((0, 3), (0, 1))),
-    "SparseVector": _one_by_one(1, ..., 2, pairs=_STREAMS),
+    "Staircase": _on_vectors(3, ..., pairs=((0, 3), (0, 1))),
+    "SparseVector": _sparse,
     "Channel": _channel,
     "KeySelection": _selection,
     "GaussianKeySelection": _gaussian_selection,
-    "PrefixSums": _one_by_one(1, 4, ..., pairs=(([0, 0, 0, 0], [1, 0, 0, 0]), ([0, 0, 0, 0], [0, 0, 0, 1]))),
+    "PrefixSums": _on_vectors(1, 4, ..., pairs=(([0, 0, 0, 0], [1, 0, 0, 0]), ([0, 0, 0, 0], [0, 0, 0, 1]))),
 }
-"""How each mechanism is built and run; vectors are released one by one, by the very code that serves."""
+"""How each mechanism is built and run: by `release`, with a count where one release is of a vector."""

@@ -1,7 +1,7 @@
 """One of very many entries by energy and by length: entry i has the weight length_i e^(-rate gap_i), exactly and fast.
 
 Comes in: a rational rate > 0, whole gaps >= 0, one of them 0, and whole lengths >= 1 (all 1 where none are given), as
-arrays of int64, or of Python ints where 64 bits do not do. Goes out: one index.
+arrays of int64, or of Python ints where 64 bits do not do. Goes out: one index, or many.
 
 The letters: x_i = rate gap_i; band j = floor(x_i); L_j the lengths in band j together, N all of them; U a uniform
 number of which the word u of h bits is known; C_k = L_0 e^0 + ... + L_k e^-k, and S the sum over all bands.
@@ -36,9 +36,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.chance.bits import Bits, source
+from sfumato.chance.bits import Bits, Words, source
 from sfumato.chance.choice import sample_uniform
-from sfumato.chance.gaussian import is_below_exp
+from sfumato.chance.energy import sample_flips
 from sfumato.reals import bound_exp_neg, ceil_shift
 
 _WIDTH = 64
@@ -132,35 +132,91 @@ class _Bands:
         band = min(bisect_left(self.sums, high), len(self.sums) - 1)
         return band if band == 0 or self.sums[band - 1] + self.slack <= low else None
 
-    def entry(self, band: int, bits: Bits) -> int:
-        """An entry of the band, by length: its chunk first, then its place there."""
-        at: int = sample_uniform(self.sizes[band], bits=bits)
-        start = 0
-        for row in self.rows:
-            if at < row[band]:
-                break
-            at, start = at - row[band], start + _CHUNK
-        part = slice(start, start + _CHUNK)
-        members = np.flatnonzero(self.bands[part] == band)
-        return start + int(members[at if self.lengths is None else _place(self.lengths[part][members], at)])
+    def decide(self, words: Words, have: int) -> NDArray[np.int64]:
+        """The same for many words, -1 where more bits are needed: the words of a band are those from the least u with
+        u s / 2^h >= c_(k-1) + 2N to the greatest with (u + 1) (s + 2N) / 2^h <= c_k, by exact division.
+        """
+        if len(words) == 1:
+            band = self.choose(int(words[0]), have)
+            return np.array([-1 if band is None else band])
+        whole, last = self.sums[-1], (1 << have) - 1
+        first = [0, *(-((-(c + self.slack) << have) // whole) for c in self.sums[:-1])]
+        final = [*((c << have) // (whole + self.slack) - 1 for c in self.sums[:-1]), last]
+        held = [k for k in range(len(self.sums)) if 0 <= first[k] <= final[k] <= last]
+        if not held:
+            return np.full(len(words), -1, np.int64)
+        starts, ends = (np.array([side[k] for k in held], np.uint64) for side in (first, final))
+        found = np.searchsorted(starts, words, side="right") - 1
+        inside = (found >= 0) & (words <= ends[found])
+        return np.where(inside, np.array(held, np.int64)[found], -1)
+
+    def entries(self, band: int, count: int, bits: Bits) -> NDArray[np.int64]:
+        """Entries of the band, by length: the chunk of each first, then its place there."""
+        at = sample_uniform(self.sizes[band], count, bits=bits)
+        sums = _wide(list(accumulate(row[band] for row in self.rows)))
+        chunks = np.searchsorted(sums, at, side="right")
+        found = np.empty(count, np.int64)
+        for chunk in np.unique(chunks).tolist():
+            part = slice(chunk * _CHUNK, (chunk + 1) * _CHUNK)
+            members = np.flatnonzero(self.bands[part] == band)
+            here = np.flatnonzero(chunks == chunk)
+            inside = at[here] - (sums[chunk - 1] if chunk else 0)
+            if self.lengths is not None:
+                inside = _places(self.lengths[part][members], inside, self.rows[chunk][band])
+            found[here] = part.start + members[inside.astype(np.int64)]
+        return found
+
+
+def _wide(numbers: list[int]) -> NDArray[Any]:
+    """As int64, or as Python ints where 62 bits do not do."""
+    return np.array(numbers, np.int64 if max(numbers) < 1 << _ROOM else object)
+
+
+def _places(lengths: NDArray[Any], at: NDArray[Any], whole: int) -> NDArray[Any]:
+    """For each of them the first k with lengths[0] + ... + lengths[k] > at; `whole` is the sum of all lengths."""
+    if whole < 1 << _ROOM:
+        return np.searchsorted(np.cumsum(lengths.astype(np.int64, copy=False)), at, side="right")
+    return np.array([_place(lengths, int(one)) for one in at])
 
 
 def sample_banded(
     rate: Fraction,
     gaps: NDArray[Any],
     lengths: NDArray[Any] | None = None,
+    count: int | None = None,
+    *,
     bits: Bits | None = None,
     width: int = _WIDTH,
-) -> int:
-    """The index i with probability proportional to lengths[i] e^(-rate gaps[i])."""
+) -> Any:
+    """The index i with probability proportional to lengths[i] e^(-rate gaps[i]): one int, or an array of `count`."""
     stream = bits or source()
     spare = _GUARD + (gaps.size * (1 if lengths is None else int(lengths.max()))).bit_length()
     coarse = _Bands(rate, gaps, lengths, width + spare)
-    while True:
-        word, have, bands = stream.word(width), width, coarse
-        while (band := bands.choose(word, have)) is None:
-            word, have = word << width | stream.word(width), have + width
-            bands = _Bands(rate, gaps, lengths, have + spare)
-        index = bands.entry(band, stream)
-        if is_below_exp(rate * int(gaps[index]) - band, 0, 0, stream):
-            return index
+    index = np.empty(1 if count is None else count, np.int64)
+    left = np.arange(index.size)
+    while left.size:
+        words = stream.take(left.size, width).astype(np.uint64)
+        bands = coarse.decide(words, width)
+        tried = np.empty(left.size, np.int64)
+        for band in np.unique(bands[bands >= 0]).tolist():
+            here = np.flatnonzero(bands == band)
+            tried[here] = coarse.entries(band, here.size, stream)
+        for j in np.flatnonzero(bands < 0).tolist():
+            word, have, found = int(words[j]), width, None
+            while found is None:
+                word, have = word << width | stream.word(width), have + width
+                finer = _Bands(rate, gaps, lengths, have + spare)
+                found = finer.choose(word, have)
+            bands[j], tried[j] = found, finer.entries(found, 1, stream)[0]
+        kept = sample_flips(Fraction(1, rate.denominator), _behind(rate, gaps[tried], bands), bits=stream)
+        index[left[kept]] = tried[kept]
+        left = left[~kept]
+    return int(index[0]) if count is None else index
+
+
+def _behind(rate: Fraction, gaps: NDArray[Any], bands: NDArray[np.int64]) -> NDArray[Any]:
+    """What of rate gap lies behind the point, in units of one over the denominator of the rate."""
+    p, q = rate.numerator, rate.denominator
+    if gaps.dtype == object or p * int(gaps.max()) >= 1 << _ROOM:  # and q band is no larger
+        gaps, bands = gaps.astype(object), bands.astype(object)
+    return p * gaps - q * bands

@@ -54,7 +54,7 @@ class Exponential:
     Reference: McSherry and Talwar, FOCS 2007; Dong, Durfee, Rogers, ICML 2020 (bounded range); Cesar and Rogers, ALT
         2021 (rho).
     Checked by: laws::loss_is_sup_of_log_ratio, laws::exponential_range_is_epsilon, laws::choices_add_up,
-        chance::lowest_has_the_exact_mass
+        laws::choices_at_once_have_the_law_of_one, chance::lowest_has_the_exact_mass
     """
 
     sensitivity: Fraction
@@ -80,10 +80,10 @@ class Exponential:
         epsilon = self.epsilon * as_distance(distance) / self.sensitivity
         return Loss(epsilon, epsilon * epsilon / 8)
 
-    def release(self, scores: Any) -> int:
-        """The index of a candidate with a high score."""
+    def release(self, scores: Any, count: int | None = None) -> Any:
+        """The index of a candidate with a high score; or an array of `count` choices, each at its price."""
         gaps, denominator = as_gaps(scores)
-        return sample_lowest(self.rate / denominator, gaps)
+        return sample_lowest(self.rate / denominator, gaps, count)
 
     def mass(self, output: int, scores: Any) -> Real:
         """The probability of this index for these scores."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -13,7 +14,7 @@ import numpy as np
 from sfumato.accounting.events import Pure
 from sfumato.chance import sample_laplace
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_distance, opened, pure_loss
+from sfumato.mechanisms.base import as_distance, as_integers, opened, pure_loss, with_noise
 from sfumato.mechanisms.geometric import Geometric
 from sfumato.reals import Real, as_real
 from sfumato.words import Loss, as_written, positive, show
@@ -66,16 +67,17 @@ class Laplace:
 
     def release(self, value: Any) -> Any:
         """A multiple of the grid near the number, as a Fraction; of an array, an array of them."""
+        return _each(self.release_steps(value), lambda steps: steps * self.grid)
+
+    def release_steps(self, value: Any) -> Any:
+        """The same in whole steps of the grid."""
         value = opened(value)
         if isinstance(value, (list, tuple, np.ndarray)):
             numbers = np.asarray(value, object) if not isinstance(value, np.ndarray) else value.astype(object)
-            steps = [self._on_grid_already(item) for item in numbers.ravel()]
-            noise = sample_laplace(self.on_grid.scale, len(steps))
-            noisy = np.empty(len(steps), object)
-            noisy[:] = [(step + int(z)) * self.grid for step, z in zip(steps, noise, strict=True)]
-            return noisy.reshape(numbers.shape)
-        nearest = (_exactly(value) / self.grid + Fraction(1, 2)) // 1
-        return (nearest + sample_laplace(self.on_grid.scale)) * self.grid
+            steps = as_integers(_each(numbers, self._on_grid_already))
+            return with_noise(steps, lambda count: sample_laplace(self.on_grid.scale, count))
+        nearest = int((_exactly(value) / self.grid + Fraction(1, 2)) // 1)
+        return nearest + sample_laplace(self.on_grid.scale)
 
     def _on_grid_already(self, value: Any) -> int:
         if isinstance(value, (float, np.floating)):
@@ -105,6 +107,20 @@ class Laplace:
         """The smallest (-t, t) that holds the noise with at least this probability."""
         low, high = self.on_grid.interval(confidence)
         return low * self.grid, high * self.grid
+
+
+def _each(numbers: Any, to: Callable[[Any], Any]) -> Any:
+    """One number, or each of an array; of equal numbers of one type once."""
+    if not isinstance(numbers, np.ndarray):
+        return to(numbers)
+    items = [(type(item), item) for item in numbers.ravel().tolist()]
+    found = np.empty(numbers.size, object)
+    try:
+        known = {key: to(key[1]) for key in set(items)}
+    except TypeError:  # something that is no number: one of them says so
+        known = {}
+    found[:] = [known[key] if known else to(key[1]) for key in items]
+    return found.reshape(numbers.shape)
 
 
 def _exactly(value: Any) -> Fraction:
@@ -168,11 +184,7 @@ class TruncatedLaplace:
 
     def release(self, value: Any) -> Any:
         """Noisy multiples of the grid within [low, high]."""
-        noisy = self.plain.release(value)
-        if not isinstance(noisy, np.ndarray):
-            return min(max(noisy, self.low), self.high)
-        noisy.ravel()[:] = [min(max(item, self.low), self.high) for item in noisy.ravel()]
-        return noisy
+        return _each(self.plain.release_steps(value), lambda steps: min(max(steps * self.grid, self.low), self.high))
 
     def mass(self, output: Any, value: Any) -> Real:
         """The probability of this output for this value: the two ends hold what lies beyond them."""

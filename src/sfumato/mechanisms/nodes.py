@@ -69,15 +69,15 @@ class Tree:
         return self._walk[1][1:]
 
     def totals(self, nodes: list[NDArray[Any]]) -> NDArray[Any]:
-        """The running totals from the nodes, level by level."""
+        """The running totals from the nodes, level by level; a level may have many rows, for as many trees."""
         found = _sums_before(nodes[-1])
         for level, (leans, begin, end, add) in zip(nodes[-2::-1], self._walk[0], strict=True):
             before = _sums_before(level)
-            between = before[end] - before[begin]
+            between = before[..., end] - before[..., begin]
             if object in (found.dtype, between.dtype):
                 found, between = found.astype(object), between.astype(object)
-            found = found[leans] + np.where(add, between, -between)
-        return found[1:]
+            found = found[..., leans] + np.where(add, between, -between)
+        return found[..., 1:]
 
 
 def wide(values: NDArray[Any], count: int) -> NDArray[Any]:
@@ -87,8 +87,8 @@ def wide(values: NDArray[Any], count: int) -> NDArray[Any]:
 
 
 def _sums_before(level: NDArray[Any]) -> NDArray[Any]:
-    level = wide(level, 4 * _MOST_LEVELS * len(level))
-    return np.concatenate([np.zeros(1, level.dtype), np.cumsum(level)])
+    level = wide(level, 4 * _MOST_LEVELS * level.shape[-1])
+    return np.concatenate([np.zeros((*level.shape[:-1], 1), level.dtype), np.cumsum(level, axis=-1)], axis=-1)
 
 
 @lru_cache(maxsize=256)

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from sfumato.accounting.events import Pure
 from sfumato.chance import sample_laplace
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_distance, as_integers, pure_loss, with_noise
+from sfumato.mechanisms.base import as_distance, as_integers, largest, pure_loss, with_noise
 from sfumato.mechanisms.geometric import Geometric
 from sfumato.reals import Enclosure, Real
 from sfumato.words import Loss, positive, whole
@@ -27,7 +29,8 @@ class NoisyMax:
         whichever way equal scores are decided. If all scores move the same way, |b - a| <= d. The noise pays |b -
         a|/scale.
     Reference: Dwork and Roth 2014, claim 3.9; Ding, Wang, Zhang, Kifer, PVLDB 2019 (the free gap).
-    Checked by: laws::loss_is_sup_of_log_ratio, laws::choices_add_up, laws::noisy_max_gap_is_free
+    Checked by: laws::loss_is_sup_of_log_ratio, laws::choices_add_up, laws::noisy_max_gap_is_free,
+        laws::choices_at_once_have_the_law_of_one, laws::gaps_at_once_are_those_of_one
     """
 
     sensitivity: Fraction
@@ -52,16 +55,24 @@ class NoisyMax:
         """What one choice costs if each score moves by at most `distance`."""
         return pure_loss(self.epsilon * as_distance(distance) / self.sensitivity)
 
-    def release(self, scores: Any) -> int:
-        """The index of a candidate with a high score."""
-        return self.release_with_gap(scores)[0]
+    def release(self, scores: Any, count: int | None = None) -> Any:
+        """The index of a candidate with a high score; or an array of `count` choices, each at its price."""
+        return self.release_with_gap(scores, count)[0]
 
-    def release_with_gap(self, scores: Any) -> tuple[int, int]:
-        """(index, gap): how far the noisy winner is above the noisy runner-up (0 where there is one candidate)."""
-        noisy = with_noise(_scores(scores), lambda count: sample_laplace(self.scale, count)).tolist()
-        index = max(range(len(noisy)), key=lambda i: (noisy[i], -i))
-        winner = noisy.pop(index)
-        return index, int(winner - max(noisy, default=winner))
+    def release_with_gap(self, scores: Any, count: int | None = None) -> tuple[Any, Any]:
+        """(index, gap): how far the noisy winner is above the noisy runner-up (0 where there is one candidate); or two
+        arrays, of `count` choices, each at its price.
+        """
+        values = np.tile(_scores(scores), (1 if count is None else count, 1))
+        noisy = with_noise(values, lambda n: sample_laplace(self.scale, n))
+        if noisy.dtype != object and largest(noisy) >= 1 << 62:
+            noisy = noisy.astype(object)  # a difference of two might not fit
+        every = np.arange(len(noisy))
+        index = np.argmax(noisy, axis=1)  # of equal ones the first
+        winner = noisy[every, index]
+        noisy[every, index] = noisy.min(axis=1)
+        gap = winner - noisy.max(axis=1) if noisy.shape[1] > 1 else np.zeros(len(noisy), np.int64)
+        return (int(index[0]), int(gap[0])) if count is None else (index, gap)
 
     def mass(self, output: int, scores: Any) -> Real:
         """The probability of this index: over the winner's noise, the others being below, or level and later."""

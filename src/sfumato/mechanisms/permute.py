@@ -32,7 +32,7 @@ class PermuteAndFlip:
     Reference: McKenna and Sheldon, NeurIPS 2020; Ding and others 2021 (noisy max with exponential noise is the same
         law).
     Checked by: laws::loss_is_sup_of_log_ratio, laws::choices_add_up, laws::permute_and_flip_is_no_worse,
-        chance::flips_have_the_exact_mass
+        laws::choices_at_once_have_the_law_of_one, chance::flips_have_the_exact_mass
     """
 
     sensitivity: Fraction
@@ -57,11 +57,18 @@ class PermuteAndFlip:
         """What one choice costs if each score moves by at most `distance`."""
         return pure_loss(self.epsilon * as_distance(distance) / self.sensitivity)
 
-    def release(self, scores: Any) -> int:
-        """The index of a candidate with a high score."""
+    def release(self, scores: Any, count: int | None = None) -> Any:
+        """The index of a candidate with a high score; or an array of `count` choices, each at its price."""
         gaps, denominator = as_gaps(scores)
-        heads = np.flatnonzero(sample_flips(self.rate / denominator, gaps))
-        return int(heads[sample_uniform(len(heads))])
+        times = 1 if count is None else count
+        heads = sample_flips(self.rate / denominator, gaps, times)
+        showing = heads.sum(axis=1)
+        wanted = np.empty(times, np.int64)
+        for many in np.unique(showing).tolist():
+            places = np.flatnonzero(showing == many)
+            wanted[places] = sample_uniform(many, len(places))
+        index = np.argmax(heads.cumsum(axis=1) > wanted[:, None], axis=1)
+        return int(index[0]) if count is None else index
 
     def mass(self, output: int, scores: Any) -> Real:
         """The probability of this index: its coin times the mean of 1/(1 + other heads), by the law of their number."""

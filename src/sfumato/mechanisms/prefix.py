@@ -47,7 +47,8 @@ class PrefixSums:
         Torkamani, Steiner, ICML 2025 (nodes added and taken away, wide trees); Fichtenberger, Henzinger, Upadhyay, ICML
         2023; Henzinger, Upadhyay, Upadhyay, SODA 2023 (square root).
     Checked by: laws::tree_nodes_differ_by_the_levels, laws::root_moves_by_its_longest_column,
-        laws::prefix_sums_are_unbiased, laws::prefix_variance_is_the_stated_one, laws::prefix_intervals_cover
+        laws::prefix_sums_are_unbiased, laws::prefix_variance_is_the_stated_one, laws::prefix_intervals_cover,
+        laws::running_totals_at_once_have_the_law_of_one
     """
 
     sensitivity_l1: Fraction
@@ -100,16 +101,19 @@ class PrefixSums:
         """Of the tree: how many nodes the sum of the first `end` entries takes."""
         return int(self.tree.draws[end - 1])
 
-    def release(self, values: Any) -> NDArray[Any]:
-        """The noisy running totals, whole numbers."""
+    def release(self, values: Any, count: int | None = None) -> NDArray[Any]:
+        """The noisy running totals, whole numbers; or `count` rows of them, each at its price."""
         entries = as_integers(values)
         if isinstance(entries, int) or entries.shape != (self.length,):
             raise InputError(f"give a list of {self.length} whole numbers")
+        times = 1 if count is None else count
         if self.rho is not None:
-            return self._root(entries)
-        nodes = self.tree.sums(entries)
-        noisy = [with_noise(narrow(level), lambda n: sample_laplace(self.scale, n)) for level in nodes]
-        return narrow(self.tree.totals(noisy))
+            rows = self._root(entries, times)
+        else:
+            nodes = [np.tile(narrow(level), (times, 1)) for level in self.tree.sums(entries)]
+            noisy = [with_noise(level, lambda n: sample_laplace(self.scale, n)) for level in nodes]
+            rows = narrow(self.tree.totals(noisy))
+        return rows[0] if count is None else rows
 
     # the square root
     @property
@@ -137,11 +141,13 @@ class PrefixSums:
                 return found
             rest, shift = rest >> room, shift + room
 
-    def _root(self, entries: NDArray[Any]) -> NDArray[Any]:
-        noisy = with_noise(narrow(self.measured(entries)), lambda n: sample_gaussian(self.variance, n))
-        steps = np.convolve(noisy.astype(float), _inverse(self.length))[: self.length]
-        rounded = np.empty(self.length, object)
-        rounded[:] = [round(total) for total in np.cumsum(steps).tolist()]
+    def _root(self, entries: NDArray[Any], times: int) -> NDArray[Any]:
+        measured = np.tile(narrow(self.measured(entries)), (times, 1))
+        noisy = with_noise(measured, lambda n: sample_gaussian(self.variance, n))
+        rounded = np.empty((times, self.length), object)
+        for row, y in zip(rounded, noisy, strict=True):
+            steps = np.convolve(y.astype(float), _inverse(self.length))[: self.length]
+            row[:] = [round(total) for total in np.cumsum(steps).tolist()]
         return narrow(rounded)
 
     # how good the totals are

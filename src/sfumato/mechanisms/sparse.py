@@ -7,10 +7,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.accounting.events import Pure
 from sfumato.chance import epoch, sample_laplace
 from sfumato.errors import BudgetError, InputError
-from sfumato.mechanisms.base import as_distance, as_integers, pure_loss
+from sfumato.mechanisms.base import as_distance, as_integers, largest, pure_loss, with_noise
 from sfumato.words import Loss, positive, whole
 
 
@@ -28,7 +31,7 @@ class SparseVector:
         d/scale_q. All shifts are whole, so the discrete noise has them.
     Reference: Lyu, Su, Li, PVLDB 2017 (algorithm 7 and the split); Ding, Wang, Zhang, Kifer, PVLDB 2019 (the free gap).
     Checked by: laws::sparse_vector_transcripts_are_private, laws::sparse_vector_stops,
-        laws::sparse_vector_does_not_survive_a_fork
+        laws::sparse_vector_does_not_survive_a_fork, laws::sessions_at_once_have_the_law_of_one
     """
 
     sensitivity: Fraction
@@ -80,38 +83,37 @@ class SparseVector:
         """A session with this threshold, a public number."""
         return Session(self, whole(threshold, "threshold"))
 
-    def release(self, values: Any, threshold: Any = 0) -> list[int | None]:
-        """The answers to a list of numbers, as far as the session goes: None for no, the gap for yes."""
-        session = self.start(threshold)
+    def release(self, values: Any, threshold: Any = 0, count: int | None = None) -> Any:
+        """The answers to a list of numbers, as far as the session goes: None for no, the gap for yes.
+
+        With `count`, so many sessions at once, each at its price: two arrays with a row for each session, what was said
+        (1 yes, 0 no, -1 where it had ended) and the gaps (0 where it did not say yes).
+        """
+        session = Session(self, whole(threshold, "threshold"), 1 if count is None else count)
         numbers = as_integers(values)
-        answers: list[int | None] = []
-        for number in [numbers] if isinstance(numbers, int) else numbers.tolist():
-            if session.finished:
-                break
-            answers.append(session.ask(number))
-        return answers
+        listed = [numbers] if isinstance(numbers, int) else numbers.tolist()
+        columns = [session.ask_all(number) for number in listed]
+        if count is not None:
+            return tuple(np.stack(parts, axis=1) for parts in zip(*columns, strict=True))
+        return [int(gap[0]) if said[0] else None for said, gap in columns if said[0] >= 0]
 
 
 class Session:
-    """One pass of the sparse vector: ask until it has said yes often enough."""
+    """One pass of the sparse vector: ask until it has said yes often enough; or many passes over the same numbers."""
 
-    def __init__(self, law: SparseVector, threshold: int) -> None:
+    def __init__(self, law: SparseVector, threshold: int, count: int = 1) -> None:
         self._law = law
         self._epoch = epoch()
-        self._threshold = threshold + sample_laplace(law.threshold_scale)
-        self._left = law.positives
+        self._threshold = with_noise(_same(threshold, count), lambda n: sample_laplace(law.threshold_scale, n))
+        self._left = np.full(count, law.positives)
 
     @property
     def finished(self) -> bool:
         """Nothing more can be asked."""
-        return self._left == 0
+        return not self._left.any()
 
     def ask(self, value: Any) -> int | None:
         """None if the number seems to be below the threshold, else by how much it seems to be above it."""
-        if epoch() is not self._epoch:
-            raise InputError(
-                "a session of the sparse vector cannot go on in a forked process", hint="Start a new session."
-            )
         if self.finished:
             raise BudgetError(
                 "the session has said yes as often as it may",
@@ -121,14 +123,33 @@ class Session:
         number = as_integers(value)
         if not isinstance(number, int):
             raise InputError("ask about one number at a time")
-        gap: int = number + sample_laplace(self._law.number_scale) - self._threshold
-        if gap < 0:
-            return None
-        self._left -= 1
-        return gap
+        said, gap = self.ask_all(number)
+        return int(gap[0]) if said[0] else None
+
+    def ask_all(self, number: int) -> tuple[NDArray[np.int8], NDArray[Any]]:
+        """What each pass says, and the gap where that is yes: noise is drawn for all, and dropped where one has
+        ended.
+        """
+        if epoch() is not self._epoch:
+            raise InputError(
+                "a session of the sparse vector cannot go on in a forked process", hint="Start a new session."
+            )
+        noisy = with_noise(_same(number, self._left.size), lambda n: sample_laplace(self._law.number_scale, n))
+        gap = noisy.astype(object) - self._threshold if self._is_wide(noisy) else noisy - self._threshold
+        open_, above = self._left > 0, (gap >= 0).astype(bool)
+        yes = open_ & above
+        self._left -= yes
+        return np.where(open_, yes, -1).astype(np.int8), np.where(yes, gap, 0)
+
+    def _is_wide(self, noisy: NDArray[Any]) -> bool:
+        return object in (noisy.dtype, self._threshold.dtype) or largest(noisy) + largest(self._threshold) >= 1 << 63
 
     def __repr__(self) -> str:
-        return f"<session of {self._law!r}, {self._left} left>"
+        return f"<session of {self._law!r}, {int(self._left.sum())} left>"
 
     def __reduce__(self) -> Any:
         raise TypeError("a session holds a secret threshold and is not stored")
+
+
+def _same(number: int, count: int) -> NDArray[Any]:
+    return as_integers(np.full(count, number, object))  # type: ignore[no-any-return]

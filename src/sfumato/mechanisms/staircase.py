@@ -7,11 +7,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.accounting.events import Pure
 from sfumato.chance import choice_table, sample_geometric, sample_uniform, source
 from sfumato.chance.cuts import Table
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_confidence, as_distance, as_integers, least, pure_loss
+from sfumato.mechanisms.base import as_confidence, as_distance, as_integers, least, narrow, pure_loss, with_noise
 from sfumato.reals import Real, as_real, ceil, exp
 from sfumato.words import Loss, positive, whole
 
@@ -28,7 +31,8 @@ class Staircase:
         epsilon.
     Reference: Geng and Viswanath, ISIT 2014 (the discrete form, theorem 6).
     Checked by: laws::loss_is_sup_of_log_ratio, laws::mass_adds_up, laws::interval_is_the_smallest,
-        laws::staircase_has_the_stated_frequencies, laws::staircase_beats_geometric_at_large_epsilon
+        laws::staircase_has_the_stated_frequencies, laws::staircase_beats_geometric_at_large_epsilon,
+        laws::stairs_at_once_have_the_law_of_one
     """
 
     sensitivity: int
@@ -59,31 +63,38 @@ class Staircase:
         """What one release costs if the number differs by at most `distance`."""
         return pure_loss(self.epsilon * ceil(as_distance(distance) / self.sensitivity))
 
-    def release(self, value: Any) -> int:
-        """The number plus noise. One number: for several the steps of all would add up."""
+    def release(self, value: Any, count: int | None = None) -> Any:
+        """The number plus noise, or an array of `count` such releases, each at its price. One number: for several the
+        steps of all would add up.
+        """
         exact = as_integers(value)
         if not isinstance(exact, int):
             raise InputError("the staircase is for one number", hint="Use Geometric for several numbers at once.")
-        return exact + self._sample()
+        if count is None:
+            return exact + int(self._noise(1)[0])
+        return with_noise(as_integers([exact] * count), self._noise)
 
     @cached_property
     def _part(self) -> Table:
         """Within a step of the stairs: before the fall or after it."""
         return choice_table([as_real(self._tread), exp(-self.epsilon) * (self.sensitivity - self._tread)])
 
-    def _sample(self) -> int:
-        """A size k D + j with its law and a sign; a negative zero is drawn again, so that zero counts once."""
-        bits = source()
-        while True:
-            start: int = self.sensitivity * sample_geometric(1 / self.epsilon)
-            size: int
-            if self._part.draw(bits) == 0:
-                size = start + sample_uniform(self._tread)
-            else:
-                size = start + self._tread + sample_uniform(self.sensitivity - self._tread)
-            negative = bits.word(1)
-            if size or not negative:
-                return -size if negative else size
+    def _noise(self, count: int | None) -> NDArray[Any]:
+        """Sizes k D + j with their law and a sign; a negative zero is drawn again, so that zero counts once."""
+        assert count is not None
+        noise = np.zeros(count, object)
+        left = np.arange(count)
+        while left.size:
+            part = self._part.draws(source(), left.size)[0]
+            size = self.sensitivity * sample_geometric(1 / self.epsilon, left.size).astype(object)
+            for low, width in ((0, self._tread), (self._tread, self.sensitivity - self._tread)):
+                here = np.flatnonzero(part == (low > 0))
+                if here.size:
+                    size[here] += low + sample_uniform(width, here.size)
+            negative = sample_uniform(2, left.size) == 1
+            noise[left] = np.where(negative, -size, size)
+            left = left[negative & (size == 0).astype(bool)]
+        return narrow(noise)
 
     @cached_property
     def _step(self) -> tuple[Real, Real]:

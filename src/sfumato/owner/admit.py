@@ -166,11 +166,11 @@ def _record(
     versions.pop(version, None)
     versions[version] = {policy.digest: entry, written: entry}
     latest = dict(list(versions.items())[-_MOST_VERSIONS:])
-    _write(place, json.dumps({"format": _FORMAT, "versions": latest}, indent=1) + "\n")
+    write_whole(place, json.dumps({"format": _FORMAT, "versions": latest}, indent=1) + "\n")
     return place
 
 
-def _write(place: Path, text: str) -> None:
+def write_whole(place: Path, text: str) -> None:
     """The whole file or none of it, for the owner's eyes."""
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = place.with_name(f"{place.name}.{os.getpid()}")

@@ -14,7 +14,8 @@ from fractions import Fraction
 from sfumato.sql.aggregates import spread
 from sfumato.sql.aggregates.base import DISTINCT, Interval, Term, wide_enough, width_of
 from sfumato.sql.aggregates.mean import ends_of
-from sfumato.sql.cut import Cut, Source
+from sfumato.sql.bundles import Source
+from sfumato.sql.cut import Cut
 from sfumato.sql.running import FORMULAS, Reading
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Node
 
@@ -247,6 +248,8 @@ def _negate(_: Node, forms: list[Form | None]) -> Form | None:
 def _round(node: Node, forms: list[Form | None]) -> Form | None:
     """Rounding moves a number by at most one step of where it is rounded to."""
     form, grid = forms[0], node.facts.grid
+    if isinstance(node, Call) and node.args[0].facts.grid == grid:  # it lies there already
+        return form
     return None if form is None or grid is None else Form(form.top, form.bottom, form.rounding + grid)
 
 

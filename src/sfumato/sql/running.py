@@ -16,6 +16,7 @@ from sfumato.mechanisms import PrefixSums
 from sfumato.mechanisms.prefix import laplace_variance
 from sfumato.sql.aggregates.base import Term
 from sfumato.sql.bind import Question
+from sfumato.sql.fine import column_of, fine_name
 from sfumato.sql.relations import (
     Combined,
     Distinct,
@@ -142,14 +143,15 @@ def totals_in(question: Question) -> dict[Release, list[Total]]:
             for name, over in relation.windows if release is not None else ():
                 reading = _reading(over, release, names) if release is not None else None
                 if reading is not None and release is not None and isinstance(over.args[0], Column):
-                    found.setdefault(release, []).append((name, names[over.args[0].name], reading))
+                    found.setdefault(release, []).append((column_of(name), names[over.args[0].name], reading))
     return found
 
 
 def read_as_totals(question: Question, totals: dict[Release, list[Total]]) -> dict[str, Reading]:
     """The released columns that are read as running totals in one order, and in no other way."""
     windows = {name for found in totals.values() for name, _, _ in found}
-    known = {name: name for release in question.releases for name, _ in release.aggregates}
+    aggregates = [name for release in question.releases for name, _ in release.aggregates]
+    known = {name: column for column in aggregates for name in (column, fine_name(column))}
     orders: dict[str, set[Reading]] = {}
     for found in totals.values():
         for _, column, reading in found:
@@ -161,7 +163,7 @@ def read_as_totals(question: Question, totals: dict[Release, list[Total]]) -> di
                 n: known[node.name] for n, node in relation.items if isinstance(node, Column) and node.name in known
             }
     used = {name for relation in relations for name in _reads(relation, windows)}
-    used |= {name for node in [n for _, n in question.items] for name in columns_of(node)}
+    used |= {name for node in question.computed for name in columns_of(node)}
     used |= {name for item in question.order for name in columns_of(item.node)}
     otherwise = {known[name] for name in used if name in known}
     return {column: next(iter(r)) for column, r in orders.items() if len(r) == 1 and column not in otherwise}
@@ -179,7 +181,7 @@ def _all(relation: Relation, seen: set[int]) -> Iterator[Relation]:
 def _rows_of(relation: Relation) -> tuple[Release | None, dict[str, str]]:
     """The release whose rows, all of them, are the rows of a relation; and its columns by their names here."""
     if isinstance(relation, Release):
-        return relation, {name: name for name in relation.columns}
+        return relation, {name: column_of(name) for name in relation.columns}
     if isinstance(relation, Windowed):
         return _rows_of(relation.below)
     if isinstance(relation, Named):
@@ -222,7 +224,7 @@ def _reads(relation: Relation, totals: set[str]) -> set[str]:
     elif isinstance(relation, Grouped | Release):
         nodes = [node for _, node in (*relation.keys, *relation.aggregates)]
     elif isinstance(relation, Windowed):
-        nodes = [over for name, over in relation.windows if name not in totals]
+        nodes = [over for name, over in relation.windows if column_of(name) not in totals]
     elif isinstance(relation, Limited):
         nodes = [item.node for item in relation.order]
     elif isinstance(relation, Stacked | Combined):

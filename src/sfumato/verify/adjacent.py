@@ -6,20 +6,25 @@ The definition of the language, read literally; the refuter's last check before 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sfumato.verify.cases import Maker
 from sfumato.verify.run import Env
 from sfumato.verify.tree import Call, Expr, Program, Type, Var, changed, expressions, parts, statements, walk
 
+if TYPE_CHECKING:
+    from sfumato.verify.cases import Maker
 
-def are_adjacent(program: Program, one: Env, two: Env, maker: Maker) -> bool:
-    """Whether public parts are equal and private ones related as the program's adjacency says, in either direction."""
+
+def are_adjacent(program: Program, one: Env, two: Env, maker: Maker | None, steps: int | None = None) -> bool:
+    """Whether public parts are equal and private ones related as the program's adjacency says, in either direction.
+
+    A `maker` evaluates the sensitivities of functions; `steps` stands for the k of `k(one)`.
+    """
     private = [param for param in program.params if param.private]
     public = {"eps", "delta"} | {param.name for param in program.params if not param.private}
     if any(one.get(name) != two.get(name) for name in public):
         return False
-    if program.uses and not _functions_fit(program, one, two, maker):
+    if program.uses and (maker is None or not _functions_fit(program, one, two, maker)):
         return False
     if program.adjacent == "any" or program.adjacent is None:
         return True
@@ -30,7 +35,7 @@ def are_adjacent(program: Program, one: Env, two: Env, maker: Maker) -> bool:
         changes += _changes(param.type, one[param.name], two[param.name])
     if None in changes:
         return False
-    return _related(program, [change for change in changes if change is not None])
+    return _related(program, [change for change in changes if change is not None], steps or program.group)
 
 
 def _changes(kind: Type, one: Any, two: Any) -> list[tuple[Type, Any, Any] | None]:
@@ -42,14 +47,14 @@ def _changes(kind: Type, one: Any, two: Any) -> list[tuple[Type, Any, Any] | Non
     return [(kind.items[0], a, b) for a, b in zip(one, two, strict=True) if a != b]
 
 
-def _related(program: Program, changes: list[tuple[Type, Any, Any]]) -> bool:
+def _related(program: Program, changes: list[tuple[Type, Any, Any]], group: int) -> bool:
     steps = [_steps(kind, a, b) for kind, a, b in changes]
     word = program.adjacent
     if word == "one":
         free = not any(
             _reads_private(program, node) for node in program.requires
         )  # so that every step between is admitted
-        return sum(steps) <= program.group and (program.group == 1 or free)
+        return sum(steps) <= group and (group == 1 or free)
     if word == "moves":
         moved = sorted(b - a for _, a, b in changes if isinstance(a, Fraction) and isinstance(b, Fraction))
         return len(changes) == 2 and moved == [-1, 1]

@@ -13,11 +13,17 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.verify.faults import check_inputs, say_value
+from sfumato.verify.finite import paper
+from sfumato.verify.finite.decide import NEVER, decide
+from sfumato.verify.finite.gauss import keeps_within
 from sfumato.verify.kernel import certificate
 from sfumato.verify.kernel.check import is_proved
 from sfumato.verify.kernel.product import Proof
 from sfumato.verify.prover.search import search
-from sfumato.verify.refuter.events import Event, Test, say
+from sfumato.verify.refuter.discrete import Listed
+from sfumato.verify.refuter.events import Event, Outputs, Test, say
+from sfumato.verify.refuter.normal import Normal
+from sfumato.verify.refuter.points import all_witnesses
 from sfumato.verify.refuter.search import Search
 from sfumato.verify.refuter.witness import Witness, certified
 from sfumato.verify.show import show
@@ -75,22 +81,41 @@ def verify(program: Program) -> Verdict:
         return Verdict(
             "UNKNOWN", "all", claim, None, None, (), None, None, "properties of this kind are not decided yet"
         )
+    listed = decide(program)
+    if listed is not None and listed.holds:
+        return Verdict("PROVED", "all", claim, None, claim, (), None, paper.write(program, listed))
+    if listed is not None and (broken := all_witnesses(program, listed.suspects)) is not None:
+        return _refuted(program, claim, broken)
     attempt = search(program)
-    if attempt.proofs is not None and is_proved(program, attempt.proofs):
+    if attempt.proofs is not None and is_proved(program, attempt.proofs, keeps_within):
         document = certificate.write(program, attempt.proofs)
         return Verdict("PROVED", "all", claim, None, claim, attempt.proofs, None, document)
-    looking = Search(program)
-    witness = looking.run()
+    witness, best = _look(program)
     if witness is not None:
-        return Verdict("REFUTED", "all", claim, witness.loss, None, (), witness, witness_certificate(program, witness))
-    seen = f"losses up to {looking.best:.4g} of the claim were seen"
+        return _refuted(program, claim, witness)
+    seen = f"losses up to {best:.4g} of the claim were seen"
     note = (
         f"no alignment was found; {seen}"
         if attempt.stuck is None
         else f"a proof stops at: {attempt.stuck.label}; {seen}"
     )
-    least = f"{looking.best:.4g} * ({claim})" if looking.best else None
+    least = f"{best:.4g} * ({claim})" if best else None
     return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, note)
+
+
+def _look(program: Program) -> tuple[Witness | None, float]:
+    """A witness, by whichever search fits the draws; and the greatest loss that was seen."""
+    best = 0.0
+    for looking in (Listed(program), Normal(program), Search(program)):
+        found = looking.run()
+        best = max(best, looking.best)
+        if found is not None:
+            return found, best
+    return None, best
+
+
+def _refuted(program: Program, claim: str, witness: Witness) -> Verdict:
+    return Verdict("REFUTED", "all", claim, witness.loss, None, (), witness, witness_certificate(program, witness))
 
 
 def say_claim(program: Program) -> str:
@@ -119,24 +144,49 @@ def witness_document(witness: Witness) -> dict[str, Any]:
     return {
         "input": _inputs(witness.one),
         "neighbour": _inputs(witness.two),
-        "event": {
-            "words": say(witness.event),
-            "shape": _shape(witness.event.shape),
-            "leaves": [leaf if isinstance(leaf, bool) or leaf is None else str(leaf) for leaf in witness.event.leaves],
-            "tests": [
-                {
-                    "factors": {str(place): str(factor) for place, factor in test.factors},
-                    "sign": test.sign,
-                    "bound": str(test.bound),
-                }
-                for test in witness.event.tests
-            ],
-        },
+        "event": _event_document(witness.event),
         "chance": witness.chance_one,
         "neighbour_chance": witness.chance_two,
         "loss": witness.loss,
         "claim": witness.claim,
     }
+
+
+def _event_document(event: Event | Outputs) -> dict[str, Any]:
+    if isinstance(event, Outputs):
+        listed = ["never" if value == NEVER else _plain(value) for value in event.values]
+        return {"words": say(event), "outputs": listed}
+    return {
+        "words": say(event),
+        "shape": _shape(event.shape),
+        "leaves": [leaf if isinstance(leaf, bool) or leaf is None else str(leaf) for leaf in event.leaves],
+        "tests": [
+            {
+                "factors": {str(place): str(factor) for place, factor in test.factors},
+                "sign": test.sign,
+                "bound": str(test.bound),
+            }
+            for test in event.tests
+        ],
+    }
+
+
+def _event_of(said: dict[str, Any]) -> Event | Outputs:
+    """The event of a document."""
+    if "outputs" in said:
+        return Outputs(tuple(NEVER if value == "never" else _exact(value) for value in said["outputs"]))
+    return Event(
+        _unshape(said["shape"]),
+        tuple(leaf if isinstance(leaf, bool) or leaf is None else Fraction(leaf) for leaf in said["leaves"]),
+        tuple(
+            Test(
+                tuple((int(at), Fraction(factor)) for at, factor in test["factors"].items()),
+                test["sign"],
+                Fraction(test["bound"]),
+            )
+            for test in said["tests"]
+        ),
+    )
 
 
 def witness_certificate(program: Program, witness: Witness) -> dict[str, Any]:
@@ -159,20 +209,7 @@ def witness_faults(document: dict[str, Any]) -> list[str]:
             return ["the hash is not that of the program"]
         program = read_program(document["program"])
         said = document["witness"]
-        event = Event(
-            _unshape(said["event"]["shape"]),
-            tuple(
-                leaf if isinstance(leaf, bool) or leaf is None else Fraction(leaf) for leaf in said["event"]["leaves"]
-            ),
-            tuple(
-                Test(
-                    tuple((int(at), Fraction(factor)) for at, factor in test["factors"].items()),
-                    test["sign"],
-                    Fraction(test["bound"]),
-                )
-                for test in said["event"]["tests"]
-            ),
-        )
+        event = _event_of(said["event"])
         found = certified(program, _outputs(said["input"]), _outputs(said["neighbour"]), event)
         if found is None:
             return ["these inputs and this event do not refute the claim"]

@@ -1,4 +1,4 @@
-"""`sfumato attack`: run the red team against a policy or a table behind some defences; a table, and a page.
+"""`sfumato attack`: run the red team against a policy or a table behind some defences; a table, a page, a document.
 
 Comes in: which attacks, on what. Goes out: reports. Exit code 1 where an attack succeeded against the target, the
 gateway, or the only defence that was named.
@@ -18,6 +18,7 @@ from rich.table import Table
 
 from sfumato.attacks import ATTACKS, Endpoint, Knowledge
 from sfumato.attacks.defences import DEFENCES, TABLE, Sheet, make, read_sheet
+from sfumato.attacks.document import document, keep
 from sfumato.attacks.gate import policy_endpoint, table_endpoint
 from sfumato.attacks.page import cell, page
 from sfumato.attacks.report import Report, referee
@@ -28,6 +29,7 @@ from sfumato.policy import Policy, load
 
 TOTAL = Fraction(1)
 """The budget of the gateway that is put in front of a plain table."""
+Outcome = tuple[list[Report], Knowledge]
 
 
 @dataclass(frozen=True)
@@ -54,19 +56,24 @@ def run(wanted: Wanted, *, as_json: bool) -> None:
     names = list(ATTACKS) if wanted.name == "all" else [wanted.name]
     known = None if wanted.known is None else [word.strip() for word in wanted.known.split(",") if word.strip()]
     if wanted.target is None:
-        reports = _on_table(wanted, names, known)
+        reports, knowledge = _on_table(wanted, names, known)
     elif "://" in wanted.target:
-        reports = _on_server(wanted, names, known)
+        reports, knowledge = _on_server(wanted, names, known)
     elif wanted.csv is None:
-        reports = _on_target(wanted, names, known)
+        reports, knowledge = _on_target(wanted, names, known)
     else:
         raise InputError("name a --target or a --csv, and not both")
     what = wanted.target or str(wanted.csv)
+    own = "own" if wanted.spend else "copy"
+    found = document(reports, what, knowledge, None if wanted.target is None else own)
+    if wanted.target is not None and "://" not in wanted.target:
+        place = keep(found, load(Path(wanted.target)).data.state)
+        sys.stderr.write(f"Kept {place} for the owner and the auditors\n")
     if wanted.report is not None:
-        wanted.report.write_text(page(reports, what), encoding="utf-8")
+        wanted.report.write_text(page(found), encoding="utf-8")
         sys.stderr.write(f"Wrote {wanted.report}\n")
     if as_json:
-        print_json({"target": what, "reports": [report.to_dict() for report in reports]})
+        print_json(found)
     else:
         _say(reports)
     only = len({report.defence for report in reports}) == 1
@@ -74,7 +81,7 @@ def run(wanted: Wanted, *, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _on_table(wanted: Wanted, names: list[str], known: list[str] | None) -> list[Report]:
+def _on_table(wanted: Wanted, names: list[str], known: list[str] | None) -> Outcome:
     defences = [word.strip() for word in wanted.defence.split(",") if word.strip()]
     for defence in defences:
         if defence not in DEFENCES:
@@ -88,7 +95,7 @@ def _on_table(wanted: Wanted, names: list[str], known: list[str] | None) -> list
         for name in names:
             with _defended(defence, sheet, knowledge) as endpoint:
                 reports.append(_one(name, endpoint, knowledge, truth))
-    return reports
+    return reports, knowledge
 
 
 @contextmanager
@@ -102,7 +109,7 @@ def _defended(defence: str, sheet: Sheet, knowledge: Knowledge) -> Iterator[Endp
         yield make(defence, sheet, knowledge.secret_column, quasi)
 
 
-def _on_server(wanted: Wanted, names: list[str], known: list[str] | None) -> list[Report]:
+def _on_server(wanted: Wanted, names: list[str], known: list[str] | None) -> Outcome:
     """A server is asked as an analyst asks it; the rows for the referee are a file, named as the table is."""
     assert wanted.target is not None
     if wanted.csv is None:
@@ -119,10 +126,10 @@ def _on_server(wanted: Wanted, names: list[str], known: list[str] | None) -> lis
     for name in names:
         with remote_endpoint(wanted.target) as endpoint:
             reports.append(_one(name, endpoint, knowledge, truth))
-    return reports
+    return reports, knowledge
 
 
-def _on_target(wanted: Wanted, names: list[str], known: list[str] | None) -> list[Report]:
+def _on_target(wanted: Wanted, names: list[str], known: list[str] | None) -> Outcome:
     assert wanted.target is not None
     path = Path(wanted.target)
     policy = load(path)
@@ -135,7 +142,7 @@ def _on_target(wanted: Wanted, names: list[str], known: list[str] | None) -> lis
     for name in names:
         with policy_endpoint(path, spend=wanted.spend) as endpoint:
             reports.append(_one(name, endpoint, knowledge, truth))
-    return reports
+    return reports, knowledge
 
 
 def _rows_of(policy: Policy, secret: str | None) -> tuple[str, list[dict[str, Any]]]:

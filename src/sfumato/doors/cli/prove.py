@@ -14,7 +14,9 @@ from typing import Any
 
 from sfumato.doors.cli.say import console, print_json, stop
 from sfumato.errors import ClaimError, InputError, SfumatoError
+from sfumato.gateway import open_policy
 from sfumato.verify.code import Code, program, require_solvers
+from sfumato.words import show
 
 
 def verify(name: str, *, explain: bool, tight: bool, target: Path | None, as_json: bool) -> None:
@@ -68,6 +70,37 @@ def check(path: Path, *, as_json: bool) -> None:
         raise ClaimError("the certificate does not hold", detail="; ".join(faults))
     by = "z3 and cvc5" if second else "z3" if kind == "PROVED" else "exact chances"
     console().print(f"The certificate holds: {kind}, checked anew by {by}.", soft_wrap=True)
+
+
+def release(name: str, column: str, epsilon: str | None, given: list[str], *, policy: Path, as_json: bool) -> None:
+    """Verify a program, and run it on a private column if it is proved."""
+    require_solvers()
+    code = _load(name)
+    public = dict(_parameter(text) for text in given)
+    try:
+        verdict = code.verify()
+    except SfumatoError as error:
+        stop(error, code.source)
+    if verdict.exit_code or verdict.certificate is None:
+        raise ClaimError(
+            f"{code.tree.name} is not proved, so it is not released", hint="sfumato verify without --release says more."
+        )
+    with open_policy(policy) as gate:
+        outcome = gate.release(verdict.certificate, column, epsilon, public=public)
+    if as_json:
+        print_json(outcome.to_dict())
+        return
+    out, spent = console(), outcome.cost.epsilon
+    out.print(f"{code.tree.name}({column}) = {outcome.words}", soft_wrap=True, highlight=False)
+    price = "nothing: it was released before" if not spent else f"epsilon {show(spent)}"
+    out.print(f"cost {price}; receipt {outcome.receipt}", soft_wrap=True, highlight=False)
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f'"{text}" sets nothing', hint="Write --set NAME=VALUE.")
+    return name.strip(), value.strip()
 
 
 def _witness_faults(document: dict[str, Any]) -> list[str]:

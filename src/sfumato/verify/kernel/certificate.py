@@ -20,7 +20,7 @@ from sfumato.verify.kernel.product import Product, Proof
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.show import show
-from sfumato.verify.tree import Program
+from sfumato.verify.tree import Expr, Program
 
 FORMAT = 1
 
@@ -52,6 +52,7 @@ def _proof(program: Program, proof: Proof) -> dict[str, Any]:
         "invariants": {str(loop): [show(node) for node in nodes] for loop, nodes in proof.invariants.items()},
         "ranks": {str(loop): show(node) for loop, node in proof.ranks.items()},
         "conditions": _conditions(product),
+        **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
     }
 
 
@@ -72,12 +73,24 @@ def read(document: dict[str, Any]) -> Proof:
         {str(name): read_proof(text) for name, text in document["scales"].items()},
         {int(loop): tuple(read_proof(text) for text in texts) for loop, texts in document["invariants"].items()},
         {int(loop): read_proof(text) for loop, text in document["ranks"].items()},
+        _gauss(document.get("gauss")),
     )
 
 
-def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | None = None) -> list[str]:
+def _gauss(texts: list[str] | None) -> tuple[Expr, Expr] | None:
+    if texts is None:
+        return None
+    pure, squares = (read_proof(text) for text in texts)
+    return pure, squares
+
+
+def faults_of(
+    document: dict[str, Any],
+    second: Callable[[str], bool | None] | None = None,
+    curve: Callable[[Program, Proof], bool] | None = None,
+) -> list[str]:
     """Why a certificate is no proof; empty if it is one. `second` asks another solver: False if it finds a
-    counterexample.
+    counterexample. `curve` knows whether a Gaussian proof's bounds keep within its claim: without it there is none.
     """
     try:
         if document["format"] != FORMAT or document["verdict"] != "PROVED":
@@ -87,6 +100,9 @@ def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | N
         program = read_program(document["program"])
         if sorted(proof["direction"] for proof in document["proofs"]) != sorted(directions(program)):
             return ["there is not one proof for each direction"]
+        proofs = [read(proof) for proof in document["proofs"]]
+        if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
+            return ["the Gaussian curve does not keep within the claim"]
         return [fault for proof in document["proofs"] for fault in _faults(program, proof, second)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]

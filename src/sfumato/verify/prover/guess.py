@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from sfumato.verify.kernel.kinds import kinds_of
-from sfumato.verify.prover.loops import comparisons, effects_of
+from sfumato.verify.prover.loops import added_by, comparisons, effects_of
 from sfumato.verify.prover.quantity import NEAR, Array, Quantity, implies, is_equation, passed_once, times
 from sfumato.verify.prover.rewrite import ONE, ZERO, minus, negative, replaced, scaled
 from sfumato.verify.prover.sites import ends_of, given_by, widths_of
@@ -259,9 +259,10 @@ class Guess:
             isinstance(part, Draw | While) for part in statements(self.loop.body)
         ):
             return
-        ends = dict.fromkeys((*ends_of(self.program), *(width.node for width in self.widths), ONE))
-        steps = [self.quantity(node) for node in dict.fromkeys((ZERO, *ends, *(negative(end) for end in ends)))]
         effects = effects_of(self.loop.body)
+        added = (*(width.node for width in self.widths), *sorted(added_by(effects), key=str), ONE)
+        ends = dict.fromkeys((*ends_of(self.program), *added))
+        steps = [self.quantity(node) for node in dict.fromkeys((ZERO, *ends, *(negative(end) for end in ends)))]
         for name, counter in product(self.numbers, self.whole):
             if name == counter or effects.get(counter) != ONE or name not in effects:
                 continue

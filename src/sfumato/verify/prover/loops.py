@@ -31,6 +31,17 @@ def effects_of(body: tuple[Stmt, ...]) -> dict[str, Expr]:
     return found
 
 
+def added_by(effects: dict[str, Expr]) -> set[Expr]:
+    """The numbers that a round may add under a test."""
+    return {
+        part
+        for node in effects.values()
+        if isinstance(node, Call) and node.name == "#if"
+        for part in node.args[1:]
+        if isinstance(part, Num) and part.value
+    }
+
+
 def comparisons(test: Expr) -> Iterator[tuple[Expr, Expr]]:
     """(less, more) of the comparisons that must all hold."""
     if isinstance(test, Binary):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import islice
+from math import ceil
 
 from sfumato.verify.cases import Dice, Maker, to_floats
 from sfumato.verify.kernel.check import conditions_of, first_open
@@ -20,15 +22,31 @@ from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.prover.guess import Guess
 from sfumato.verify.prover.houdini import settled, trimmed
 from sfumato.verify.prover.loops import rank_of
-from sfumato.verify.prover.rewrite import ONE
+from sfumato.verify.prover.rewrite import ONE, ZERO, scaled
 from sfumato.verify.prover.sites import shifts_to_try
 from sfumato.verify.prover.trial import Bench, Sight, Trial
 from sfumato.verify.run import Fault, NotRun, TooLong
-from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, Program, Unary, Var, While, changed, names, statements
+from sfumato.verify.tree import (
+    Assign,
+    Binary,
+    Call,
+    Draw,
+    Expr,
+    Num,
+    Program,
+    Unary,
+    Var,
+    While,
+    changed,
+    names,
+    statements,
+)
 
 CASES, COMBINATIONS, SURVIVORS = 160, 6000, 3
 """Cases for a trial; combinations of shifts that are tried; survivors for which invariants are looked for."""
 EPS = Var("eps")
+COSTLY = ("Laplace", "Exponential", "Geometric", "TruncGeometric", "Choice")
+"""Laws whose draws may cost something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +144,17 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
     fixed = ({param.name for param in program.params} | {"eps", "delta"}) - changed(program.body)
     own: dict[int, Expr] = {}
     for statement in statements(program.body):
-        if isinstance(statement, Draw) and statement.law in ("Laplace", "Exponential", "Geometric", "TruncGeometric"):
+        if isinstance(statement, Draw) and statement.law == "Gauss" and len(program.claim) == 2:
             scale = statement.args[0]
-            own[statement.number] = EPS
+            own[statement.number] = Binary("/", ONE, Binary("*", scale, scale)) if names(scale) <= fixed else ONE
+        elif isinstance(statement, Draw) and statement.law in COSTLY:
+            scale = statement.args[0]
+            own[statement.number] = EPS if statement.law != "Choice" or "eps" in names(scale) else ONE
             if statement.law in ("Laplace", "Exponential") and names(scale) <= fixed:
                 own[statement.number] = Binary("/", ONE, scale)
-            elif isinstance(scale, Call) and scale.name == "exp" and names(scale) <= fixed:
-                own[statement.number] = Unary("-", scale.args[0])
+            elif statement.law in ("Geometric", "TruncGeometric") and names(scale) <= fixed:
+                is_exp = isinstance(scale, Call) and scale.name == "exp"
+                own[statement.number] = Unary("-", scale.args[0] if is_exp else Call("ln", (scale,)))
     yield own
     if any(unit != EPS for unit in own.values()):
         yield dict.fromkeys(own, EPS)
@@ -153,7 +175,19 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof) -> Proof:
             rank = rank_of(loop)
             if rank is not None:
                 ranks[loop.number] = rank
-    return Proof(proof.direction, proof.pointwise, proof.shifts, proof.units, scales, invariants, ranks)
+    gauss = _bounds(bench.program, trials)
+    return Proof(proof.direction, proof.pointwise, proof.shifts, proof.units, scales, invariants, ranks, gauss)
+
+
+def _bounds(program: Program, trials: list[Trial]) -> tuple[Expr, Expr] | None:
+    """What was spent at most, and the squares of Gaussian shifts, a little above what was seen."""
+    drawn = {statement.law for statement in statements(program.body) if isinstance(statement, Draw)}
+    if "Gauss" not in drawn or len(program.claim) != 2:
+        return None
+    rate = max((trial.pure / trial.one["eps"] for trial in trials), default=0.0)
+    squares = max((trial.squares for trial in trials), default=0.0) * program.group**2
+    pure = scaled(EPS, Fraction(ceil(rate * 48 - 1e-9), 48)) if rate else ZERO
+    return pure, Num(Fraction(squares) * (1 + Fraction(1, 10**9)))
 
 
 def _scales(bench: Bench, trials: list[Trial]) -> dict[str, Expr]:

@@ -68,14 +68,15 @@ def shifts_to_try(program: Program, *, pointwise: bool) -> dict[int, list[Expr]]
     """For each draw, by number, the shifts to try, likely ones first."""
     found = {}
     for draw, uses in uses_of(program).items():
-        if draw.law in ("Laplace", "Exponential", "Geometric", "TruncGeometric"):
+        gauss = draw.law == "Gauss" and len(program.claim) == 2
+        if gauss or draw.law in ("Laplace", "Exponential", "Geometric", "TruncGeometric"):
             tried = _candidates(program, draw, uses, pointwise=pointwise)
             found[draw.number] = list(dict.fromkeys(tried))
     return found
 
 
 def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) -> list[Expr]:
-    centre = draw.args[1] if draw.law == "Laplace" else draw.args[3] if len(draw.args) > 3 else ZERO
+    centre = draw.args[1] if draw.law in ("Laplace", "Gauss") else draw.args[3] if len(draw.args) > 3 else ZERO
     home = _simple(shift_of(centre), program)
     if draw.law == "TruncGeometric":  # the centre is added to the noise
         home = negative(home)

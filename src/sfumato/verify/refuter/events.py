@@ -12,6 +12,8 @@ from typing import Any
 
 from flint import arb
 
+from sfumato.verify.faults import say_value
+from sfumato.verify.finite.decide import NEVER
 from sfumato.verify.refuter.chances import chance
 from sfumato.verify.refuter.forms import Form
 from sfumato.verify.refuter.paths import Way
@@ -33,6 +35,13 @@ class Event:
     shape: Any
     leaves: tuple[bool | Fraction | None, ...]
     tests: tuple[Test, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """A set of outputs, listed; NEVER stands for runs that do not end."""
+
+    values: tuple[Any, ...]
 
 
 def leaves_of(output: Any) -> tuple[Any, list[Any]]:
@@ -152,8 +161,11 @@ def event_around(way: Way, sides: tuple[int, ...] | None, depth: Fraction) -> Ev
     return Event(shape, tuple(None if isinstance(leaf, Form) else leaf for leaf in leaves), tuple(tests))
 
 
-def say(event: Event) -> str:
+def say(event: Event | Outputs) -> str:
     """An event in words: `output = [false, true]`, `output[1] <= -2`."""
+    if isinstance(event, Outputs):
+        said = ["no output" if value == NEVER else f"output = {say_value(value)}" for value in event.values]
+        return " or ".join(said)
     single = event.shape is None
 
     def name(place: int) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from sfumato.reals import Real, exp, ln, sqrt
 from sfumato.verify.refuter.chances import Noise
 from sfumato.verify.refuter.forms import Form, noise
 from sfumato.verify.run import COMPARE, AtDraw, Env, NotRun, Runner
@@ -20,6 +21,9 @@ INPUT = 1 << 20
 """Letters from here on stand for inputs, not for noise: only searches use such ways."""
 Fits = Callable[[tuple[Any, ...]], bool]
 """Whether an event may still come of an output that has begun like this."""
+
+
+_REAL = {"exp": exp, "ln": ln, "sqrt": sqrt}
 
 
 class TooMany(Exception):
@@ -69,7 +73,7 @@ class Walker:
     def __init__(self, program: Program, most: int = 400) -> None:
         self.program = program
         self.most = most
-        self.runner = Runner(program, exact=True, decide=self._decide)
+        self.runner = Runner(program, exact=True, decide=self._decide, real=lambda name, value: _REAL[name](value))
         self._choices: list[int] = []
         self._taken = 0
         self._open: list[tuple[int, ...]] = []
@@ -153,9 +157,14 @@ class Walker:
 
     def _draw(self, stop: AtDraw, noises: list[Noise]) -> tuple[Any, Fraction]:
         law, args = stop.draw.law, stop.args
+        if law == "Gauss":
+            noises.append(Noise(law, args[0] if isinstance(args[0], Real) else Fraction(args[0])))
+            return noise(len(noises) - 1) + args[1], Fraction(1)
+        if any(isinstance(arg, Real) for arg in args):
+            raise NotRun
         if law in ("Laplace", "Exponential"):
             noises.append(Noise(law, Fraction(args[0])))
-            centre = args[1] if law == "Laplace" else Fraction(0)
+            centre = Fraction(0) if law == "Exponential" else args[1]
             return noise(len(noises) - 1) + centre, Fraction(1)
         if law == "Bernoulli":
             outcomes = [(Fraction(1), Fraction(args[0])), (Fraction(0), 1 - Fraction(args[0]))]
@@ -165,6 +174,8 @@ class Walker:
                 raise TooMany
             outcomes = [(Fraction(k), Fraction(1, high - low + 1)) for k in range(low, high + 1)]
         elif law == "Choice":
+            if any(isinstance(weight, Real) for weight in args[0]):
+                raise NotRun
             total = sum(args[0])
             outcomes = [(Fraction(k), Fraction(weight) / total) for k, weight in enumerate(args[0])]
         else:

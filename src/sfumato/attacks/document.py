@@ -1,0 +1,93 @@
+"""The report as data: what the page shows, for programs and for the console, which draws it itself.
+
+Comes in: reports, and what the attacker knew. Goes out: one JSON document, also kept as `redteam.json` in the state
+folder of a policy that was attacked: the newest alone, for the owner and the auditors (mode 600). It holds no answer
+and no person's secret; but its questions name people as the attacker knows them, and its numbers about the rows, such
+as the base rate, are exact: it is not for publication.
+
+The shape, format 1. Rates are between 0 and 1, amounts of epsilon are decimal text or null:
+
+    format      1
+    made        when, UTC, ISO 8601
+    target      the policy, server or file, as it was named
+    ledger      "copy" (nothing was spent), "own" (with --spend), or null: no policy was attacked
+    secret      {column, value}: the fact that was attacked
+    known       [column, …]: what the attacker knew of each person
+    people      how many people were attacked
+    base_rate   how often a guess is right that asks nothing
+    attacks     [{name, what, advice}, …] in order: in one line what it does, and the cheapest defence
+    defences    [{name, what, lost, tried, sentence}, …] in order: how many of the attacks that could be tried it lost
+    reports     [report, …], one for each attack and defence:
+        attack, defence     names from above
+        outcome             "lost" (the attack won), "held", "nothing" (no claim was made) or "not applicable"
+        words               the outcome in one line; reason: why nothing was claimed, or how it was done
+        claims, recovered   people of whom a secret was claimed, and how many of those claims are right
+        rate, base_rate, interval       recovered / claims, what a guess has, [low, high] at 95 %
+        certain, certain_right          claims made with certainty, and how many of them are right
+        bound               the rate that the promised epsilon allows, or null where nothing is promised
+        queries, refused, spent, total, seconds {asking, thinking}
+        curve               [[questions, part of those attacked who were recovered so far], …]
+        worst               up to three questions that did the damage, as SQL
+        transcript          [{sql, refused}, …]: the first and the last questions; the refusal as text, or null
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sfumato.attacks import ATTACKS
+from sfumato.attacks.base import Knowledge
+from sfumato.attacks.defences import DEFENCES
+from sfumato.attacks.report import Report
+from sfumato.owner.admit import write_whole
+
+FILE = "redteam.json"
+FORMAT = 1
+
+
+def document(reports: Sequence[Report], what: str, knowledge: Knowledge, ledger: str | None = None) -> dict[str, Any]:
+    """Everything that the page says, as plain values."""
+    attacks = dict.fromkeys(report.attack for report in reports)
+    defences = dict.fromkeys(report.defence for report in reports)
+    return {
+        "format": FORMAT,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "target": what,
+        "ledger": ledger,
+        "secret": {"column": knowledge.secret_column, "value": str(knowledge.secret_value)},
+        "known": list(knowledge.people[0].known),
+        "people": len(knowledge.people),
+        "base_rate": reports[0].base_rate if reports else 0.5,
+        "attacks": [{"name": name, "what": ATTACKS[name].what, "advice": ATTACKS[name].advice} for name in attacks],
+        "defences": [_defence(name, [r for r in reports if r.defence == name]) for name in defences],
+        "reports": [report.to_dict() for report in reports],
+    }
+
+
+def keep(found: dict[str, Any], state: str) -> Path:
+    """The newest report on a policy, in its state folder."""
+    place = Path(state) / FILE
+    write_whole(place, json.dumps(found, indent=1) + "\n")
+    return place
+
+
+def _defence(name: str, reports: Sequence[Report]) -> dict[str, Any]:
+    tried = [report for report in reports if report.applicable]
+    lost = [report for report in tried if report.succeeded]
+    if lost:
+        sentence = f"lost to {len(lost)} of {len(tried)} attacks"
+        most = max(lost, key=lambda report: report.right)
+        sentence += f"; {most.attack} recovered {most.right} of {most.people} people's secrets"
+    else:
+        sentence = f"held against {len(tried)} of {len(tried)} attacks"
+    return {
+        "name": name,
+        "what": DEFENCES.get(name, "a gateway that promises never to exceed its epsilon"),
+        "tried": len(tried),
+        "lost": len(lost),
+        "sentence": sentence,
+    }
