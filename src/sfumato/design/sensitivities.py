@@ -96,6 +96,8 @@ def _has_formula(asked: Asked) -> bool:
 def _formula(asked: Asked) -> Swing:
     query = QUERIES[str(asked.query)]
     over = _range(asked, query)
+    if asked.size == 0:
+        raise InputError("no two databases are neighbours here", detail="There is one database of no records.")
     many = f"{over.least} record{'' if over.least == 1 else 's'}"
     sizes = many if asked.size is not None else f"at least {many}" if over.least else "any number of records"
     values = "" if asked.low is None else f"values from {show(over.low)} to {show(over.high)}, "

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from sfumato import pictures
 from sfumato.design.asking import shown
 from sfumato.design.compose import Pair, pairs
 from sfumato.design.densities import LaplaceDensity, laplace
-from sfumato.design.plot import heat
+from sfumato.design.plot import bars, heat
 from sfumato.design.sensitivities import swing
 from sfumato.design.telling import decimal, document, name, say, short
 from sfumato.doors.cli.board import APPROXIMATE, ASKED, WIDE, Drawn, grid_of, level_text, make, tell
@@ -47,7 +48,7 @@ def run_channel(what: str | None, options: Problem, *, every_pair: bool, drawn: 
     """`design channel`."""
     problem = gather(what, options, "mechanism")
     if problem.get("mechanism") in ("laplace", "truncated-laplace"):
-        return _densities(problem, as_json=as_json)
+        return _densities(problem, drawn, as_json=as_json)
     made = make(problem)
     found = pairs(made, problem.get("metric"))
     if as_json:
@@ -127,7 +128,11 @@ def _epsilon_lines(made: Channel, found: list[Pair], metric: Any) -> list[str]:
 
 
 def _pair_row(made: Channel, pair: Pair) -> list[str]:
-    return [f"{name(pair.first)}, {name(pair.second)}", short(pair.distance), level_text(made, pair), name(pair.output)]
+    return [f"{name(pair.first)}, {name(pair.second)}", short(pair.distance), level_text(made, pair), _output(pair)]
+
+
+def _output(pair: Pair) -> str:
+    return "–" if pair.output is None else name(pair.output)
 
 
 def _refinement(first: Channel, second: Channel, other: str) -> list[str]:
@@ -146,7 +151,7 @@ def _refinement(first: Channel, second: Channel, other: str) -> list[str]:
     return [f"{other} is no post-processing of it: {worth}", *rows]
 
 
-def _densities(problem: Problem, *, as_json: bool) -> None:
+def _densities(problem: Problem, drawn: Drawn, *, as_json: bool) -> None:
     """Laplace noise, as densities: what a matrix cannot show."""
     cut = problem["mechanism"] == "truncated-laplace"
     inputs = problem.get("inputs") or []
@@ -172,6 +177,20 @@ def _densities(problem: Problem, *, as_json: bool) -> None:
             shown_ratio = [decimal(atoms[0] / atoms[1])] if len(inputs) == 2 else []
             rows.insert(which * len(rows), [f"atom at {end}", *(decimal(p) for p in atoms), *shown_ratio])
     grid_of(heads, rows)
+    if drawn.plot or drawn.svg is not None:
+        _draw_densities(law, inputs, drawn)
+
+
+def _draw_densities(law: LaplaceDensity, inputs: Sequence[Any], drawn: Drawn) -> None:
+    """The densities over the range, or over eight scales beyond the answers."""
+    beyond = 8 * law.sensitivity / law.level.below()
+    low = min(inputs) - beyond if law.low is None else law.low
+    high = max(inputs) + beyond if law.high is None else law.high
+    at = [low + (high - low) * Fraction(2 * i + 1, 240) for i in range(120)]
+    lines = [(f"y = {name(y)}", [(float(z), float(law.density(z, y))) for z in at]) for y in inputs[:5]]
+    for title, line in lines:
+        drawn.lines([title, *bars([f"{z:.4g}" for z, _ in line[::6]], [p for _, p in line[::6]])])
+    drawn.file(pictures.curves(lines, title="Laplace densities", axis="z", measure="density"))
 
 
 def _ratio(law: LaplaceDensity, z: Any, inputs: Sequence[Any]) -> list[str]:
