@@ -26,7 +26,7 @@ from sfumato.verify.tree import Draw, statements
 
 F = Fraction
 EPS = F(3, 4)
-RUNS, UNLIKELY = 3000, 1e-9
+RUNS, UNLIKELY = 600, 1e-9
 
 
 def test_every_mechanism_is_in_the_library_or_says_why_not():
@@ -111,7 +111,9 @@ def test_permute_and_flip_of_the_library_has_the_rate_of_the_mechanism():
         law = PermuteAndFlip(1, EPS, monotone)
         (scale,) = _scales(name, {})
         for gap in range(4):  # the larger of two with gap g wins but for e^(-g/scale)/2
-            assert float(law.mass(1, [gap, 0])) == pytest.approx(float(F(1, 2)) * 2.718281828459045 ** -float(gap / scale))
+            assert float(law.mass(1, [gap, 0])) == pytest.approx(
+                float(F(1, 2)) * 2.718281828459045 ** -float(gap / scale)
+            )
 
 
 def _scales(name, env):

@@ -1,8 +1,8 @@
 """Verify: the house's own mechanisms as programs, each with the certificate of its claim.
 
-Comes in: a name. Goes out: a program's text, or its certificate. Sensitivities are one step: a mechanism with another one
-is the same program in steps of that size. `make docs` writes certificates; `make test` has the kernel check them anew,
-and compares each program with the mechanism that it stands for, law by law.
+Comes in: a name. Goes out: a program's text, or its certificate. Sensitivities are one step: a mechanism with another
+one is the same program in steps of that size. `make docs` writes certificates; `make test` has the kernel check them
+anew, and compares each program with the mechanism that it stands for, law by law.
 """
 
 from __future__ import annotations
