@@ -68,7 +68,7 @@ def test_utility_is_that_of_the_design_room():
     after = [a, 1, a]
     told = ", ".join(f"{p / sum(after):.3f}" for p in after)
     assert f"before: 0.333, 0.333, 0.333. after 1: {told}." in found["svg"]
-    assert f"true number 1, shown 1: {(1 - a) / (1 + a):.4g}" in found["svg"]
+    assert f"truth 1, shown 1: {(1 - a) / (1 + a):.4g}" in found["svg"]
     assert rows["gain of the best private one, by a linear program"] == f"{right:.4f}; none above {right:.4f}"
     rare = dict(play("utility", given | {"prior": "rare", "gain": "distance"})["rows"])
     assert rare["best guess after 1"] == "0"

@@ -44,7 +44,7 @@ def draw(
         inputs,
         [_short(output) for output in one.outputs],
         title=f"{mechanism.capitalize().replace('-', ' ')} as a channel",
-        axes=("true number", "shown"),
+        axes=("truth", "shown"),
         marked=int(seen),
         beside=[("before", [float(p) for p in as_prior(before, inputs)])]
         + ([] if after is None else [(f"after {_short(saw)}", after)]),
