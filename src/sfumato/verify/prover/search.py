@@ -16,15 +16,31 @@ from sfumato.verify.cases import Dice, Maker, to_floats
 from sfumato.verify.kernel.check import conditions_of, first_open
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
+from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.product import Proof
 from sfumato.verify.kernel.values import NotCovered
-from sfumato.verify.prover.guess import Guess, rank_of
+from sfumato.verify.prover.guess import Guess
 from sfumato.verify.prover.houdini import settled, trimmed
+from sfumato.verify.prover.loops import rank_of
 from sfumato.verify.prover.rewrite import ONE, ZERO, scaled
 from sfumato.verify.prover.sites import shifts_to_try
 from sfumato.verify.prover.trial import Bench, Sight, Trial
 from sfumato.verify.run import Fault, NotRun, TooLong
-from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, Num, Program, Unary, Var, While, changed, names, statements
+from sfumato.verify.tree import (
+    Assign,
+    Binary,
+    Call,
+    Draw,
+    Expr,
+    Num,
+    Program,
+    Unary,
+    Var,
+    While,
+    changed,
+    names,
+    statements,
+)
 
 CASES, COMBINATIONS, SURVIVORS = 160, 6000, 3
 """Cases for a trial; combinations of shifts that are tried; survivors for which invariants are looked for."""
@@ -43,6 +59,7 @@ class Attempt:
 
 def search(program: Program) -> Attempt:
     """A proof of the claim in every direction."""
+    program = late(program)  # as the kernel reads it
     proofs: list[Proof] = []
     for direction in directions(program):
         attempt = _search(program, direction)
@@ -136,8 +153,8 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
             if statement.law in ("Laplace", "Exponential") and names(scale) <= fixed:
                 own[statement.number] = Binary("/", ONE, scale)
             elif statement.law in ("Geometric", "TruncGeometric") and names(scale) <= fixed:
-                is_exp = isinstance(scale, Call) and scale.name == "exp"
-                own[statement.number] = Unary("-", scale.args[0] if is_exp else Call("ln", (scale,)))
+                exponent = scale.args[0] if isinstance(scale, Call) and scale.name == "exp" else Call("ln", (scale,))
+                own[statement.number] = Unary("-", exponent)
     yield own
     if any(unit != EPS for unit in own.values()):
         yield dict.fromkeys(own, EPS)
