@@ -50,8 +50,8 @@ class Optimum:
     Proof: `certificate.check` has compared every pair of inputs in whole numbers; `bound_utility` is weak duality in
         whole numbers. Both see only the problem and the result; neither relies on the search.
     Reference: Ghosh, Roughgarden, Sundararajan, STOC 2009; Bordenabe, Chatzikokolakis, Palamidessi, CCS 2014.
-    Checked by: rooms::optima_are_private_in_whole_numbers, rooms::the_bound_is_the_optimum_of_a_second_solver,
-        rooms::geometric_noise_is_the_optimum_of_a_count, rooms::a_solver_that_lies_is_found_out
+    Checked by: design::optima_are_private_in_whole_numbers, design::the_bound_is_the_optimum_of_a_second_solver,
+        design::geometric_noise_is_the_optimum_of_a_count, design::a_solver_that_lies_is_found_out
     """
 
     channel: Channel
