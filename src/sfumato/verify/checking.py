@@ -1,6 +1,7 @@
 """Verify: which check a certificate needs. Comes in: a document. Goes out: why it shows nothing; empty if it holds.
 
-Couplings and alignments are checked by the kernel, laws and chances are computed anew.
+Couplings and alignments are checked by the kernel (the curve of Gaussian noise by finite/gauss.py), laws and chances
+are computed anew.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sfumato.verify.finite import paper
+from sfumato.verify.finite.gauss import keeps_within
 from sfumato.verify.kernel import certificate, secrecy
 
 
@@ -20,8 +23,10 @@ def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | N
             from sfumato.verify.relational.finding import faults_of as exactly
 
             return exactly(document)
+    if document.get("verdict") == "PROVED" and "listing" in document:
+        return paper.faults_of(document)
     if document.get("verdict") == "PROVED":
-        return certificate.faults_of(document, second)
+        return certificate.faults_of(document, second, keeps_within)
     from sfumato.verify.verdict import witness_faults
 
     return witness_faults(document)

@@ -14,7 +14,7 @@ from typing import Any
 from sfumato.errors import InputError
 from sfumato.verify.faults import check_inputs, say_value
 from sfumato.verify.finite import paper
-from sfumato.verify.finite.decide import NEVER, decide
+from sfumato.verify.finite.decide import NEVER
 from sfumato.verify.finite.gauss import keeps_within
 from sfumato.verify.kernel import certificate
 from sfumato.verify.kernel.check import is_proved
@@ -25,6 +25,7 @@ from sfumato.verify.refuter.events import Event, Outputs, Test, say
 from sfumato.verify.refuter.normal import Normal
 from sfumato.verify.refuter.points import all_witnesses
 from sfumato.verify.refuter.search import Search
+from sfumato.verify.refuter.small import Small
 from sfumato.verify.refuter.witness import Witness, certified
 from sfumato.verify.show import show
 from sfumato.verify.tree import Call, Program, walk
@@ -81,11 +82,12 @@ def verify(program: Program) -> Verdict:
         return Verdict(
             "UNKNOWN", "all", claim, None, None, (), None, None, "properties of this kind are not decided yet"
         )
-    listed = decide(program)
-    if listed is not None and listed.holds:
-        return Verdict("PROVED", "all", claim, None, claim, (), None, paper.write(program, listed))
-    if listed is not None and (broken := all_witnesses(program, listed.suspects)) is not None:
-        return _refuted(program, claim, broken)
+    for kind in ("rounds", "inputs"):
+        listed = paper.listed(program, kind)
+        if listed is not None and listed.holds:
+            return Verdict("PROVED", "all", claim, None, claim, (), None, paper.write(program, kind, listed))
+        if listed is not None and (broken := all_witnesses(program, listed.suspects)) is not None:
+            return _refuted(program, claim, broken)
     attempt = search(program)
     if attempt.proofs is not None and is_proved(program, attempt.proofs, keeps_within):
         document = certificate.write(program, attempt.proofs)
@@ -106,7 +108,7 @@ def verify(program: Program) -> Verdict:
 def _look(program: Program) -> tuple[Witness | None, float]:
     """A witness, by whichever search fits the draws; and the greatest loss that was seen."""
     best = 0.0
-    for looking in (Listed(program), Normal(program), Search(program)):
+    for looking in (Small(program), Listed(program), Normal(program), Search(program)):
         found = looking.run()
         best = max(best, looking.best)
         if found is not None:

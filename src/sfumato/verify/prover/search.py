@@ -24,7 +24,21 @@ from sfumato.verify.prover.rewrite import ONE, ZERO, scaled
 from sfumato.verify.prover.sites import shifts_to_try
 from sfumato.verify.prover.trial import Bench, Sight, Trial
 from sfumato.verify.run import Fault, NotRun, TooLong
-from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, Num, Program, Unary, Var, While, changed, names, statements
+from sfumato.verify.tree import (
+    Assign,
+    Binary,
+    Call,
+    Draw,
+    Expr,
+    Num,
+    Program,
+    Unary,
+    Var,
+    While,
+    changed,
+    names,
+    statements,
+)
 
 CASES, COMBINATIONS, SURVIVORS = 160, 6000, 3
 """Cases for a trial; combinations of shifts that are tried; survivors for which invariants are looked for."""
@@ -136,8 +150,8 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
             if statement.law in ("Laplace", "Exponential") and names(scale) <= fixed:
                 own[statement.number] = Binary("/", ONE, scale)
             elif statement.law in ("Geometric", "TruncGeometric") and names(scale) <= fixed:
-                is_exp = isinstance(scale, Call) and scale.name == "exp"
-                own[statement.number] = Unary("-", scale.args[0] if is_exp else Call("ln", (scale,)))
+                exponent = scale.args[0] if isinstance(scale, Call) and scale.name == "exp" else Call("ln", (scale,))
+                own[statement.number] = Unary("-", exponent)
     yield own
     if any(unit != EPS for unit in own.values()):
         yield dict.fromkeys(own, EPS)

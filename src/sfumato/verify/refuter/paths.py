@@ -16,7 +16,6 @@ from sfumato.verify.refuter.forms import Form, noise
 from sfumato.verify.run import AtDraw, Env, NotRun, Runner
 from sfumato.verify.tree import Program
 
-
 _REAL = {"exp": exp, "ln": ln, "sqrt": sqrt}
 
 
