@@ -118,6 +118,7 @@ def test_tight_constraints_are_the_geometric_mechanism_on_a_line_and_may_not_exi
     line = design.channel("truncated-geometric", range(5), epsilon="ln 2")
     assert design.channel("tight-constraints", range(5), epsilon="ln 2").matrix == line.matrix
     plane = design.channel("tight-constraints", design.grid(3), epsilon=1, metric="euclidean")
+    assert plane.outputs == plane.inputs
     assert all(sum(row) == 1 for row in plane.matrix)
     assert float(plane.epsilon("euclidean")) == pytest.approx(1, abs=1e-13)
     star = [[0, 1, 1, 1], [1, 0, 2, 2], [1, 2, 0, 2], [1, 2, 2, 0]]
