@@ -146,6 +146,7 @@ def test_a_metric_that_is_no_path_is_looked_at_pair_by_pair():
         ("count", {"low": 0, "high": 1, "metrics": "manhattan"}, "no sensitivity"),
         ("percentile", {"low": 0, "high": 1, "percentile": 0}, "percentile"),
         (sum, {}, "domain"),
+        (len, {"values": ["a", "b"], "size": 1, "metrics": "normalised-manhattan"}, "number"),
         (sum, {"low": 0, "high": 1000, "size": 3}, "databases"),
         (lambda x: 1 / x[0], {"low": 0, "high": 1, "size": 1}, "fails"),
         (lambda x: float("nan"), {"low": 0, "high": 1, "size": 1}, "finite"),
