@@ -60,15 +60,15 @@ def check(path: Path, *, as_json: bool) -> None:
     kind = document.get("verdict") if isinstance(document, dict) else None
     if kind not in ("PROVED", "REFUTED"):
         raise InputError(f'"{path}" is not a certificate', hint="Write one with sfumato verify --certificate.")
-    solved = kind == "PROVED" and "listing" not in document
-    second = second_solver() if solved else None
+    exact = kind == "REFUTED" or document.get("kind") == "enumeration" or "listing" in document
+    second = None if exact else second_solver()
     faults = faults_of(document, second)
     if as_json:
         print_json({"holds": not faults, "verdict": kind, "faults": faults, "second_solver": second is not None})
         sys.exit(1 if faults else 0)
     if faults:
         raise ClaimError("the certificate does not hold", detail="; ".join(faults))
-    by = "z3 and cvc5" if second else "z3" if solved else "exact chances"
+    by = "exact chances" if exact else "z3 and cvc5" if second else "z3"
     console().print(f"The certificate holds: {kind}, checked anew by {by}.", soft_wrap=True)
 
 

@@ -104,9 +104,21 @@ class Inputs:
             self.tell(size, ">=")
             self.tell(other, ">=")
             self.sizes[param.name] = Number(size, other, True)
+            if private and self.program.adjacent in ("one", "moves"):
+                self._place_inside(param, size)
         elif private and self.program.adjacent in ("addremove", "moves"):
             raise NotCovered("this adjacency is covered for lists only")
         return Input(param.name, param.type)
+
+    def _place_inside(self, param: Param, size: Poly) -> None:
+        """Two places that move are in the list; where at most one element changes, its place is (if there is any)."""
+        for word in {"one": ("#place",), "moves": ("#up", "#down")}[self.program.adjacent or ""]:
+            place = self.ghosts[f"{word}_{param.name}"]
+            assert isinstance(place, Number)
+            self.tell(place.one, ">=")
+            inside = self._says(place.one - size, "<")
+            some = self.terms.true if word != "#place" else self._says(size, ">")
+            self.facts.append(z3.Implies(some, inside))
 
     # ---- elements
 

@@ -16,10 +16,12 @@ from sfumato.verify.cases import Dice, Maker, to_floats
 from sfumato.verify.kernel.check import conditions_of, first_open
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
+from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.product import Proof
 from sfumato.verify.kernel.values import NotCovered
-from sfumato.verify.prover.guess import Guess, rank_of
+from sfumato.verify.prover.guess import Guess
 from sfumato.verify.prover.houdini import settled, trimmed
+from sfumato.verify.prover.loops import rank_of
 from sfumato.verify.prover.rewrite import ONE, ZERO, scaled
 from sfumato.verify.prover.sites import shifts_to_try
 from sfumato.verify.prover.trial import Bench, Sight, Trial
@@ -57,6 +59,7 @@ class Attempt:
 
 def search(program: Program) -> Attempt:
     """A proof of the claim in every direction."""
+    program = late(program)  # as the kernel reads it
     proofs: list[Proof] = []
     for direction in directions(program):
         attempt = _search(program, direction)
