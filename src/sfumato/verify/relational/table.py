@@ -15,7 +15,7 @@ from sfumato.verify.faults import say_value
 from sfumato.verify.finite.draws import outcomes_of
 from sfumato.verify.finite.field import Field
 from sfumato.verify.finite.signs import Domain
-from sfumato.verify.kernel.pair import Case, Coupling, ideal
+from sfumato.verify.kernel.pair import Case, Coupling, ideal, turned_body
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.lexer import place
 from sfumato.verify.relational.finding import Finding, event_of
@@ -230,10 +230,11 @@ class _Walk:
     """Both runs, the first with given noise, the second with what the coupling makes of it."""
 
     def __init__(self, program: Program, case: Case, one: Env, two: Env, given: list[Any]) -> None:
-        other = ideal(program, case.order) if program.property == "uniform" else program
+        turned = replace(program, body=turned_body(program.body, case.turned))
+        other = ideal(program, case.order) if program.property == "uniform" else turned
         self.case, self.envs, self.given = case, (dict(one), dict(two)), given
         self.inputs = (one, two)
-        self.runners = Runner(program), Runner(other)
+        self.runners = Runner(turned), Runner(other)
         self.drawn: tuple[list[Any], list[Any]] = ([], [])
         self.last: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
         self.choices: list[tuple[Any, Fraction]] = []
