@@ -67,10 +67,11 @@ def _cover(more: Floats, decay: Floats) -> Cover | None:
             if open_ <= 0:
                 break
             if left[y] > 0:
-                amount = min(float(left[y]), open_ / decay[y, x])
+                needed = open_ / float(decay[y, x])
+                amount = min(float(left[y]), needed)
                 cover.append((y, x, amount))
                 left[y] -= amount
-                open_ = 0.0 if amount * decay[y, x] >= open_ else open_ - amount * decay[y, x]
+                open_ = 0.0 if amount == needed else open_ - amount * float(decay[y, x])
         if open_ > 0:
             return None
     return cover

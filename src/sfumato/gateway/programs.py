@@ -139,7 +139,7 @@ def _proved(certificate: Mapping[str, Any]) -> Program:
     from sfumato.verify.code import require_solvers
 
     require_solvers()
-    from sfumato.verify.kernel.certificate import faults_of
+    from sfumato.verify.checking import faults_of
 
     if certificate.get("verdict") != "PROVED" or certificate.get("scope") != "all":
         raise ClaimError(

@@ -14,6 +14,7 @@ from sfumato.verify.faults import say_input, say_value
 from sfumato.verify.kernel.product import Proof
 from sfumato.verify.lexer import place
 from sfumato.verify.refuter.events import say
+from sfumato.verify.relational import table
 from sfumato.verify.show import show, show_draw
 from sfumato.verify.tree import Binary, Call, Draw, Expr, If, Num, Program, Return, Unary, While, statements
 from sfumato.verify.verdict import Verdict, restriction
@@ -30,6 +31,8 @@ _DIRECTION = {
 
 def summary(program: Program, verdict: Verdict) -> list[str]:
     """The verdict in a few lines."""
+    if verdict.finding is not None:
+        return table.summary(program, verdict.finding)
     relation = (
         f"adjacent {f'{program.group}(one)' if program.group > 1 else program.adjacent}"
         if program.adjacent
@@ -60,6 +63,8 @@ def summary(program: Program, verdict: Verdict) -> list[str]:
 
 def explained(program: Program, verdict: Verdict) -> list[str]:
     """The proof as a student can follow it."""
+    if verdict.finding is not None:
+        return table.explained(program, verdict.finding)
     if verdict.verdict != "PROVED":
         return []
     lines = ["", "Two runs, on x and on x'. Δe is how far e moves from the first to the second."]

@@ -128,7 +128,11 @@ def _epsilon_lines(made: Channel, found: list[Pair], metric: Any) -> list[str]:
 
 
 def _pair_row(made: Channel, pair: Pair) -> list[str]:
-    return [f"{name(pair.first)}, {name(pair.second)}", short(pair.distance), level_text(made, pair), name(pair.output)]
+    return [f"{name(pair.first)}, {name(pair.second)}", short(pair.distance), level_text(made, pair), _output(pair)]
+
+
+def _output(pair: Pair) -> str:
+    return "–" if pair.output is None else name(pair.output)
 
 
 def _refinement(first: Channel, second: Channel, other: str) -> list[str]:

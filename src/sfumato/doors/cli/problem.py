@@ -37,7 +37,7 @@ KEYS = frozenset(
         *("query", "low", "high", "min_size", "size", "max_size", "adjacency", "metrics", "values", "step"),
         *("percentile", "where", "mechanism", "table", "inputs", "outputs", "epsilon", "sensitivity", "metric"),
         *("prior", "gain", "guesses", "seen", "at", "row", "people", "each", "having", "answers", "compare", "refines"),
-        *("first", "second"),
+        *("first", "second", "beside", "then"),
     )
 )
 POINTS = ("inputs", "outputs", "values", "seen", "at", "guesses")
@@ -76,7 +76,7 @@ def _parsed(document: Problem, where: str = "the command line") -> Problem:
 
 def _value(key: str, value: Any) -> Any:
     word = isinstance(value, str) and ";" not in value
-    if key == "table" or (key in ("metric", "gain") and not word):
+    if key in ("table", "then") or (key in ("metric", "gain") and not word):
         return matrix(value)
     if key == "answers":
         return [_parsed(answer, "[[answers]]") for answer in value]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import z3
@@ -362,7 +361,10 @@ class Evaluator:
             sign = ">" if name == "ln" else ">="
             self.safe(f"{name} is of a number {sign} 0", at, state, self.compare(inside, sign, state))
         values = [inside.one.constant, inside.two.constant]
-        if any(value is not None and (value < 0 or (name == "ln" and value == 0)) for value in values) and name != "exp":
+        if (
+            any(value is not None and (value < 0 or (name == "ln" and value == 0)) for value in values)
+            and name != "exp"
+        ):
             raise NotCovered(f"{name} of this number")
         one = self.functions.call(name, inside.one, self.positive(state, 0))
         two = one if inside.one == inside.two else self.functions.call(name, inside.two, self.positive(state, 1))

@@ -128,9 +128,9 @@ class Product(Evaluator):
             match todo.pop():
                 case Binary(op="&&", left=left, right=right):
                     todo += [left, right]
-                case Binary(op="=", left=Var(name=name), right=other) | Binary(op="=", left=other, right=Var(name=name)) if (
-                    name in public and not names(other)
-                ):
+                case (
+                    Binary(op="=", left=Var(name=name), right=other) | Binary(op="=", left=other, right=Var(name=name))
+                ) if name in public and not names(other):
                     before, value = self.inputs.values[name], self.bound(other)
                     if isinstance(before, Number) and value.one.constant is not None and before.one.constant is None:
                         self.inputs.tell(before.one - value.one, "=")
@@ -239,7 +239,9 @@ class Product(Evaluator):
             total = total + state.spent[draw] * self.units[draw]
         over = total * number(self.program.group**2) - most.one
         goal = self.terms.compare(over, "<=", self.positive(state))
-        self.require("cost", "the squares of Gaussian shifts are within their bound", at=at, state=state, goal=goal, more=more)
+        self.require(
+            "cost", "the squares of Gaussian shifts are within their bound", at=at, state=state, goal=goal, more=more
+        )
         return pure
 
     def _if(self, statement: If, state: State) -> State | None:

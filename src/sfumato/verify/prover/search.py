@@ -153,8 +153,8 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
             if statement.law in ("Laplace", "Exponential") and names(scale) <= fixed:
                 own[statement.number] = Binary("/", ONE, scale)
             elif statement.law in ("Geometric", "TruncGeometric") and names(scale) <= fixed:
-                is_exp = isinstance(scale, Call) and scale.name == "exp"
-                own[statement.number] = Unary("-", scale.args[0] if is_exp else Call("ln", (scale,)))
+                exponent = scale.args[0] if isinstance(scale, Call) and scale.name == "exp" else Call("ln", (scale,))
+                own[statement.number] = Unary("-", exponent)
     yield own
     if any(unit != EPS for unit in own.values()):
         yield dict.fromkeys(own, EPS)

@@ -22,7 +22,6 @@ INPUT = 1 << 20
 Fits = Callable[[tuple[Any, ...]], bool]
 """Whether an event may still come of an output that has begun like this."""
 
-
 _REAL = {"exp": exp, "ln": ln, "sqrt": sqrt}
 
 

@@ -35,9 +35,9 @@ from sfumato.verify.tree import (
     statements,
 )
 
-TRIES = 40
+TRIES = 30
 """Pairs of runs that are followed for one beginning before the search gives up; and for all together:"""
-ALL = 160
+ALL = 90
 _ZERO = Num(Fraction(0))
 
 
@@ -103,8 +103,8 @@ class Hunt:
         elif dropped is not None:
             options.append(dropped)
         if found.kind in ("output", "path", "step", "entry"):
-            for sites in dict.fromkeys(meeting.sites for meeting in pair.meetings if meeting.open):
-                options.append(replace(case, couplings={**case.couplings, sites: (NOISE, NOISE)}))
+            left = dict.fromkeys(meeting.sites for meeting in pair.meetings if meeting.open)
+            options += [replace(case, couplings={**case.couplings, sites: (NOISE, NOISE)}) for sites in left]
         return options
 
 
@@ -120,10 +120,10 @@ def _dropped(case: Case, found: Open) -> Case | None:
 Stuck = tuple[Pair, Open] | None
 
 
-def search(program: Program) -> tuple[Coupling | None, Stuck]:
+def search(program: Program, tries: int = ALL) -> tuple[Coupling | None, Stuck]:
     """A coupling that shows the property; and else the first condition that was open."""
     stuck: Stuck = None
-    tests, left = _tests(program), [ALL]
+    tests, left = _tests(program), [tries]
     for chosen in ((), tests) if tests else ((),):
         cases = []
         for truths in product((True, False), repeat=len(chosen)):
@@ -203,9 +203,7 @@ def _tests(program: Program) -> tuple[tuple[int, Expr], ...]:
     """Tests of inputs that both runs may answer differently."""
     inputs = {param.name for param in program.params} - changed(program.body) | {"eps", "delta"}
     private = {param.name for param in program.params if param.private}
-    found = []
-    for statement in statements(program.body):
-        if isinstance(statement, If) and names(statement.test) <= inputs and names(statement.test) & private:
-            found.append(statement.test)
+    tests = [statement.test for statement in statements(program.body) if isinstance(statement, If)]
+    found = [test for test in tests if names(test) <= inputs and names(test) & private]
     sides = (1,) if program.property == "uniform" else (1, 2)
     return tuple((side, test) for test in list(dict.fromkeys(found))[:2] for side in sides)
