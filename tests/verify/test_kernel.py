@@ -134,7 +134,7 @@ def test_one_element_changes_among_all_private_ones():
 
 
 def test_numbers_in_a_tuple_move_without_bound():
-    """The language bounds how far a number changes; a tuple changes to any other. It is not refuted either."""
+    """The language bounds how far a number changes; a tuple changes to any other."""
     text = """F(x : private (real, real)) : public real adjacent one; claim 2*eps;
     z :=$ Laplace(1/eps, 0); return x[0] + z"""
     assert open_kinds(text, shifts={1: "-#shift(x[0])"}) == {"cost"}

@@ -70,8 +70,6 @@ def _steps(kind: Type, one: Any, two: Any) -> int:
     """How many changes lead from one value to another: of real and int at most 1 at a time."""
     if kind.kind in ("real", "int"):
         return -int(-abs(two - one) // 1)
-    if kind.kind == "tuple":  # read so that whoever bounds its numbers too agrees that these are adjacent
-        return max(_steps(item, a, b) for item, a, b in zip(kind.items, one, two, strict=True))
     return 1
 
 

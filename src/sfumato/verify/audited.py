@@ -37,7 +37,9 @@ def audited(program: Program, epsilon: Fraction, samples: int) -> Found:
     pairs = list(_pairs(program, epsilon))
     if not pairs:
         raise InputError(f"no adjacent inputs were found at epsilon {epsilon}", hint="Loosen `requires`.")
-    claim = max(float(real(program.claim[0], one).mid()) for one, _ in pairs)
+    claims = [float(real(program.claim[0], one).mid()) for one, _ in pairs]
+    claim = claims[0]  # of the refuter's pair, or of the first
+    pairs = [pair for pair, other in zip(pairs, claims, strict=True) if other <= claim]
 
     def sample(given: Any, count: int) -> Outputs:
         """Rounded: what floating-point noise gives away in its last bits is not the program's doing."""
@@ -57,7 +59,7 @@ def _pairs(program: Program, epsilon: Fraction) -> Iterator[tuple[Env, Env]]:
     maker, seen = Maker(fixed), 0
     for case in maker.cases(CASES, directions(program)[0]):
         one, two = ({name: _plain(value) for name, value in env.items()} for env in (case.one, case.two))
-        if one != two and maker.admits(one) and maker.admits(two) and are_adjacent(fixed, one, two, maker):
+        if one != two and maker.admits(one) and maker.admits(two) and are_adjacent(fixed, one, two, maker.bound):
             yield one, two
             seen += 1
             if seen == PAIRS:
