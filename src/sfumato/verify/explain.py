@@ -43,7 +43,11 @@ def summary(program: Program, verdict: Verdict) -> list[str]:
     )
     if verdict.verdict == "PROVED":
         sizes = f"for all inputs with {limit}" if (limit := restriction(program)) else "for all sizes"
-        return [f"PROVED {sizes}: {program.name} keeps within {verdict.claim} ({relation})."]
+        if isinstance(verdict.scope, dict):
+            named = [param.name for param in program.params if param.private and param.type.kind == "list"]
+            sizes = f"for {', '.join(f'size({name})' for name in named)} <= {verdict.scope['size']} only"
+        lines = [f"PROVED {sizes}: {program.name} keeps within {verdict.claim} ({relation})."]
+        return lines if verdict.scope == "all" else [*lines, f"  {verdict.note[:1].upper()}{verdict.note[1:]}."]
     if verdict.verdict == "UNKNOWN":
         lines = [f"UNKNOWN: no proof and no counterexample for {program.name}, claim {verdict.claim} ({relation})."]
         return [*lines, f"  {verdict.note[:1].upper()}{verdict.note[1:]}."]

@@ -37,7 +37,7 @@ from sfumato.verify.relational.finding import (
     is_claimable,
 )
 from sfumato.verify.show import show
-from sfumato.verify.tree import Call, Program, walk
+from sfumato.verify.tree import Call, Expr, Program, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ class Verdict:
         return None if self.witness is None else witness_document(self.witness)
 
 
-def verify(program: Program) -> Verdict:
-    """Prove the claim of a program, refute it, or say that neither was found.
+def verify(program: Program, hints: tuple[Expr, ...] = ()) -> Verdict:
+    """Prove the claim of a program, refute it, or say that neither was found. Hints are offered as invariants.
 
     Guarantee: PROVED with scope "all" only if the claim holds for everything that the program admits; REFUTED only if
         an admitted adjacent pair and an event break it.
@@ -101,7 +101,7 @@ def verify(program: Program) -> Verdict:
             return Verdict("PROVED", "all", claim, None, claim, (), None, paper.write(program, kind, listed))
         if listed is not None and (broken := all_witnesses(program, listed.suspects)) is not None:
             return _refuted(program, claim, broken)
-    attempt = search(program)
+    attempt = search(program, hints)
     if attempt.proofs is not None and is_proved(program, attempt.proofs, keeps_within):
         document = certificate.write(program, attempt.proofs)
         return Verdict("PROVED", "all", claim, None, claim, attempt.proofs, None, document)

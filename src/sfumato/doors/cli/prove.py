@@ -69,7 +69,9 @@ def check(path: Path, *, as_json: bool) -> None:
     if faults:
         raise ClaimError("the certificate does not hold", detail="; ".join(faults))
     by = "exact chances" if exact else "z3 and cvc5" if second else "z3"
-    console().print(f"The certificate holds: {kind}, checked anew by {by}.", soft_wrap=True)
+    scope = document.get("scope", "all")
+    sizes = "" if scope == "all" else f" for {', '.join(f'{name} <= {most}' for name, most in scope.items())} only"
+    console().print(f"The certificate holds: {kind}{sizes}, checked anew by {by}.", soft_wrap=True)
 
 
 def release(name: str, column: str, epsilon: str | None, given: list[str], *, policy: Path, as_json: bool) -> None:

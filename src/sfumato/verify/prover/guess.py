@@ -21,6 +21,7 @@ from sfumato.verify.prover.rewrite import ONE, ZERO, minus, negative, replaced, 
 from sfumato.verify.prover.sites import ends_of, given_by, widths_of
 from sfumato.verify.prover.spending import spendings
 from sfumato.verify.prover.trial import Bench, Sight
+from sfumato.verify.run import Fault, NotRun
 from sfumato.verify.tree import (
     Assign,
     Binary,
@@ -72,11 +73,18 @@ class Guess:
         ghost = self.bench.ghost(node)
         return Quantity(node, np.array([float(ghost(sight.one, sight.two)) for sight in self.sights]))
 
-    def candidates(self) -> list[Expr]:
-        """Everything that held in all states, without repetitions."""
+    def candidates(self, hints: tuple[Expr, ...] = ()) -> list[Expr]:
+        """Everything that held in all states, without repetitions; hints too, if they did."""
         spent = spendings(self)
         found = [*self._same(), *self._shifts(), *self._counters(), *self._resized(), *self._bounds(), *spent]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys((*(hint for hint in hints if self._held(hint)), *found)))
+
+    def _held(self, hint: Expr) -> bool:
+        """Whether something held in all states, and speaks of what there is at this loop."""
+        try:
+            return bool((self.quantity(hint).values == 1.0).all())
+        except (Fault, NotRun, KeyError, TypeError, IndexError, ZeroDivisionError):
+            return False
 
     # ---- where states are looked at
 

@@ -38,20 +38,18 @@ def grown_by(program: Program) -> str | None:
     returned = [statement.value for statement in statements(program.body) if isinstance(statement, Return)]
     if len(returned) != 1 or not isinstance(returned[0], Var):
         return None
-    name = returned[0].name
-    if any(param.name == name for param in program.params):
-        return None
+    name, empty = returned[0].name, 0
     for statement in statements(program.body):
         match statement:
-            case Assign(name=found, value=Items(items=())) if found == name and statement in program.body:
-                continue
+            case Assign(name=found, value=Items(items=())) if found == name:
+                empty += 1
             case Assign(name=found, value=Binary(op="++", left=Var(name=before))) if found == before == name:
                 continue
             case Assign(name=found) | Draw(name=found) if found == name:
                 return None
-    begun = [place for place, part in enumerate(program.body) if part == Assign(name, Items(()))]
-    touched = [place for place, part in enumerate(program.body) if name in changed((part,))]
-    return name if begun == touched[:1] else None
+    first = next((part for part in program.body if name in changed((part,))), None)
+    known = any(param.name == name for param in program.params)
+    return name if empty == 1 and first == Assign(name, Items(())) and not known else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -509,7 +509,7 @@ def _rules(first: int, size: int) -> list[Callable[[int], int]]:
         return int(k % (first + 1) == first)
 
     kinds = [once] if first == 0 or first >= size else [once, often]
-    return [rule for kind in kinds for rule in (kind, lambda k, kind=kind: 1 - kind(k))]  # type: ignore[misc]
+    return [rule for kind in kinds for rule in (kind, lambda k, kind=kind: 1 - kind(k))]
 
 
 def _output(found: Lettered) -> Event:
