@@ -339,3 +339,35 @@ def test_the_chance_of_never_ending_leaves_out_what_was_cut_off():
     true = float((1 - equal) / 2)
     assert chance.lower() <= true <= chance.upper()
     assert float(chance.upper() - chance.lower()) < 0.05
+
+
+# ---- pairs
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)])
+def test_every_pair_is_compared_in_both_directions(first, second):
+    text = (
+        "P(x : private {0..2}) : public {0,1} adjacent any; claim ln 3.9;"
+        f"if (x = {first}) {{ b :=$ Bernoulli(1/2) }} else {{ if (x = {second}) {{ b :=$ Bernoulli(1/8) }} "
+        "else { b :=$ Bernoulli(1/4) } } return b"
+    )
+    found = decide(read_program(text))
+    assert not found.holds
+    assert [(int(suspect.one["x"]), int(suspect.two["x"])) for suspect in found.suspects] == [(first, second)]
+    assert decide(read_program(text.replace("3.9", "4"))).holds
+
+
+def test_groups_go_through_admitted_inputs():
+    text = (
+        "B(c : private int) : public {0,1} requires 0 <= c && c <= 2; adjacent 2(one); claim ln CLAIM;"
+        "b :=$ Bernoulli((c+1)/4); return b"
+    )
+    assert not decide(read_program(text.replace("CLAIM", "2.9"))).holds
+    assert decide(read_program(text.replace("CLAIM", "3"))).holds
+    apart = text.replace("CLAIM", "2.9").replace("c <= 2", "c <= 2 && c != 1")  # no step leads from 0 to 2
+    assert decide(read_program(apart)).holds
+
+
+def test_false_is_not_zero():
+    text = "F(x : private {0,1}) : public real list adjacent any; claim 9; if (x = 0) { return [false] } return [0]"
+    assert not decide(read_program(text)).holds
