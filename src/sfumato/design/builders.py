@@ -143,7 +143,8 @@ def _tight_constraints(order: Order) -> Channel:
             detail="The weights of the outputs would have to be negative.",
             hint="Take a larger epsilon, or the optimal mechanism.",
         )
-    return Channel([[v * w for v, w in zip(weights, row, strict=True)] for row in rows], order.inputs)
+    made = [[v * w for v, w in zip(weights, row, strict=True)] for row in rows]
+    return Channel(made, order.inputs, order.outputs or order.inputs)
 
 
 def _below(decay: Entry) -> Fraction:

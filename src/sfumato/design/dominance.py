@@ -64,13 +64,14 @@ def _cover(more: Floats, decay: Floats) -> Cover | None:
     for x in less[np.argsort(more[less])].tolist():
         open_ = -float(more[x])
         for y in np.argsort(-decay[:, x], kind="stable").tolist():
-            if open_ <= 0:
+            if open_ <= 0 or decay[y, x] == 0:
                 break
             if left[y] > 0:
-                amount = min(float(left[y]), open_ / decay[y, x])
+                needed = open_ / float(decay[y, x])
+                amount = min(float(left[y]), needed)
                 cover.append((y, x, amount))
                 left[y] -= amount
-                open_ = 0.0 if amount * decay[y, x] >= open_ else open_ - amount * decay[y, x]
+                open_ = 0.0 if amount == needed else open_ - amount * float(decay[y, x])
         if open_ > 0:
             return None
     return cover

@@ -83,7 +83,7 @@ def maximise(program: Program) -> Point:
                 at = _walked(program, worth, at)
             except np.linalg.LinAlgError:
                 break
-    return Point(best.columns, best.prices * scale, best.gap, steps)
+    return Point(program.settled(best.columns), best.prices * scale, best.gap, steps)
 
 
 def _start(program: Program, worth: Floats) -> _State:

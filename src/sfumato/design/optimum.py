@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,11 @@ from sfumato.mechanisms.metrics import Metric
 from sfumato.reals import as_real
 from sfumato.words import as_written, show
 
+Floats = NDArray[np.float64]
+TOUCHING = 1e-8
+"""Inputs at an epsilon d below this have one row: nobody loses more than that part of a gain."""
+MOST = 400
+"""Inputs and guesses at most."""
 LARGEST = 30_000_000
 """Cells of the search at most, outputs times squared inputs: some ten tables of this size are held at once."""
 
@@ -45,8 +50,8 @@ class Optimum:
     Proof: `certificate.check` has compared every pair of inputs in whole numbers; `bound_utility` is weak duality in
         whole numbers. Both see only the problem and the result; neither relies on the search.
     Reference: Ghosh, Roughgarden, Sundararajan, STOC 2009; Bordenabe, Chatzikokolakis, Palamidessi, CCS 2014.
-    Checked by: rooms::optima_are_private_in_whole_numbers, rooms::the_bound_is_the_optimum_of_a_second_solver,
-        rooms::geometric_noise_is_the_optimum_of_a_count, rooms::a_solver_that_lies_is_found_out
+    Checked by: design::optima_are_private_in_whole_numbers, design::the_bound_is_the_optimum_of_a_second_solver,
+        design::geometric_noise_is_the_optimum_of_a_count, design::a_solver_that_lies_is_found_out
     """
 
     channel: Channel
@@ -106,6 +111,8 @@ def optimal(
     """
     problem = problem_of(prior, gain, epsilon, metric, inputs=inputs, guesses=guesses, distance=distance)
     allowed = as_written(tolerance, "tolerance")
+    if max(len(problem.inputs), len(problem.guesses)) > MOST:
+        _refuse_size(len(problem.inputs), len(problem.guesses))
     matrix, prices, stake = _searched(problem)
     rows = [[Fraction(int(p), 1 << WIDE) for p in matrix[:, place]] for place in problem.place]
     check(rows, problem.level, [list(row) for row in problem.apart], problem.inputs)
@@ -127,7 +134,7 @@ def _searched(problem: Problem) -> tuple[NDArray[Any], tuple[Prices, ...], float
     stake = float(np.ptp(worth, axis=0).sum())
     instead = replace(worth, own)
     kept = np.unique(instead.kept)
-    decay = np.array([[high for _, high in row] for row in problem.decays], dtype=object)
+    decay = np.array([[_cautious(high) for _, high in row] for row in problem.decays], dtype=object)
     matrix = np.zeros((len(worth), problem.places), dtype=object)
     best = int(kept[worth[kept].sum(axis=1).argmax()])
     if len(kept) == 1 or problem.places == 1:
@@ -135,22 +142,47 @@ def _searched(problem: Problem) -> tuple[NDArray[Any], tuple[Prices, ...], float
         paid: dict[int, list[tuple[int, int, float]]] = {}
     else:
         program = program_of(worth[kept], distance)
-        _check_size(program)
+        if program.worth.size * problem.places > LARGEST:
+            _refuse_size(len(problem.inputs), len(problem.guesses))
         point = maximise(program)
-        matrix[kept] = repaired(point.columns, program.whole, decay, int(np.flatnonzero(kept == best)[0]))
+        columns, asked = _together(point.columns, decay, distance)
+        matrix[kept] = repaired(columns, program.whole, asked, int(np.flatnonzero(kept == best)[0]))
         paid = {int(kept[z]): rows for z, rows in _paid(program, point, stake * 1e-16)}
     prices = [_prices([*paid.get(int(z), []), *cover]) for z, cover in zip(instead.kept, instead.covers, strict=True)]
     return matrix, tuple(prices), stake
 
 
-def _check_size(program: Program) -> None:
-    columns, places = program.worth.shape
-    if columns * places**2 > LARGEST:
-        raise InputError(
-            f"a problem of {places} inputs and {columns} outputs is too large for the best mechanism",
-            detail="Symmetries have been used; without any, about 300 inputs can be searched.",
-            hint="Take the exponential mechanism or tight constraints, with the best remapping.",
-        )
+def _cautious(decay: int) -> int:
+    """A decay a little larger than it must be: an epsilon that is computed from the matrix rounds to the one asked."""
+    more = decay + (decay >> 64)
+    return more if more < 1 << BITS else decay
+
+
+def _together(columns: Floats, decay: NDArray[Any], distance: Floats) -> tuple[Floats, NDArray[Any]]:
+    """Inputs that almost touch are treated alike: a repair would pay more for the rounding between them.
+
+    They get the mean of their columns, and what is asked of one of them by another input is asked of all.
+    """
+    same = distance < TOUCHING
+    while ((wider := same @ same) != same).any():
+        same = wider
+    if same.sum() > len(same):
+        piece = [np.flatnonzero(row) for row in same]
+        asked = decay.copy()
+        for x, here in enumerate(piece):
+            for y, there in enumerate(piece):
+                if not same[x, y]:
+                    asked[x, y] = decay[np.ix_(here, there)].max()
+        decay = asked
+    return np.asarray(columns @ (same / same.sum(axis=0))), decay
+
+
+def _refuse_size(inputs: int, guesses: int) -> NoReturn:
+    raise InputError(
+        f"a problem of {inputs} inputs and {guesses} guesses is too large for the best mechanism",
+        detail=f"At most {MOST} of each where the problem has symmetries, and about 300 where it has none.",
+        hint="Take the exponential mechanism or tight constraints, with the best remapping.",
+    )
 
 
 def _paid(program: Program, point: Point, least: float) -> Iterator[tuple[int, list[tuple[int, int, float]]]]:

@@ -71,6 +71,15 @@ class Program:
         total: Floats = mean[self.group.back].sum(axis=0)
         return total
 
+    def settled(self, columns: Floats) -> Floats:
+        """Columns that symmetries which keep their output leave as they are: the mean of their images under these."""
+        total, images = np.zeros_like(columns), np.zeros(len(columns))
+        for there, back in zip(self.group.outputs, self.group.back, strict=True):
+            same = there[self.group.chosen] == self.group.chosen
+            total[same] += columns[same][:, back]
+            images[same] += 1
+        return np.asarray(total / images[:, None])
+
     def whole(self, columns: NDArray[np.float64]) -> Floats:
         """A column for every output, from one for each orbit."""
         full = np.empty((self.group.outputs.shape[1], columns.shape[1]), dtype=columns.dtype)

@@ -51,7 +51,7 @@ def repaired(columns: NDArray[np.float64], group_of: Any, decay: Whole, best: in
         is left over, rest_x = 1 - sum, is added to one column; a is so small that rest obeys all pairs, too, and the
         sum of two columns that obey obeys. The scale is found in floats; that rest obeys is compared in whole numbers.
     Reference: none; private columns are a convex cone, which is all that the proof needs.
-    Checked by: rooms::the_repair_makes_any_matrix_private, rooms::optima_are_private_in_whole_numbers
+    Checked by: design::the_repair_makes_any_matrix_private, design::optima_are_private_in_whole_numbers
     """
     one = 1 << WIDE
     first = np.array([[int(max(v, 0.0) * 2.0**WIDE) for v in row] for row in columns.tolist()], dtype=object)

@@ -21,7 +21,7 @@ from sfumato.sql.cut import Released as ReleasedBundle
 from sfumato.sql.forms import Atom, Form, Laws, form_of, interval, laws
 from sfumato.sql.plan import Plan
 from sfumato.sql.public import is_bare
-from sfumato.sql.running import Reading
+from sfumato.sql.running import Reading, Whole
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Aggregate, Column, Facts, Node
 from sfumato.sql.tree import columns_of as columns_in
 from sfumato.words import Loss, Sheet, as_written, show
@@ -208,19 +208,26 @@ def _plain(value: Any) -> Any:
 def _interval(
     form: Form, node: Node, known: Laws, numbers: list[Numbers], *, places: dict[str, int], confidence: Fraction
 ) -> tuple[Any, Any] | None:
-    def value(atom: Atom) -> tuple[Fraction, Term]:
+    def value(atom: Atom) -> tuple[Fraction, Term] | None:
         cut, bundle, part = atom[:3]
         of = numbers[cut]
-        row = places[of.place]
-        if len(atom) == 4:
-            return of.total(row, bundle, atom[3])
+        row = places.get(of.place)
+        total = of.total(places, bundle, atom[3]) if len(atom) > 3 else None
+        if len(atom) == 4 or (total is None and len(atom) > 3):
+            return total
+        if row is None:
+            return None
+        own = of.sums(row, bundle)[part]
+        if total is not None:
+            return total[0] - own, replace(total[1], draws=total[1].draws - 1)
         released = of.part(row)[0].bundles[bundle]
-        return of.sums(row, bundle)[part], Term(released.scale, released.unit, released.noise == GAUSSIAN)
+        return own, Term(released.scale, released.unit, released.noise == GAUSSIAN)
 
-    used = {atom[0] for atom, _ in (*form.top.terms, *form.bottom.terms)}
-    if any(places.get(numbers[cut].place) is None for cut in used):
+    found = {atom: value(atom) for atom, _ in (*form.top.terms, *form.bottom.terms)}
+    known_values = {atom: number for atom, number in found.items() if number is not None}
+    if len(known_values) < len(found):
         return None
-    ends = interval(form, value, confidence)
+    ends = interval(form, known_values.__getitem__, confidence)
     aggregate = known[node.name][1] if isinstance(node, Column) and node.name in known else None
     if aggregate is not None and aggregate.name == "avg" and aggregate.arg is not None:  # within its declared range
         low, high = aggregate.arg.facts.low, aggregate.arg.facts.high
@@ -336,8 +343,8 @@ def law_of(plan: Plan, node: Node) -> tuple[str, Fraction | None]:
     return "derived", None
 
 
-def longest_total(cut: Cut, bundle: int, reading: Reading) -> Term:
-    """The noise of the widest running total: of all totals of a track, one with the most noise."""
+def longest_total(cut: Cut, bundle: int, reading: Reading | Whole) -> Term:
+    """The noise of the widest total: of all totals of a track, one with the most noise."""
     part = cut.parts[0]
     released = part.bundles[bundle]
     lengths = {len(track) for track in reading.tracks(part.groups)}
@@ -350,13 +357,13 @@ def width_of(plan: Plan, node: Node, confidence: Fraction) -> Fraction | None:
     form = form_of(node, laws(plan.cuts))
     if form is None or form.is_constant or form.bottom.terms:  # a ratio's depends on the answer
         return None
-    totals = [atom[0] for atom, _ in form.top.terms if len(atom) == 4]
+    totals = [atom[0] for atom, _ in form.top.terms if len(atom) > 3]
     if any(plan.cuts[cut].parts[0].chosen or not plan.cuts[cut].parts[0].groups for cut in totals):
         return None  # how many groups there are is not known yet
 
     def value(atom: Atom) -> tuple[Fraction, Term]:
         found = plan.cuts[atom[0]].parts[0].bundles[atom[1]]
-        if len(atom) == 4:
+        if len(atom) > 3:
             return Fraction(0), longest_total(plan.cuts[atom[0]], atom[1], atom[3])
         return Fraction(0), Term(found.scale, found.unit, found.noise == GAUSSIAN)
 

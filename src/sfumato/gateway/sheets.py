@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 from sfumato.sql.aggregates.base import DISTINCT, Term
@@ -18,7 +18,7 @@ from sfumato.sql.bundles import Source
 from sfumato.sql.cut import Cut, Part, Released, value_of
 from sfumato.sql.fine import fine_name
 from sfumato.sql.public import table_of
-from sfumato.sql.running import Reading
+from sfumato.sql.running import Reading, Whole
 from sfumato.sql.tree import DATE, Aggregate, Column
 from sfumato.words import Sheet, identifier
 
@@ -43,7 +43,7 @@ class Numbers:
         self.place = cut.release.place
         self.sizes = [_count(part, found) for part, found in zip(cut.parts, drawn, strict=True)]
         self.count = sum(self.sizes)
-        self._totals: dict[tuple[int, Reading], dict[int, tuple[Fraction, Term]]] = {}
+        self._totals: dict[tuple[int, Reading | Whole], dict[Any, tuple[Fraction, Term]]] = {}
 
     def part(self, row: int) -> tuple[Part, Drawn, int]:
         """The grouping set of a released row, and which group of it the row is."""
@@ -62,18 +62,33 @@ class Numbers:
         listed = [[_key(i, part, drawn) for part, drawn in parts] for i in range(len(self.cut.release.keys))]
         return [found[0] if len(found) == 1 else list(chain.from_iterable(found)) for found in listed]
 
-    def total(self, row: int, bundle: int, reading: Reading) -> tuple[Fraction, Term]:
-        """A running total up to a row, and its noise."""
+    def total(self, places: dict[str, Any], bundle: int, reading: Reading | Whole) -> tuple[Fraction, Term] | None:
+        """A total, and its noise: up to a released row, over all rows like it, or over those of a group of groups.
+
+        None where there is none: an outer join found no row; or a key of the group is NULL, which might mean the same.
+        """
+        names = reading.names if isinstance(reading, Whole) else None
+        found = [places.get(name) for name in ((self.place,) if names is None else names)]
+        if None in found:
+            return None
         if (bundle, reading) not in self._totals:
-            released, cells = self.cut.parts[0].bundles[bundle], self.drawn[0].cells[bundle]
-            rows: dict[int, tuple[Fraction, Term]] = {}
-            for track in reading.tracks(tuple(zip(*self.keys(), strict=True))):
-                whole = 0
-                for end, place in enumerate(track, 1):
-                    whole += cells[place][0]
+            self._totals[bundle, reading] = self._sums_of(bundle, reading)
+        return self._totals[bundle, reading].get(found[0] if names is None else tuple(found))
+
+    def _sums_of(self, bundle: int, reading: Reading | Whole) -> dict[Any, tuple[Fraction, Term]]:
+        released, cells = self.cut.parts[0].bundles[bundle], self.drawn[0].cells[bundle]
+        groups = tuple(zip(*self.keys(), strict=True)) or ((),) * self.count
+        rows: dict[Any, tuple[Fraction, Term]] = {}
+        for track in reading.tracks(groups):
+            totals = list(accumulate(cells[place][0] for place in track))
+            if isinstance(reading, Reading):
+                for end, (place, whole) in enumerate(zip(track, totals, strict=True), 1):
                     rows[place] = whole * released.unit, released.total(len(track), end)
-            self._totals[bundle, reading] = rows
-        return self._totals[bundle, reading][row]
+                continue
+            all_of_it = totals[-1] * released.unit, released.total(len(track), len(track))
+            alike = tuple(groups[track[0]][key] for key in reading.apart)
+            rows |= dict.fromkeys(track if reading.names is None else [alike], all_of_it)
+        return rows
 
     def sums(self, row: int, bundle: int) -> tuple[Fraction, ...]:
         """The noisy sums of a bundle in a row."""

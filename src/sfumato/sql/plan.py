@@ -23,7 +23,7 @@ from sfumato.sql.keys import Run, is_open
 from sfumato.sql.partition import cells_of
 from sfumato.sql.public import top
 from sfumato.sql.relations import Release
-from sfumato.sql.running import read_as_totals, totals_in
+from sfumato.sql.running import read_as_totals, totals_in, wholes_in
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,18 @@ def plan(
     count = max(1, sum(pays(release) for release in releases))
     each = epsilon / count if law == GEOMETRIC else _equal_rho(epsilon, count)
     terms = Terms(each, law, policy.privacy.query_delta / count, rows_per_unit)
-    totals = totals_in(question)
+    totals, wholes = totals_in(question), wholes_in(question)
     orders = read_as_totals(question, totals)
     cuts = tuple(
-        cut(release, policy, terms, run, known, totals=tuple(totals.get(release, ())), orders=orders)
+        cut(
+            release,
+            policy,
+            terms,
+            run,
+            known,
+            totals=(*totals.get(release, ()), *wholes.get(release, ())),
+            orders=orders,
+        )
         for release in releases
     )
     events = [event for part in cuts for event in part.events]

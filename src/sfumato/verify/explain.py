@@ -15,6 +15,7 @@ from sfumato.verify.faults import say_input, say_value
 from sfumato.verify.kernel.product import Proof
 from sfumato.verify.lexer import place
 from sfumato.verify.refuter.events import say
+from sfumato.verify.relational import table
 from sfumato.verify.show import show, show_draw
 from sfumato.verify.tree import Binary, Call, Draw, Expr, If, Num, Program, Return, Unary, While, statements
 from sfumato.verify.verdict import Verdict, restriction
@@ -33,6 +34,8 @@ _DIRECTION = {
 
 def summary(program: Program, verdict: Verdict) -> list[str]:
     """The verdict in a few lines."""
+    if verdict.finding is not None:
+        return table.summary(program, verdict.finding)
     relation = (
         f"adjacent {f'{program.group}(one)' if program.group > 1 else program.adjacent}"
         if program.adjacent
@@ -40,7 +43,11 @@ def summary(program: Program, verdict: Verdict) -> list[str]:
     )
     if verdict.verdict == "PROVED":
         sizes = f"for all inputs with {limit}" if (limit := restriction(program)) else "for all sizes"
-        return [f"PROVED {sizes}: {program.name} keeps within {verdict.claim} ({relation})."]
+        if isinstance(verdict.scope, dict):
+            named = [param.name for param in program.params if param.private and param.type.kind == "list"]
+            sizes = f"for {', '.join(f'size({name})' for name in named)} <= {verdict.scope['size']} only"
+        lines = [f"PROVED {sizes}: {program.name} keeps within {verdict.claim} ({relation})."]
+        return lines if verdict.scope == "all" else [*lines, f"  {verdict.note[:1].upper()}{verdict.note[1:]}."]
     if verdict.verdict == "UNKNOWN":
         lines = [f"UNKNOWN: no proof and no counterexample for {program.name}, claim {verdict.claim} ({relation})."]
         return [*lines, f"  {verdict.note[:1].upper()}{verdict.note[1:]}."]
@@ -59,6 +66,8 @@ def summary(program: Program, verdict: Verdict) -> list[str]:
 
 def explained(program: Program, verdict: Verdict) -> list[str]:
     """The proof as a student can follow it."""
+    if verdict.finding is not None:
+        return table.explained(program, verdict.finding)
     if verdict.verdict != "PROVED":
         return []
     if verdict.certificate is not None and "listing" in verdict.certificate:

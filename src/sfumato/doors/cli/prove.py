@@ -60,16 +60,18 @@ def check(path: Path, *, as_json: bool) -> None:
     kind = document.get("verdict") if isinstance(document, dict) else None
     if kind not in ("PROVED", "REFUTED"):
         raise InputError(f'"{path}" is not a certificate', hint="Write one with sfumato verify --certificate.")
-    solved = kind == "PROVED" and "listing" not in document
-    second = second_solver() if solved else None
+    exact = kind == "REFUTED" or document.get("kind") == "enumeration" or "listing" in document
+    second = None if exact else second_solver()
     faults = faults_of(document, second)
     if as_json:
         print_json({"holds": not faults, "verdict": kind, "faults": faults, "second_solver": second is not None})
         sys.exit(1 if faults else 0)
     if faults:
         raise ClaimError("the certificate does not hold", detail="; ".join(faults))
-    by = "z3 and cvc5" if second else "z3" if solved else "exact chances"
-    console().print(f"The certificate holds: {kind}, checked anew by {by}.", soft_wrap=True)
+    by = "exact chances" if exact else "z3 and cvc5" if second else "z3"
+    scope = document.get("scope", "all")
+    sizes = "" if scope == "all" else f" for {', '.join(f'{name} <= {most}' for name, most in scope.items())} only"
+    console().print(f"The certificate holds: {kind}{sizes}, checked anew by {by}.", soft_wrap=True)
 
 
 def release(name: str, column: str, epsilon: str | None, given: list[str], *, policy: Path, as_json: bool) -> None:

@@ -343,8 +343,9 @@ class Evaluator:
         if node.name == "#if":
             test = self.truth(node.args[0], state)
             first, second = (self.number(arg, state) for arg in node.args[1:])
-            found = self.terms.choose(test.one, first.one, second.one)
-            return Number(found, found, first.whole and second.whole)
+            one = self.terms.choose(test.one, first.one, second.one)
+            two = self.terms.choose(test.two, first.two, second.two)
+            return Number(one, two, first.whole and second.whole)
         inside = self.value(node.args[0], state)
         if node.name == "#same":
             same = self.equal(inside)

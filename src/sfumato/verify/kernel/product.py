@@ -41,6 +41,7 @@ import z3
 
 from sfumato.verify.kernel.evaluate import Evaluator, State
 from sfumato.verify.kernel.kinds import kinds_of
+from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.laws import shifted_draw
 from sfumato.verify.kernel.polynomial import Poly, number, single
 from sfumato.verify.kernel.values import Boolean, Items, NotCovered, Number, Stream, Value
@@ -89,9 +90,9 @@ class Product(Evaluator):
     """Two runs of a program, step by step."""
 
     def __init__(self, program: Program, proof: Proof) -> None:
-        super().__init__(program, proof.direction)
+        super().__init__(late(program), proof.direction)
         self.proof = proof
-        self.kinds = kinds_of(program)
+        self.kinds = kinds_of(self.program)
         self.invariants: dict[str, Any] = {}  # as they are assumed at the head of their loop
 
     def run(self) -> None:

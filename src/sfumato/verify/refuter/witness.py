@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from flint import arb
@@ -22,7 +23,7 @@ from sfumato.verify.adjacent import are_adjacent
 from sfumato.verify.cases import Maker
 from sfumato.verify.finite.admit import surely_admitted
 from sfumato.verify.refuter.chances import NotComputed, ball, with_precision
-from sfumato.verify.refuter.events import Event, Outputs, chance_of
+from sfumato.verify.refuter.events import Event, Outputs, begins, chance_of
 from sfumato.verify.refuter.listed import listed_chance
 from sfumato.verify.refuter.paths import TooMany, Walker
 from sfumato.verify.run import Env, Fault, NotRun, TooLong
@@ -67,7 +68,7 @@ def _ways_to_chances(program: Program, event: Event | Outputs) -> Iterator[Calla
     """Functions that compute the chance of an event on an input: along ways, or by listing."""
     if isinstance(event, Event):
         walker = Walker(program)
-        yield lambda env: chance_of(event, walker.ways(as_input(env)))
+        yield lambda env: chance_of(event, walker.ways(as_input(env), partial(begins, event)))
     for reach in REACHES:
         yield lambda env, reach=reach: listed_chance(program, env, event, reach)  # type: ignore[misc]  # bound now
 
