@@ -91,6 +91,19 @@ def test_an_object_and_its_name_have_one_matrix():
     assert all(abs(sum(row) - 1) < 1e-12 for row in floats(design.channel(Gaussian(1, 1), range(3), range(-2, 5))))
 
 
+def test_tails_of_the_geometric_mechanism_are_one_column_and_lose_nothing():
+    narrow = design.channel("geometric", range(4), epsilon="ln 2")
+    wide = design.channel("truncated-geometric", range(4), range(-9, 14), epsilon="ln 2")
+    assert design.refines(narrow, wide).holds
+    assert design.refines(wide, narrow).holds
+    for prior in ("uniform", "binomial 1/3"):
+        for gain in ("identity", "distance"):
+            assert design.utility(narrow, prior, gain).gain == design.utility(wide, prior, gain).gain
+    assert list(design.posterior("uniform", narrow, "<=0").values()) == list(
+        design.posterior("uniform", wide, -5).values()
+    )
+
+
 def test_the_noisy_ages_are_a_choice_with_epsilon_ln_4():
     ranks = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     given = design.channel(NOISY)
@@ -105,6 +118,7 @@ def test_tight_constraints_are_the_geometric_mechanism_on_a_line_and_may_not_exi
     line = design.channel("truncated-geometric", range(5), epsilon="ln 2")
     assert design.channel("tight-constraints", range(5), epsilon="ln 2").matrix == line.matrix
     plane = design.channel("tight-constraints", design.grid(3), epsilon=1, metric="euclidean")
+    assert plane.outputs == plane.inputs
     assert all(sum(row) == 1 for row in plane.matrix)
     assert float(plane.epsilon("euclidean")) == pytest.approx(1, abs=1e-13)
     star = [[0, 1, 1, 1], [1, 0, 2, 2], [1, 2, 0, 2], [1, 2, 2, 0]]
@@ -137,6 +151,17 @@ def test_channels_one_after_another_and_side_by_side():
     assert both.outputs == ("young", "old")
     assert both.column("old") == (F(1, 7), F(1, 4), F(4, 7))
     assert both.epsilon() <= first.epsilon()
+    chance = random.Random(2)
+    for _ in range(20):
+        one, other = some_channel(chance, 3, 4), some_channel(chance, 4, 3)
+        worst = design.pairs(one)[0].ratio
+        made = design.pairs(design.cascade(one, other))[0].ratio
+        assert worst is None or (made is not None and made <= worst)
+        two = some_channel(chance, 3, 2)
+        for x, y in ((0, 1), (1, 0), (0, 2)):
+            ratios = [c.ratio(x, y) for c in (one, two, design.parallel(one, two))]
+            a, b, c = ((F(1) if r is None else r[1]) for r in ratios)
+            assert c == (None if a is None or b is None else a * b)
     pair = design.parallel(first, first)
     assert pair.column((40, 50))[1] == F(1, 8)
     assert design.pairs(pair)[0].ratio == design.pairs(first)[0].ratio ** 2
@@ -363,6 +388,10 @@ def test_a_truncated_density_has_its_mass_in_atoms():
         (lambda: design.channel(Gaussian(1, 1), range(3)), "outputs"),
         (lambda: design.channel(object(), range(3)), "has no channel"),
         (lambda: design.channel(Geometric, range(3)), "has no channel"),
+        (lambda: design.channel("geometric", range(1000), epsilon=1), "20000 entries"),
+        (lambda: design.channel("exponential", range(1000), epsilon=1), "20000 entries"),
+        (lambda: design.channel("geometric", range(3), epsilon=10**6), "at most 20000"),
+        (lambda: design.channel("geometric", range(4), epsilon="ln 1e4000"), "at most 20000"),
         (lambda: design.channel(TruncatedGeometric(1, 1, 0, 2), range(3), range(5)), "by low and high"),
         (lambda: design.channel(Exponential(1, 1), range(3)), "lists of scores"),
         (lambda: design.channel("geometric", [], epsilon=1), "at least one input"),

@@ -76,6 +76,20 @@ def test_closed_forms_of_metrics_agree_with_all_databases(query):
             assert found * width == hamming  # the lecture: for sum, average, percentile the two coincide
 
 
+def test_closed_forms_know_the_sign_and_the_step_of_values():
+    for low, high in ((-5, 3), (-3, 5), (2, 6), (-6, -2)):
+        for adjacency in ("both", "replace", "add-remove"):
+            options = {"adjacency": adjacency, "min_size": 1}
+            looked = design.swing("sum", low, high, step=4, closed=False, **options) if high - low == 4 else None
+            found = design.sensitivity("sum", low, high, **options)
+            added = max(abs(low), abs(high))
+            assert found == {"both": max(added, high - low), "replace": high - low, "add-remove": added}[adjacency]
+            assert looked is None or looked.value == found
+    for query in ("count", "percentage"):
+        options = {"size": 2, "step": 2, "metrics": "manhattan"}
+        assert design.sensitivity(query, 0, 4, **options) == design.sensitivity(query, 0, 4, closed=False, **options)
+
+
 def test_the_lectures_average_age():
     assert design.sensitivity("average", 0, 120, min_size=100) == F(6, 5)
     assert design.sensitivity("average", 0, 120, min_size=100, adjacency="add-remove") == F(120, 101)
@@ -108,6 +122,15 @@ def test_a_metric_that_is_no_path_is_looked_at_pair_by_pair():
     assert float(root) == pytest.approx(2**0.5)
     assert design.sensitivity(sum, 0, 2, size=2, metrics=(lambda a, b: 3 * (a != b), "manhattan")) == F(4, 3)
     assert design.sensitivity("sum", 0, 2, size=2, metrics=("manhattan", "discrete")) == 1
+    values = ["walks", "cycles", "drives"]
+    table = [[0, 1, 5], [1, 0, 4], [5, 4, 0]]
+    drivers = design.swing(lambda x: x.count("drives"), values=values, size=2, metrics=(table, "manhattan"))
+    assert (drivers.value, drivers.databases) == (F(1, 4), (("walks", "cycles"), ("walks", "drives")))
+    far = [[0, 1, 9], [1, 0, 8], [9, 8, 0]]
+    assert design.sensitivity(lambda x: x.count("drives"), values=values, size=2, metrics=(table, far)) == 2
+    for query in ("sum", "average"):
+        hamming = design.sensitivity(query, 2, 5, min_size=2, metrics="hamming")
+        assert hamming == design.sensitivity(query, 2, 5, min_size=2, metrics="hamming", closed=False)
 
 
 @pytest.mark.parametrize(
@@ -119,9 +142,11 @@ def test_a_metric_that_is_no_path_is_looked_at_pair_by_pair():
         ("average", {"low": 0, "high": 1, "adjacency": "near"}, "adjacency"),
         ("average", {"low": 0, "high": 1, "size": 0}, "not defined"),
         ("sum", {"low": 0, "high": 1, "size": 3, "adjacency": "add-remove"}, "no two databases"),
+        ("sum", {"low": 0, "high": 1, "size": 0, "metrics": "manhattan"}, "no two databases"),
         ("count", {"low": 0, "high": 1, "metrics": "manhattan"}, "no sensitivity"),
         ("percentile", {"low": 0, "high": 1, "percentile": 0}, "percentile"),
         (sum, {}, "domain"),
+        (len, {"values": ["a", "b"], "size": 1, "metrics": "normalised-manhattan"}, "number"),
         (sum, {"low": 0, "high": 1000, "size": 3}, "databases"),
         (lambda x: 1 / x[0], {"low": 0, "high": 1, "size": 1}, "fails"),
         (lambda x: float("nan"), {"low": 0, "high": 1, "size": 1}, "finite"),

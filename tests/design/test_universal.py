@@ -9,6 +9,8 @@ from scipy.optimize import linprog
 from sfumato import design
 from sfumato.design.asking import ask
 from sfumato.design.gains import gains
+from sfumato.design.metrics import along
+from sfumato.design.priors import as_prior
 from sfumato.design.universality import _graph, _line
 
 F = Fraction
@@ -27,6 +29,28 @@ def test_counting_queries_are_lines_and_others_are_not():
     assert line("average", 0, 1, min_size=1, max_size=3) is None
     assert line(lambda x: sum(x) % 3, 0, 1, size=3) is None  # a triangle
     assert line(lambda x: min(sum(x), 2), 0, 1, size=4) == (0, 1, 2)
+    assert _line("abcde", ["ab", "bc", "cd", "bd", "de"]) is None  # two ends, and a circle between them
+    assert _line("abcd", ["ab", "cd"]) is None
+    assert _line("bca", ["ab", "bc"]) == ("a", "b", "c")
+    assert _line("a", []) == ("a",)
+
+
+def test_the_graph_and_the_optimum_together():
+    count = design.universal("count", size=4)
+    assert (count.path, count.answers) == (True, (0, 1, 2, 3, 4))
+    assert count.gap < 1e-6
+    total = design.universal("sum", 0, 2, size=2)
+    assert not total.path
+    apart = along(total.edges, total.answers)
+    for user in total.users:
+        prior = as_prior(user.prior, total.answers)
+        best = optimum(prior, gains(user.gain, total.answers), apart, 2)
+        assert user.optimum == pytest.approx(best, abs=1e-6)
+        assert user.gap == pytest.approx(best - float(user.noise), abs=1e-6)
+    assert total.gap > 0.06
+    mine = design.universal(lambda x: sum(x) % 3, 0, 1, size=3, users=[("uniform", "identity")], epsilon=1)
+    assert (mine.path, len(mine.users)) == (False, 1)
+    assert "<table" in mine._repr_html_()
 
 
 def test_under_normalised_manhattan_sums_averages_and_percentiles_are_lines():

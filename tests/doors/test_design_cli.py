@@ -67,6 +67,24 @@ def test_programs_get_exact_numbers_as_strings(call):
     assert refined["refines"]["holds"] is False
 
 
+def test_the_best_mechanism_and_whether_noise_is(call, tmp_path):
+    best = document(call("optimal", "--inputs", "0..3", "--epsilon", "ln 2", "--metric", "manhattan", "--json"))
+    rows = [[Fraction(p) for p in row] for row in best["matrix"]]
+    assert all(sum(row) == 1 for row in rows)
+    assert all(
+        rows[x][z] <= 2 * rows[x + 1][z] and rows[x + 1][z] <= 2 * rows[x][z] for x in range(3) for z in range(4)
+    )
+    assert Fraction(best["utility"]) <= Fraction(best["bound"]) <= Fraction(best["utility"]) + Fraction(1, 10**6)
+    assert best["certificate"]["epsilon"] == "ln 2"
+    (tmp_path / "p.toml").write_text('inputs = "0..3"\nepsilon = 1\nmetric = "manhattan"\ngain = "distance"\n')
+    code, out, _ = call("optimal", "p.toml", "--plot", "--svg", "best.svg")
+    assert (code, "checked in whole numbers" in out) == (0, True)
+    line = document(call("universal", "count", "--size", "3", "--json"))
+    assert (line["path"], len(line["users"])) == (True, 4)
+    one = document(call("universal", "sum", "--low", "0", "--high", "2", "--size", "2", "--gain", "identity", "--json"))
+    assert (one["path"], len(one["users"]), one["gap"] > 0.04) == (False, 1, True)
+
+
 def test_a_problem_may_stand_in_a_file_and_options_win(call, tmp_path):
     (tmp_path / "problem.toml").write_text(PROBLEM)
     found = document(call("posterior", "problem.toml", "--json"))
@@ -95,6 +113,13 @@ def test_pictures_in_the_terminal_and_in_files(call, tmp_path):
         assert any(sign in out for sign in "█░")
         assert (tmp_path / "a.svg").read_text().startswith("<svg")
         (tmp_path / "a.svg").unlink()
+    code, out, _ = call("channel", "geometric", "--row", "3", *shape)
+    assert (code, out.count("█") > 10) == (0, True)
+    assert "input 3" in (tmp_path / "a.svg").read_text()
+    code, out, _ = call("channel", "laplace", "--inputs", "10,20", "--epsilon", "1", "--plot", "--svg", "b.svg")
+    assert code == 0
+    assert "█" in out
+    assert (tmp_path / "b.svg").read_text().count("<polyline") == 4
 
 
 @pytest.mark.parametrize(
@@ -114,12 +139,18 @@ def test_pictures_in_the_terminal_and_in_files(call, tmp_path):
         (["channel", "geometric", "--inputs", "0..3", "--epsilon", "1", "--metric", "taxi"], "not known"),
         (["channel", "--table", "1/2,1/3;1,0"], "add up to 1"),
         (["channel", "--table", "a,b;1,0"], "entry of a matrix"),
+        (["channel", "geometric", "--query", "sum", "--inputs", "0..3", "--epsilon", "1"], "databases"),
+        (["channel", "geometric", "--inputs", "0..3", "--epsilon", "1", "--then", "1;1"], "one name for each input"),
+        (["channel", "geometric", "--inputs", "0..3", "--epsilon", "1", "--beside", "noise"], "not known"),
         (["channel", "laplace", "--inputs", "1"], "density needs"),
         (["channel", "truncated-laplace", "--inputs", "1", "--epsilon", "1"], "--low and --high"),
         (["posterior", "geometric", "--inputs", "0..3", "--epsilon", "1"], "what was seen"),
         (["posterior", "geometric", "--inputs", "0..3", "--epsilon", "1", "--seen", "9"], "no output"),
         (["posterior", "geometric", "--inputs", "0..3", "--epsilon", "1", "--seen", "1", "--prior", "1,2"], "one prob"),
         (["utility", "geometric", "--inputs", "0..3", "--epsilon", "1", "--gain", "much"], "not known"),
+        (["optimal", "--inputs", "0..3"], "--epsilon"),
+        (["optimal", "geometric", "--inputs", "0..3", "--epsilon", "1"], "problem file"),
+        (["universal", "sum", "--low", "0", "--high", "200", "--size", "4"], "databases"),
         (["distance", "a=1/2"], "one of two"),
         (["distance", "a=1/2,b=1/2", "1,2"], "no distance"),
         (["distance", "a=1/2,b=1/3", "a=1"], "sum to 1"),

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.verify import program
-from sfumato.verify.certificates import faults_of
+from sfumato.verify.checking import faults_of
 from sfumato.verify.explain import explained, summary
 from sfumato.verify.kernel import forms
 from sfumato.verify.kernel.pair import Case, Coupling, side_by_side

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from sfumato.verify.certificates import faults_of
+from sfumato.verify.checking import faults_of
 from sfumato.verify.kernel.pair import Case, Coupling
 from sfumato.verify.kernel.secrecy import is_shown
 from sfumato.verify.kernel.single import Reader

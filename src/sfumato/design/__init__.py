@@ -5,6 +5,7 @@
     made = design.channel("geometric", range(11), epsilon=1)          the matrix of a mechanism; .epsilon("manhattan")
     design.posterior("uniform", made, 3)                              what is believed after an answer
     design.utility(made, "uniform", "distance")                       what an answer is worth, with the best remapping
+    design.optimal("uniform", "distance", 1, "manhattan", inputs=range(11))     the best one, checked in whole numbers
     design.universal("count", size=10)                                whether geometric noise is best for everybody
 
 Fractions give fractions back; powers of e are exact reals; what came as floats says that it is approximate. Importing
@@ -37,6 +38,7 @@ _HOMES = {
     "expected_gain": "utilities",
     "compare": "utilities",
     "curve": "utilities",
+    "optimal": "optimum",
     "universal": "universality",
     "distances": "metrics",
     "grid": "metrics",

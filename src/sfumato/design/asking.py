@@ -82,7 +82,7 @@ def _fewest(function: Callable[[Database], Any]) -> int:
 def _metrics(given: tuple[Metric, Metric] | str | None) -> tuple[Metric, Metric] | None:
     if given is None:
         return None
-    pair = tuple(given.split(",")) if isinstance(given, str) else tuple(given)
+    pair = tuple(word.strip() for word in given.split(",")) if isinstance(given, str) else tuple(given)
     if len(pair) == 1:
         pair = (pair[0], "manhattan")
     if len(pair) != 2:
@@ -115,7 +115,7 @@ def survey(asked: Asked) -> Survey:
             raise InputError("a function needs low and high, or the list of values: the domain that is looked at")
         values = tuple(as_written(v, "value") for v in ladder(asked.low, asked.high, asked.step or 1))
     least = max(asked.least, QUERIES[asked.query].needs if isinstance(asked.query, str) else 0)
-    grows = asked.size is None and asked.adjacency != "replace" and asked.metrics is None
+    grows = asked.size is None and asked.adjacency != "replace" and (asked.metrics or ("hamming",))[0] == "hamming"
     most = asked.size if asked.size is not None else (asked.most or max(least + int(grows), 1))
     domain = Domain(values, least, max(most, least))
     function = _function(asked)

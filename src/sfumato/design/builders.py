@@ -20,6 +20,7 @@ from sfumato.reals import Real, as_real, round_down, total
 from sfumato.words import as_written, show
 
 Entry = Fraction | Real
+LARGEST = 20_000
 _FINE = Fraction(1, 1 << 200)
 """Where decays are not fractions, tight constraints are solved for fractions this near below them."""
 
@@ -42,6 +43,15 @@ class Order:
         return self.level
 
 
+def check_size(rows: int, columns: int) -> None:
+    """Raise InputError for a matrix that is too large to be written out and compared row by row."""
+    if rows * columns > LARGEST:
+        raise InputError(
+            f"a channel is written out up to {LARGEST} entries, but this one has {rows} times {columns}",
+            hint="Take a smaller range or a larger step.",
+        )
+
+
 def with_tails(places: Sequence[Any]) -> list[Any]:
     """All outputs at or beyond the first and the last input say the same: one column each, and nothing is lost."""
     if len(places) == 1:
@@ -59,6 +69,7 @@ def _truncated_geometric(order: Order) -> Channel:
     numbers = [as_written(x, "input") for x in order.inputs]
     ends = numbers if order.outputs is None else [as_written(y, "output") for y in order.outputs]
     places = ladder(min(ends), max(ends), order.step)
+    check_size(len(numbers), len(places))
     if any(((x - places[0]) / order.step).denominator != 1 for x in numbers):
         raise InputError(f"inputs must be {show(order.step)} apart from each other or multiples of it")
     level = order.need_level().over(order.sensitivity)
@@ -82,6 +93,7 @@ def _mass(level: Level, a: Entry, places: Sequence[Any], x: Fraction, y: Any) ->
 def _randomized_response(order: Order) -> Channel:
     """The truth with e^epsilon times the probability of any other answer."""
     size = len(order.inputs)
+    check_size(size, size)
     if size < 2:
         raise InputError("randomized response needs two inputs at least")
     lie = order.need_level().decay(1)
@@ -107,6 +119,7 @@ def _exponential(order: Order) -> Channel:
 def _across(order: Order, outputs: Sequence[Any]) -> list[list[Any]]:
     """Distances from inputs to outputs; a number is measured by its difference unless another metric is named."""
     metric = "manhattan" if order.metric is None else order.metric
+    check_size(len(order.inputs), len(outputs))
     if tuple(outputs) == order.inputs:
         return [list(row) for row in distances(metric, order.inputs)]
     points = list(dict.fromkeys([*order.inputs, *outputs]))
@@ -130,7 +143,8 @@ def _tight_constraints(order: Order) -> Channel:
             detail="The weights of the outputs would have to be negative.",
             hint="Take a larger epsilon, or the optimal mechanism.",
         )
-    return Channel([[v * w for v, w in zip(weights, row, strict=True)] for row in rows], order.inputs)
+    made = [[v * w for v, w in zip(weights, row, strict=True)] for row in rows]
+    return Channel(made, order.inputs, order.outputs or order.inputs)
 
 
 def _below(decay: Entry) -> Fraction:

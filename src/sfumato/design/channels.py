@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from sfumato.design.builders import Order, builder, with_tails
+from sfumato.design.builders import Order, builder, check_size, with_tails
 from sfumato.design.level import as_level
 from sfumato.design.priors import distribution, has_floats
 from sfumato.design.ranges import ladder
@@ -122,6 +122,7 @@ def _of_object(mechanism: Any, inputs: Sequence[Any] | None, outputs: Sequence[A
     if any((end / step).denominator != 1 for end in ends):
         raise InputError(f"outputs of this noise are multiples of {show(step)}")
     places = ladder(min(ends), max(ends), step)
+    check_size(len(numbers), len(places))
     rows = [_clamped(mechanism.cdf, x, places) for x in numbers]
     return Channel(rows, inputs, with_tails(places) if outputs is None else places)
 

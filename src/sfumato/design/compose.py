@@ -22,7 +22,13 @@ LARGEST = 250_000
 
 
 def cascade(first: Channel, second: Channel) -> Channel:
-    """Post-processing: what comes out of the first goes into the second. It never costs more than the first alone."""
+    """Post-processing: what comes out of the first goes into the second.
+
+    Guarantee: under any metric its epsilon is at most that of the first.
+    Proof: an entry of the product is a mean of a row of the first with weights that do not depend on the input.
+    Reference: Dwork and Roth 2014, proposition 2.1.
+    Checked by: design::channels_one_after_another_and_side_by_side
+    """
     if first.outputs != second.inputs:
         raise InputError(
             "the outputs of the first channel must be the inputs of the second",
@@ -34,7 +40,14 @@ def cascade(first: Channel, second: Channel) -> Channel:
 
 
 def parallel(*channels: Channel) -> Channel:
-    """All of them on one input, independently: outputs are tuples. Their epsilons add up at most."""
+    """All of them on one input, independently: outputs are tuples.
+
+    Guarantee: the epsilon of two inputs is the sum of their epsilons in each channel.
+    Proof: probabilities of tuples are products, and the largest ratio of products of independent choices is the product
+        of the largest ratios.
+    Reference: Dwork, McSherry, Nissim, Smith, TCC 2006 (composition).
+    Checked by: design::channels_one_after_another_and_side_by_side
+    """
     if not channels or any(one.inputs != channels[0].inputs for one in channels):
         raise InputError("channels side by side have the same inputs")
     size = len(channels[0].inputs)

@@ -18,6 +18,9 @@ from sfumato.words import as_written, positive, show
 
 _LOGARITHM = re.compile(r"(?:(?P<times>[\d./]+)\s*\*?\s*)?(?:ln|log)\s*\(?\s*(?P<odds>[\d./e-]+)\s*\)?", re.IGNORECASE)
 
+FAR = 20_000
+"""The largest epsilon times distance."""
+
 
 @dataclass(frozen=True)
 class Level:
@@ -42,8 +45,10 @@ class Level:
         (Fraction(1, 8), Fraction(1, 2))
         """
         if isinstance(distance, Real):
+            _check_far(float(self.epsilon) * float(distance))
             return exp(-(as_real(distance) * self.epsilon))
         exponent = self.times * distance
+        _check_far(float(exponent) if self.odds is None else float(exponent) * float(ln(self.odds)))
         if exponent == 0:
             return Fraction(1)
         if self.odds is None:
@@ -76,6 +81,15 @@ def as_level(given: object) -> Level:
     if odds <= 1:
         raise InputError(f"epsilon must be above 0, but is ln {show(odds)}", hint="Take the logarithm of more than 1.")
     return Level(positive(found["times"] or 1, "epsilon"), odds)
+
+
+def _check_far(exponent: float) -> None:
+    """e^-20000 is still computed; what is smaller would be told apart from 0 by nobody."""
+    if exponent > FAR:
+        raise InputError(
+            f"epsilon times distance must be at most {FAR}, but is {exponent:.6g}",
+            hint="Take a smaller epsilon or a smaller range.",
+        )
 
 
 def _root(number: Fraction, degree: int) -> Fraction | None:

@@ -160,7 +160,8 @@ class Channel:
 
     def picture(self, title: str = "A channel") -> str:
         """The matrix as a heat map, in SVG."""
-        return heat([[float(p) for p in row] for row in self.matrix], self.inputs, self.outputs, title=title)
+        names = [[_shown(one) for one in side] for side in (self.inputs, self.outputs)]
+        return heat([[float(p) for p in row] for row in self.matrix], *names, title=title)
 
     def _repr_html_(self) -> str:
         return self.picture()
@@ -202,6 +203,12 @@ def _ends(p: Fraction | Real) -> tuple[Fraction, Fraction]:
         if high == 0 or (low > 0 and (high - low) << 120 < low):
             return Fraction(low, 1 << bits), Fraction(high, 1 << bits)
     raise AssertionError("unreachable")
+
+
+def _shown(name: Any) -> str:
+    if isinstance(name, tuple):
+        return "(" + ", ".join(_shown(part) for part in name) + ")"
+    return show(name) if isinstance(name, Fraction) else str(name)
 
 
 def needed_epsilon(ratio: Fraction, distance: Distance) -> Fraction | None:

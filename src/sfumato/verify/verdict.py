@@ -14,7 +14,7 @@ from typing import Any
 from sfumato.errors import InputError
 from sfumato.verify.faults import check_inputs, say_value
 from sfumato.verify.finite import paper
-from sfumato.verify.finite.decide import NEVER, decide
+from sfumato.verify.finite.decide import NEVER
 from sfumato.verify.finite.gauss import keeps_within
 from sfumato.verify.kernel import certificate
 from sfumato.verify.kernel.check import is_proved
@@ -26,6 +26,7 @@ from sfumato.verify.refuter.events import Event, Outputs, Test, say
 from sfumato.verify.refuter.normal import Normal
 from sfumato.verify.refuter.points import all_witnesses
 from sfumato.verify.refuter.search import Search
+from sfumato.verify.refuter.small import Small
 from sfumato.verify.refuter.witness import Witness, certified
 from sfumato.verify.relational.finding import (
     Finding,
@@ -36,7 +37,7 @@ from sfumato.verify.relational.finding import (
     is_claimable,
 )
 from sfumato.verify.show import show
-from sfumato.verify.tree import Call, Program, walk
+from sfumato.verify.tree import Call, Expr, Program, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,8 @@ class Verdict:
         return None if self.witness is None else witness_document(self.witness)
 
 
-def verify(program: Program) -> Verdict:
-    """Prove the claim of a program, refute it, or say that neither was found.
+def verify(program: Program, hints: tuple[Expr, ...] = ()) -> Verdict:
+    """Prove the claim of a program, refute it, or say that neither was found. Hints are offered as invariants.
 
     Guarantee: PROVED with scope "all" only if the claim holds for everything that the program admits; REFUTED only if
         an admitted adjacent pair and an event break it.
@@ -94,12 +95,13 @@ def verify(program: Program) -> Verdict:
     claim = say_claim(program)
     if not program.claim:
         return _of_property(program, claim)
-    listed = decide(program)
-    if listed is not None and listed.holds:
-        return Verdict("PROVED", "all", claim, None, claim, (), None, paper.write(program, listed))
-    if listed is not None and (broken := all_witnesses(program, listed.suspects)) is not None:
-        return _refuted(program, claim, broken)
-    attempt = search(program)
+    for kind in ("rounds", "inputs"):
+        listed = paper.listed(program, kind)
+        if listed is not None and listed.holds:
+            return Verdict("PROVED", "all", claim, None, claim, (), None, paper.write(program, kind, listed))
+        if listed is not None and (broken := all_witnesses(program, listed.suspects)) is not None:
+            return _refuted(program, claim, broken)
+    attempt = search(program, hints)
     if attempt.proofs is not None and is_proved(program, attempt.proofs, keeps_within):
         document = certificate.write(program, attempt.proofs)
         return Verdict("PROVED", "all", claim, None, claim, attempt.proofs, None, document)
@@ -134,7 +136,7 @@ def _of_property(program: Program, claim: str) -> Verdict:
 def _look(program: Program) -> tuple[Witness | None, float]:
     """A witness, by whichever search fits the draws; and the greatest loss that was seen."""
     best = 0.0
-    for looking in (Listed(program), Normal(program), Search(program)):
+    for looking in (Small(program), Listed(program), Normal(program), Search(program)):
         found = looking.run()
         best = max(best, looking.best)
         if found is not None:

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from sfumato import pictures
 from sfumato.design.asking import shown
 from sfumato.design.compose import Pair, pairs
 from sfumato.design.densities import LaplaceDensity, laplace
-from sfumato.design.plot import heat
+from sfumato.design.plot import bars, heat
 from sfumato.design.sensitivities import swing
 from sfumato.design.telling import decimal, document, name, say, short
 from sfumato.doors.cli.board import APPROXIMATE, ASKED, WIDE, Drawn, grid_of, level_text, make, tell
@@ -20,6 +21,7 @@ from sfumato.doors.cli.problem import Problem, function, gather, point
 from sfumato.doors.cli.say import print_json
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
+from sfumato.mechanisms.channel import needed_epsilon
 from sfumato.reals import Real
 
 
@@ -47,7 +49,7 @@ def run_channel(what: str | None, options: Problem, *, every_pair: bool, drawn: 
     """`design channel`."""
     problem = gather(what, options, "mechanism")
     if problem.get("mechanism") in ("laplace", "truncated-laplace"):
-        return _densities(problem, as_json=as_json)
+        return _densities(problem, drawn, as_json=as_json)
     made = make(problem)
     found = pairs(made, problem.get("metric"))
     if as_json:
@@ -59,9 +61,26 @@ def run_channel(what: str | None, options: Problem, *, every_pair: bool, drawn: 
         grid_of(("inputs", "distance", "epsilon", "at output"), [_pair_row(made, pair) for pair in found])
     if "refines" in problem:
         tell(_refinement(made, make(problem, problem["refines"]), str(problem["refines"])))
+    title = str(problem.get("mechanism", "A channel"))
+    if "row" in problem:
+        _draw_law(made, made.inputs.index(point(problem["row"])), title, drawn)
+        return None
     drawn.lines(heat([name(x) for x in made.inputs], [[float(p) for p in row] for row in made.matrix]))
-    drawn.file(made.picture(str(problem.get("mechanism", "A channel"))))
+    drawn.file(made.picture(title))
     return None
+
+
+def _draw_law(made: Channel, x: int, title: str, drawn: Drawn) -> None:
+    """The law of one input; in a file, beside that of the next."""
+    law = [float(p) for p in made.matrix[x]]
+    drawn.lines(bars([name(y) for y in made.outputs], law))
+    beside = x + 1 if x + 1 < len(made.inputs) else max(0, x - 1)
+    other = [float(p) for p in made.matrix[beside]]
+    labels = (f"input {name(made.inputs[x])}", f"input {name(made.inputs[beside])}")
+    places: list[int | str] = [y if isinstance(y, int) else name(y) for y in made.outputs]
+    needed = [found[1] for pair in ((x, beside), (beside, x)) if (found := made.ratio(*pair)) is not None]
+    level = None if None in needed else needed_epsilon(max(filter(None, needed), default=Fraction(1)), Fraction(1))
+    drawn.file(pictures.neighbours(places, law, other, epsilon=level, title=title, axis="output", labels=labels))
 
 
 def _channel_document(made: Channel, found: list[Pair], problem: Problem) -> dict[str, Any]:
@@ -127,7 +146,11 @@ def _epsilon_lines(made: Channel, found: list[Pair], metric: Any) -> list[str]:
 
 
 def _pair_row(made: Channel, pair: Pair) -> list[str]:
-    return [f"{name(pair.first)}, {name(pair.second)}", short(pair.distance), level_text(made, pair), name(pair.output)]
+    return [f"{name(pair.first)}, {name(pair.second)}", short(pair.distance), level_text(made, pair), _output(pair)]
+
+
+def _output(pair: Pair) -> str:
+    return "–" if pair.output is None else name(pair.output)
 
 
 def _refinement(first: Channel, second: Channel, other: str) -> list[str]:
@@ -146,7 +169,7 @@ def _refinement(first: Channel, second: Channel, other: str) -> list[str]:
     return [f"{other} is no post-processing of it: {worth}", *rows]
 
 
-def _densities(problem: Problem, *, as_json: bool) -> None:
+def _densities(problem: Problem, drawn: Drawn, *, as_json: bool) -> None:
     """Laplace noise, as densities: what a matrix cannot show."""
     cut = problem["mechanism"] == "truncated-laplace"
     inputs = problem.get("inputs") or []
@@ -172,6 +195,20 @@ def _densities(problem: Problem, *, as_json: bool) -> None:
             shown_ratio = [decimal(atoms[0] / atoms[1])] if len(inputs) == 2 else []
             rows.insert(which * len(rows), [f"atom at {end}", *(decimal(p) for p in atoms), *shown_ratio])
     grid_of(heads, rows)
+    if drawn.plot or drawn.svg is not None:
+        _draw_densities(law, inputs, drawn)
+
+
+def _draw_densities(law: LaplaceDensity, inputs: Sequence[Any], drawn: Drawn) -> None:
+    """The densities over the range, or over eight scales beyond the answers."""
+    beyond = 8 * law.sensitivity / law.level.below()
+    low = min(inputs) - beyond if law.low is None else law.low
+    high = max(inputs) + beyond if law.high is None else law.high
+    at = [low + (high - low) * Fraction(2 * i + 1, 240) for i in range(120)]
+    lines = [(f"y = {name(y)}", [(float(z), float(law.density(z, y))) for z in at]) for y in inputs[:5]]
+    for title, line in lines:
+        drawn.lines([title, *bars([f"{z:.4g}" for z, _ in line[::6]], [p for _, p in line[::6]])])
+    drawn.file(pictures.curves(lines, title="Laplace densities", axis="z", measure="density"))
 
 
 def _ratio(law: LaplaceDensity, z: Any, inputs: Sequence[Any]) -> list[str]:

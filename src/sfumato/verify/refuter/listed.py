@@ -109,7 +109,7 @@ def _may_pass(leaves: list[Any], test: Test) -> bool:
     for place, factor in test.factors:
         total = total + leaves[place] * factor
     if not isinstance(total, Beyond):
-        return {"<=": total <= 0, ">=": total >= 0, "=": total == 0}[test.sign]
+        return bool({"<=": total <= 0, ">=": total >= 0, "=": total == 0}[test.sign])
     try:
         return total.compare(test.sign)
     except Undecided:

@@ -1,4 +1,4 @@
-"""Verify: certificates of any kind. Comes in: a document. Goes out: why it shows nothing; empty if it holds.
+"""Verify: which check a certificate needs. Comes in: a document. Goes out: why it shows nothing; empty if it holds.
 
 A proof by alignment or by coupling is checked by the kernel (and the curve of Gaussian noise by finite/gauss.py), a
 proof by listing by the finite laws, a refutation by its chances, computed anew; nobody asks who searched.
@@ -16,15 +16,8 @@ from sfumato.verify.kernel import certificate, secrecy
 Second = Callable[[str], bool | None] | None
 
 
-def proof_faults(document: dict[str, Any], second: Second = None) -> list[str]:
-    """Why a certificate of a claim is no proof; empty if it is one. `second` asks another solver."""
-    if "listing" in document:
-        return paper.faults_of(document)
-    return certificate.faults_of(document, second, keeps_within)
-
-
 def faults_of(document: dict[str, Any], second: Second = None) -> list[str]:
-    """Why a certificate does not hold, of a claim or of a property, proved or refuted."""
+    """Why a certificate does not hold, of a claim or of a property, proved or refuted. `second` asks another solver."""
     kind = document.get("kind")
     if kind == "coupling":
         return secrecy.faults_of(document, second)
@@ -40,8 +33,10 @@ def faults_of(document: dict[str, Any], second: Second = None) -> list[str]:
         except (KeyError, TypeError, ValueError) as error:
             return [f"it is not a certificate: {type(error).__name__}"]
         return ["the claim is not that of the program"] if inner is None else faults_of(inner, second)
+    if document.get("verdict") == "PROVED" and "listing" in document:
+        return paper.faults_of(document)
     if document.get("verdict") == "PROVED":
-        return proof_faults(document, second)
+        return certificate.faults_of(document, second, keeps_within)
     from sfumato.verify.verdict import witness_faults
 
     return witness_faults(document)
