@@ -36,8 +36,8 @@ def again(document):
 
 LIKE_OTHERS = {
     "pad, any length", "other difference", "a literal besides", "padded by two groups", "the other two",
-    "a coin by sums", "residues from 1", "a list of sums", "keys in a loop, nothing shown", "two pads of one message", "the sum first",
-    "uniform sum of two", "a loop over public things", "the second share", "a coin and a turn",
+    "a coin by sums", "residues from 1", "a list of sums", "keys in a loop, nothing shown", "two pads of one message",
+    "the sum first", "uniform sum of two", "a loop over public things", "the second share", "a coin and a turn",
 }  # fmt: skip
 
 
@@ -80,9 +80,9 @@ ODD = words(f"{K} x := int(k); y := int(m); if (x + y >= 0) {{ c := m xor k }} e
 def test_what_is_only_known_for_small_sizes_is_said_to_be():
     verdict = program(ODD).verify()
     assert (verdict.verdict, verdict.exit_code) == ("PROVED", 6)
-    assert verdict.scope["limits"] == {"n": verdict.scope["size"]}
+    assert verdict.scope.keys() == {"n"}
     said = summary(verdict_program := program(ODD).tree, verdict)
-    assert said[0].startswith(f"PROVED for n <= {verdict.scope['size']} only")
+    assert said[0].startswith(f"PROVED for n <= {verdict.scope['n']} only")
     assert verdict_program.property == "secrecy"
     assert faults_of(again(verdict.certificate)) == []
     wider = again(verdict.certificate)
