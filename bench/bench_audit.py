@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from fractions import Fraction
 
+from tests.attacks import wrong
+
 from sfumato.audit import Subject, Verdict, audit, of_function, of_mechanism
 from sfumato.mechanisms import MECHANISMS
-from tests.attacks import wrong
 
 SAMPLES, AIM = 100_000, 2.0
 WITH_DELTA = {"Gaussian", "KeySelection", "GaussianKeySelection"}

@@ -520,7 +520,7 @@ def test_a_few_items_name_a_record(call, tmp_path):
     words = ("attack", "linking", "--sparse", "--csv", "long.csv", "--with", "mine.csv", "--defence", "raw", "--json")
     report = json.loads(call(*words)[1])["reports"][0]
     assert report["recovered"] == report["people"] == 1  # one film that she did not see does no harm
-    (tmp_path / "wide.csv").write_text("person,a,b\n1,,3\n2,4,\n1,2,2\n")
+    (tmp_path / "wide.csv").write_text("person,a,b,c\n1,,3,1\n2,4,,\n1,2,2,\n")
     assert "two rows" in call("attack", "linking", "--sparse", "--csv", "wide.csv")[2]
     assert call("attack", "averaging", "--sparse", "--csv", "long.csv")[0] == 2
 
