@@ -3,9 +3,13 @@
 import doctest
 import importlib
 import re
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
+
+from sfumato.doors.cli import main
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -25,6 +29,39 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     names = {"__name__": "__docs__"}
     for number, block in enumerate(PAGES[page], 1):
         exec(compile(block, f"{page} block {number}", "exec"), names)
+
+
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"^```\w+\n# ([\w.]+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TRANSCRIPTS = {page: CONSOLE.findall((ROOT / page).read_text(encoding="utf-8")) for page in PAGES}
+
+
+def transcript(block):
+    """The commands of a block, each with what it is said to print."""
+    for part in block.split("$ ")[1:]:
+        command, _, printed = part.partition("\n")
+        yield command, printed
+
+
+@pytest.mark.parametrize("page", [page for page, blocks in TRANSCRIPTS.items() if blocks])
+def test_the_commands_of_a_page_print_what_it_says(page, tmp_path, monkeypatch, capsys):
+    """Files that a page shows, by the name in their first line, are there; a failure prints to stderr."""
+    monkeypatch.chdir(tmp_path)
+    for name, content in FILE.findall((ROOT / page).read_text(encoding="utf-8")):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    for block in TRANSCRIPTS[page]:
+        for command, printed in transcript(block):
+            words = shlex.split(command)
+            assert words[0] == "sfumato"
+            monkeypatch.setattr(sys, "argv", words)
+            with pytest.raises(SystemExit):
+                main()
+            out, err = capsys.readouterr()
+            assert (out + err).rstrip() == printed.rstrip(), command
+
+
+def test_the_lectures_have_their_commands():
+    assert sum(len(list(transcript(block))) for block in TRANSCRIPTS["docs/lectures.md"]) > 30
 
 
 SOURCE = ROOT / "src"

@@ -27,6 +27,7 @@ from sfumato.doors.cli import app, book, clinic, main, say, tables
 from sfumato.errors import InputError
 
 ESCAPE = "\x1b"
+DESIGN = ("sensitivity", "channel", "posterior", "utility", "optimal", "universal", "distance")
 BY_DISEASE = "SELECT disease, COUNT(*) AS n FROM patient GROUP BY disease"
 
 
@@ -115,7 +116,8 @@ def test_the_commands_are_those_of_the_contract():
     doubting = {("attack",), ("audit",), ("verify",)}
     doors = {("serve",), ("reload",), ("user", "add"), ("user", "list"), ("user", "remove"), ("user", "token")}
     asking = {("demo",), ("query",), ("explain",), ("budget",), ("budget", "split")}
-    assert set(COMMANDS) == asking | owner | ledger | doors | doubting
+    board = {("design", word) for word in DESIGN}
+    assert set(COMMANDS) == asking | owner | ledger | doors | doubting | board
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -47,10 +47,31 @@ def test_a_refutation_and_its_witness(tmp_path):
     assert "Neighbour  q = [1, 1, 1, 1, 1]" in said.stdout
 
 
+def test_a_property_its_coupling_and_its_certificate(tmp_path):
+    pad = "P(m : private {0,1}^n, n : public int) : public {0,1}^n requires n >= 1; property secrecy;"
+    (tmp_path / "p.sfp").write_text(f"{pad}\nk :=$ Uniform({{0,1}}^n);\nreturn m xor k\n")
+    done = run("p.sfp", "--explain", "--certificate", "c.json", at=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("PROVED for all inputs with n >= 1: P has the property secrecy, by a coupling.")
+    assert "k' = k xor m xor m'" in done.stdout
+    assert "sum  1/8" in done.stdout
+    checked = run("--check", "c.json", at=tmp_path)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    made = (tmp_path / "c.json").read_text()
+    (tmp_path / "c.json").write_text(made.replace("#noise xor m xor #two(m)", "#noise xor m", 1))
+    assert run("--check", "c.json", at=tmp_path).returncode == 1
+    (tmp_path / "p.sfp").write_text(f"{pad}\nk :=$ Uniform({{0,1}}^n);\nreturn m and k\n")
+    done = run("p.sfp", "--json", "--certificate", "w.json", at=tmp_path)
+    assert done.returncode == 1
+    document = json.loads(done.stdout)
+    assert (document["verdict"], document["claim"], document["witness"]["chance"]) == ("REFUTED", "secrecy", "1")
+    assert "exact chances" in run("--check", "w.json", at=tmp_path).stdout
+
+
 def test_what_is_tight(tmp_path):
     done = run(PROGRAMS / "r_twoall.sfp", "--tight", at=tmp_path)
     assert done.returncode == 1
-    assert "Tight: proved 2 * (eps), refuted 1.98 * (eps)." in done.stdout
+    assert "Tight: proved 2 * eps, refuted 1.98 * eps." in done.stdout
 
 
 def test_undecided_exits_6(tmp_path):
@@ -105,3 +126,26 @@ def test_without_the_extra_it_says_which_line_installs_it(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "pip install 'sfumato[verify]'" in done.stderr
+
+
+def test_the_owner_releases_what_is_proved(tmp_path):
+    (tmp_path / "count.sfp").write_text(
+        "Count(d : private {0..120} list, T : public int) : public bool adjacent addremove; claim eps;"
+        "z :=$ Geometric(exp(-eps)); if (size(d) + z >= T) { return true } else { return false }"
+    )
+    (tmp_path / "t.csv").write_text("u,age\n" + "".join(f"p{i},{i}\n" for i in range(50)))
+    (tmp_path / "sfumato.toml").write_text(
+        '[source]\nengine = "duckdb"\nfiles = { t = "t.csv" }\n[data]\nid = "d"\n[privacy]\nepsilon = 100\n[tables.t]\n'
+        'unit = "u"\nrows_per_unit = 1\n[tables.t.columns]\nu = { type = "text", max_length = 9 }\n'
+        'age = { type = "integer", min = 0, max = 120 }\n'
+    )
+    asked = ("count.sfp", "--release", "t.age", "--epsilon", "40", "--set", "T=45")  # noise of 5: a chance of e^-200
+    done = run(*asked, at=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Count(t.age) = true\ncost epsilon 40; receipt ")
+    again = json.loads(run(*asked, "--json", at=tmp_path).stdout)
+    assert (again["value"], again["cost"]["epsilon"], again["remaining"]["epsilon"]) == (True, "0", "60")
+    for wrong, code in ((("T",), 2), (("T=1/2",), 2), (("T=45", "--epsilon", "70"), 4)):
+        assert run(*asked[:5], "--set", *wrong, at=tmp_path).returncode == code
+    (tmp_path / "wrong.sfp").write_text((tmp_path / "count.sfp").read_text().replace("exp(-eps)", "exp(-2*eps)"))
+    assert run("wrong.sfp", *asked[1:], at=tmp_path).returncode == 1

@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 
 from sfumato.accounting import price
-from sfumato.gateway.answer import Drawn, sheets
+from sfumato.gateway.sheets import Drawn, sheets
 from sfumato.policy import UnitJoin
 from sfumato.sql.scan import enforced, facts_of
 from sfumato.words import identifier
@@ -334,7 +334,7 @@ def stages(bench: Bench, asked: Any, seed: int) -> Iterator[tuple[Any, tuple[Any
     """Each cut with what the stages before it have released: the exact sums, or numbers that have nothing to do with them."""
     r, drawn = random.Random(seed), []
     for number, cut in enumerate(asked.cuts):
-        before = sheets(asked.cuts[:number], tuple(drawn))
+        before = sheets(asked.cuts[:number], tuple(drawn), cut.sql)
         yield cut, before
         if number < len(asked.cuts) - 1:
             drawn.append(released(bench, cut, before, r))

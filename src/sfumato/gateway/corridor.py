@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache, partial
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.accounting import Pure, Refinement, price
 from sfumato.engines import Engine
@@ -21,7 +22,7 @@ from sfumato.errors import (
     QueryError,
     SfumatoError,
 )
-from sfumato.gateway.answer import Answer, Draws, Spent, build
+from sfumato.gateway.answer import Answer, Spent, build
 from sfumato.gateway.bounds import OWNER, Bounds, Found
 from sfumato.gateway.drawing import draw, refine
 from sfumato.gateway.keeping import first_groups, nothing, read, write
@@ -38,6 +39,7 @@ from sfumato.gateway.preview import (
     notes_of,
     said,
 )
+from sfumato.gateway.sheets import Draws
 from sfumato.gateway.succession import Line, handed_on
 from sfumato.gateway.timing import grid_of
 from sfumato.gateway.turns import Turns
@@ -50,6 +52,9 @@ from sfumato.sql.fast import Known
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, noise_of, plan
 from sfumato.words import Loss, Sheet, positive, probability, show, whole
+
+if TYPE_CHECKING:
+    from sfumato.gateway.programs import Outcome
 
 _MOST_REFINED = 5000
 """Better answers are drawn number by number; beyond so many a new answer is drawn in full."""
@@ -136,12 +141,12 @@ class Gateway:
             before, paid = None, self._pay(asked, None, analyst=analyst, text=asking.sql, key=key)
         with self._grid.even(arrived, wait=isinstance(paid, Receipt)):
             if isinstance(paid, Stored):
-                stored = paid
-            else:
-                draws = self._draw(asked, paid, before, asking.rows_per_unit, arrived)
-                stored = self._ledger.store(paid, write(draws))
-            cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
-            return self._answer_of(asking, asked, stored, cost=cost, analyst=analyst)
+                return self._answer_of(asking, asked, paid, cost=_FREE, analyst=analyst)
+            draws = self._draw(asked, paid, before, asking.rows_per_unit, arrived)
+            written = write(draws)
+            stored, cost = self._ledger.store(paid, written), Spent.of(paid.price)
+            fresh = draws if stored.answer == written else None  # else another answer was there first
+            return self._answer_of(asking, asked, stored, cost=cost, analyst=analyst, fresh=fresh)
 
     @handed_on
     def recall(
@@ -182,10 +187,15 @@ class Gateway:
             left = told.left[analyst] = self._left(analyst, told.asked)
         return told.answer.again(_FREE, left)
 
-    def _answer_of(self, asking: Asking, asked: Plan, stored: Stored, *, cost: Spent, analyst: str) -> Answer:
-        """Stored numbers as an answer; those that were drawn at a higher epsilon have a plan of their own."""
+    def _answer_of(
+        self, asking: Asking, asked: Plan, stored: Stored, *, cost: Spent, analyst: str, fresh: Draws | None = None
+    ) -> Answer:
+        """Stored numbers as an answer; those that were drawn at a higher epsilon have a plan of their own.
+
+        `fresh` are the same numbers before they were written (see `keeping.write`): they need not be read again.
+        """
         drawn = asked if stored.epsilon == asked.epsilon else self._replan(asked, stored.epsilon, asking.rows_per_unit)
-        draws, sure = read(stored.answer, drawn), asking.confidence
+        draws, sure = read(stored.answer, drawn) if fresh is None else fresh, asking.confidence
         return self._answer(drawn, draws, cost=cost, analyst=analyst, confidence=sure, receipt=stored.receipt.id)
 
     def _thought(self, asking: Asking) -> Plan:
@@ -320,6 +330,21 @@ class Gateway:
     def find_bounds(self) -> tuple[Found, ...]:
         """All bounds that the policy leaves to be found: this spends, once for each of them in each data version."""
         return self._bounds.buy(self._bounds.all, self._version())
+
+    @handed_on
+    def release(
+        self, certificate: Mapping[str, Any], column: str, epsilon: Any, *, public: Mapping[str, Any] | None = None
+    ) -> Outcome:
+        """Run a program that was proved on a private column, TABLE.COLUMN: this spends, in the owner's name."""
+        from sfumato.gateway import programs
+
+        engine, version = self._engine, self._version()
+        ordered = programs.order(certificate, column, epsilon, public or {}, policy=self.policy, engine=engine)
+        with self._ledger.asking(), self._turns.of(ordered.digest):
+            value, paid, receipt = programs.release(ordered, self._ledger, engine, version)
+        cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
+        left = Spent.of(self._ledger.budget(None).remaining)
+        return programs.Outcome(ordered.program.name, value, cost, left, receipt)
 
     @handed_on
     def budget(self, analyst: str | None = None) -> Standing:

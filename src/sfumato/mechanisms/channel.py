@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,17 +12,19 @@ from sfumato.accounting.events import Pure
 from sfumato.chance import choice_table, source
 from sfumato.chance.cuts import Table
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_distance, as_integers, pure_loss
+from sfumato.mechanisms.base import as_distance, as_integers, opened, pure_loss
+from sfumato.mechanisms.metrics import Distance, Metric, distances, is_zero
+from sfumato.pictures import heat
 from sfumato.reals import Real, as_real, ln, round_up
 from sfumato.words import Loss, as_written, show, whole
 
-Metric = Callable[[int, int], Any] | Sequence[Sequence[Any]] | None
 _BITS = 160
 
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """Answer input x with output y with probability matrix[x][y].
+    """Answer input x with output y with probability matrix[x][y]; inputs and outputs have names, or are counted from 0.
+    `approximate` says that the numbers came as floats; they are exact from there on.
 
     Guarantee: under the metric d, two inputs cost at most epsilon(d) times their distance; with no metric named, any
         two inputs are at distance 1.
@@ -33,14 +35,27 @@ class Channel:
     """
 
     matrix: tuple[tuple[Fraction | Real, ...], ...]
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    approximate: bool
 
-    def __init__(self, matrix: Sequence[Sequence[Any]]) -> None:
+    def __init__(
+        self,
+        matrix: Sequence[Sequence[Any]],
+        inputs: Sequence[Any] | None = None,
+        outputs: Sequence[Any] | None = None,
+        *,
+        approximate: bool = False,
+    ) -> None:
         rows = tuple(tuple(_entry(p) for p in row) for row in matrix)
         if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
             raise InputError("a channel is a matrix: rows of one length, at least one row and one column")
         for x, row in enumerate(rows):
             _check_row(x, row)
         object.__setattr__(self, "matrix", rows)
+        object.__setattr__(self, "inputs", _names(inputs, len(rows), "input"))
+        object.__setattr__(self, "outputs", _names(outputs, len(rows[0]), "output"))
+        object.__setattr__(self, "approximate", approximate)
 
     @property
     def event(self) -> Pure:
@@ -60,13 +75,24 @@ class Channel:
         return Loss(None, None) if epsilon is None and number else pure_loss((epsilon or Fraction(0)) * number)
 
     def release(self, value: Any) -> Any:
-        """An output for the input, or one for each input of an array."""
+        """An output for the input, or one for each input of an array of those that are counted from 0."""
+        if self._named:
+            return self.outputs[self._tables[self._place(value)].draw(source())]
         inputs = as_integers(value)
         if isinstance(inputs, int):
             return self._draw(inputs)
         outputs = inputs.copy()
         outputs.ravel()[:] = [self._draw(x) for x in inputs.ravel().tolist()]
         return outputs
+
+    @cached_property
+    def _named(self) -> bool:
+        return self.inputs != tuple(range(len(self.inputs))) or self.outputs != tuple(range(len(self.outputs)))
+
+    def _place(self, value: Any) -> int:
+        if opened(value) not in self.inputs:
+            raise InputError("this is no input of the channel", hint="They are listed in `inputs`.")
+        return self.inputs.index(opened(value))
 
     def _draw(self, x: int) -> int:
         if not 0 <= x < len(self.matrix):
@@ -78,53 +104,76 @@ class Channel:
         return [choice_table(row) for row in self.matrix]
 
     def mass(self, output: int, value: int) -> Real:
-        """The probability of this output for this input."""
+        """The probability of an output for an input, both counted from 0."""
         return as_real(self.matrix[whole(value, "value", 0)][whole(output, "output", 0)])
+
+    def column(self, output: Any) -> tuple[Fraction | Real, ...]:
+        """The probabilities of an output, by its name, for all inputs."""
+        if output not in self.outputs:
+            raise InputError(
+                "this is no output of the channel",
+                detail=f"It was {output!r}; there are {len(self.outputs)}, such as {self.outputs[0]!r}.",
+            )
+        y = self.outputs.index(output)
+        return tuple(row[y] for row in self.matrix)
 
     def epsilon(self, metric: Metric = None) -> Fraction | None:
         """The least epsilon under the metric, rounded up to a multiple of 1e-15; None where no finite one will do.
 
-        The metric is a function of two inputs or a matrix; two inputs at distance 0 must have equal rows.
+        The metric is a word, a function of two inputs or a matrix; two inputs at distance 0 must have equal rows.
         """
         worst = self.witness(metric)
         return Fraction(0) if worst is None else worst[3]
 
     def witness(self, metric: Metric = None) -> tuple[int, int, int, Fraction | None] | None:
-        """(x, x', y, epsilon): the pair and the output that need the most; None where all rows are equal."""
+        """(x, x', y, epsilon), counted from 0: the pair and the output that need the most; None for equal rows."""
+        apart = distances(metric, self.inputs)
         found: tuple[int, int, int, Fraction | None] | None = None
         for x in range(len(self.matrix)):
             for other in range(len(self.matrix)):
-                if x == other or (ratio := self._ratio(x, other)) is None:
+                if x == other or (ratio := self.ratio(x, other)) is None:
                     continue
                 y, most = ratio
-                distance = _distance(metric, x, other)
-                if most is None or distance == 0:
+                needed = None if most is None else needed_epsilon(most, apart[x][other])
+                if needed is None:
                     return x, other, y, None
-                needed = round_up(ln(most) / distance)
                 if found is None or needed > (found[3] or 0):
                     found = x, other, y, needed
         return found
 
-    def _ratio(self, x: int, other: int) -> tuple[int, Fraction | None] | None:
+    def ratio(self, x: int, other: int) -> tuple[int, Fraction | None] | None:
         """The output with the largest matrix[x][y]/matrix[other][y] above 1, and that ratio from above; None if none
-        is.
+        is. Counted from 0; the ratio is None where the other cannot give this output.
         """
-        best: tuple[int, Fraction | None] | None = None
-        for y, (high, low) in enumerate(zip(self._ends[1][x], self._ends[0][other], strict=True)):
-            if high == 0:
+        best: tuple[int, int, int] | None = None
+        top, bottom = 1, 1
+        for y, ((a, b), (c, d)) in enumerate(zip(self._ends[1][x], self._ends[0][other], strict=True)):
+            if a == 0:
                 continue
-            if low == 0:
+            if c == 0:
                 return y, None
-            ratio = high / low
-            if ratio > 1 and (best is None or ratio > (best[1] or 0)):
-                best = y, ratio
-        return best
+            high, low = a * d, b * c  # fractions are compared across, and only the largest is reduced
+            if high * bottom > top * low:
+                top, bottom = high, low
+                best = y, high, low
+        return None if best is None else (best[0], Fraction(best[1], best[2]))
+
+    def picture(self, title: str = "A channel") -> str:
+        """The matrix as a heat map, in SVG."""
+        names = [[_shown(one) for one in side] for side in (self.inputs, self.outputs)]
+        return heat([[float(p) for p in row] for row in self.matrix], *names, title=title)
+
+    def _repr_html_(self) -> str:
+        return self.picture()
 
     @cached_property
-    def _ends(self) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
-        """Lower and upper ends of every entry; a fraction is its own."""
+    def _ends(self) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
+        """Lower and upper ends of every entry, as two whole numbers; a fraction is its own."""
         ends = [[_ends(p) for p in row] for row in self.matrix]
-        return [[a for a, _ in row] for row in ends], [[b for _, b in row] for row in ends]
+        return (
+            [[a.as_integer_ratio() for a, _ in row] for row in ends],
+            [[b.as_integer_ratio() for _, b in row] for row in ends],
+        )
 
 
 def _entry(p: Any) -> Fraction | Real:
@@ -156,7 +205,24 @@ def _ends(p: Fraction | Real) -> tuple[Fraction, Fraction]:
     raise AssertionError("unreachable")
 
 
-def _distance(metric: Metric, x: int, other: int) -> Fraction:
-    if metric is None:
-        return Fraction(1)
-    return as_distance(metric(x, other) if callable(metric) else metric[x][other])
+def _shown(name: Any) -> str:
+    if isinstance(name, tuple):
+        return "(" + ", ".join(_shown(part) for part in name) + ")"
+    return show(name) if isinstance(name, Fraction) else str(name)
+
+
+def needed_epsilon(ratio: Fraction, distance: Distance) -> Fraction | None:
+    """The least epsilon that allows this ratio above 1 at this distance, rounded up; None at distance 0."""
+    return None if is_zero(distance) else round_up(ln(ratio) / distance)
+
+
+def _names(given: Sequence[Any] | None, count: int, what: str) -> tuple[Any, ...]:
+    if given is None:
+        return tuple(range(count))
+    names = tuple(tuple(one) if isinstance(one, list) else one for one in given)
+    if len(names) != count or len(set(names)) != count:
+        raise InputError(
+            f"a channel needs one name for each {what}, and no name twice",
+            detail=f"It has {count} {what}s and {len(set(names))} names.",
+        )
+    return names

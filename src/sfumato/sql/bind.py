@@ -17,6 +17,7 @@ from sfumato.errors import QueryError
 from sfumato.policy import Policy
 from sfumato.sql import hints
 from sfumato.sql.bound import Bound, Look
+from sfumato.sql.carried import carried
 from sfumato.sql.parse import parse, place
 from sfumato.sql.queries import Binder
 from sfumato.sql.relations import Relation, Release, releases_in
@@ -33,6 +34,8 @@ class Question:
     order: tuple[Sorted, ...]
     limit: int | None
     offset: int
+    computed: tuple[Node, ...]
+    """The items as they are computed: with released numbers as they were drawn, rounded once (see `fine`)."""
 
     @property
     def releases(self) -> list[Release]:
@@ -56,7 +59,8 @@ def bind(
     bound = Binder(policy, today, look, views or {}, stored).query(tree, {}, None)
     if bound.relation.private:
         raise _would_show_rows(tree, bound)
-    return Question(bound.relation, bound.items, bound.order, bound.limit, bound.offset)
+    relation, order, computed = carried(bound.relation, bound.order, bound.items)
+    return Question(relation, bound.items, order, bound.limit, bound.offset, computed)
 
 
 def _would_show_rows(tree: exp.Query, bound: Bound) -> QueryError:

@@ -246,6 +246,15 @@ def _rounded(node: Call) -> str:
     return _guarded(sql, inner.facts.bounded)
 
 
+def _settled(node: Call) -> str:
+    """Fine steps onto the grid of a column: nearest, halves upward; the offset makes a quotient toward zero a floor."""
+    inner, grid = node.args[0], node.facts.grid or Fraction(1)
+    own = inner.facts.grid or Fraction(1)
+    n, d = 2 * (grid / own).numerator, 2 * (grid / own).denominator
+    most = (1 << 120) // n
+    return f"TRY(({steps(inner, own, wide=True)} * {d} + {n // 2 + most * n}) // {n} - {most})"
+
+
 def _within_bounds(number: str, facts: Facts) -> str:
     """A number that came of doubles, which may stray by a hair, held to the bounds that exact arithmetic gives."""
     if facts.low is None or facts.high is None or facts.grid is None:
@@ -468,6 +477,7 @@ _SPELLINGS: dict[str, _Spelling] = {
     "abs": lambda node: _guarded(f"ABS({expression(node.args[0])})", node.facts.bounded),
     "sign": _plain("CAST(SIGN({0}) AS BIGINT)"),
     "round": _rounded,
+    "settle": _settled,
     "floor": _rounded,
     "ceil": _rounded,
     "trunc": _rounded,

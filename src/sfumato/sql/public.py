@@ -44,9 +44,9 @@ def top(question: Question) -> str:
     """The last SELECT: each item's value, then the places of the released rows that it came from."""
     relation = question.relation
     places = [Column(name, relation.columns[name].facts) for name in relation.shape.places]
-    read = {name for _, node in question.items for name in columns_of(node)}
+    read = {name for node in question.computed for name in columns_of(node)}
     read |= {name for s in question.order for name in columns_of(s.node)} | {place.name for place in places}
-    shown = [f"{expression(node)} AS i{n}" for n, (_, node) in enumerate(question.items)]
+    shown = [f"{expression(node)} AS i{n}" for n, node in enumerate(question.computed)]
     shown += [identifier(place.name) for place in places]
     by = [sort_key(s.node, s.descending, s.nulls_first) for s in question.order]
     by += [sort_key(place, False, False) for place in places]

@@ -7,7 +7,7 @@ of on every group by itself. The private part, its sums and what one person can 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,6 +16,7 @@ from sfumato.mechanisms import PrefixSums
 from sfumato.mechanisms.prefix import laplace_variance
 from sfumato.sql.aggregates.base import Term
 from sfumato.sql.bind import Question
+from sfumato.sql.fine import column_of, fine_name
 from sfumato.sql.relations import (
     Combined,
     Distinct,
@@ -70,6 +71,21 @@ class Reading:
         for place in places:
             found.setdefault(tuple(groups[place][key] for key in self.apart), []).append(place)
         return list(found.values())
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A total over all groups that are alike in the keys `apart`: SUM(n) OVER (PARTITION BY …), or SUM(n) … GROUP BY.
+
+    `names`: of a GROUP BY, the columns that hold those keys; a window's rows are the released ones themselves.
+    """
+
+    apart: tuple[int, ...]
+    names: tuple[str, ...] | None = None
+
+    def tracks(self, groups: Groups) -> list[list[int]]:
+        """The places of the groups, each value of the keys apart by itself."""
+        return Reading(self.apart, ()).tracks(groups)
 
 
 @dataclass(frozen=True)
@@ -129,8 +145,46 @@ def independent_variance(scale: Fraction, unit: Fraction, gaussian: bool) -> flo
 
 
 # which windows are running totals
-Total = tuple[str, str, Reading]
-"""The window's column, the released column that it adds up, and in which order."""
+Total = tuple[str, str, Reading | Whole]
+"""The column, the released column that it adds up, and over which groups, for a running total in which order."""
+
+
+def wholes_in(question: Question) -> dict[Release, list[Total]]:
+    """Totals over all groups, or all that are alike in some keys: windows without an order, and groups of groups."""
+    found: dict[Release, list[Total]] = {}
+    for relation in _all(question.relation, set()):
+        if not isinstance(relation, Windowed | Grouped) or relation.private:
+            continue
+        release, names = _rows_of(relation.below)
+        if release is None or len(release.sets) > 1:
+            continue
+        for name, column, whole in _wholes(relation, release, names):
+            found.setdefault(release, []).append((column_of(name), column, whole))
+    return found
+
+
+def _wholes(relation: Windowed | Grouped, release: Release, names: dict[str, str]) -> Iterator[tuple[str, str, Whole]]:
+    """The totals of one relation over all rows of a release."""
+    numbers = {name: i for i, (name, _) in enumerate(release.keys)}
+    sums = {name for name, _ in release.aggregates}
+
+    def known(nodes: Iterable[Node | None], among: Container[str]) -> list[str] | None:
+        found = [names.get(node.name, "") if isinstance(node, Column) else "" for node in nodes]
+        return found if all(name in among for name in found) else None
+
+    if isinstance(relation, Windowed):
+        for name, over in relation.windows:
+            keys, added = known(over.partition, numbers), known(over.args, sums)
+            if over.name == "sum" and not over.order and not over.frame and keys is not None and added:
+                yield name, added[0], Whole(tuple(sorted({numbers[key] for key in keys})))
+        return
+    keys = known((node for _, node in relation.keys), numbers)
+    if keys is None or len(relation.sets) > 1:
+        return
+    for name, aggregate in relation.aggregates:
+        added = known((aggregate.arg,), sums)
+        if aggregate.name == "sum" and aggregate.where is None and added:
+            yield name, added[0], Whole(tuple(numbers[key] for key in keys), tuple(n for n, _ in relation.keys))
 
 
 def totals_in(question: Question) -> dict[Release, list[Total]]:
@@ -142,17 +196,19 @@ def totals_in(question: Question) -> dict[Release, list[Total]]:
             for name, over in relation.windows if release is not None else ():
                 reading = _reading(over, release, names) if release is not None else None
                 if reading is not None and release is not None and isinstance(over.args[0], Column):
-                    found.setdefault(release, []).append((name, names[over.args[0].name], reading))
+                    found.setdefault(release, []).append((column_of(name), names[over.args[0].name], reading))
     return found
 
 
 def read_as_totals(question: Question, totals: dict[Release, list[Total]]) -> dict[str, Reading]:
     """The released columns that are read as running totals in one order, and in no other way."""
     windows = {name for found in totals.values() for name, _, _ in found}
-    known = {name: name for release in question.releases for name, _ in release.aggregates}
+    aggregates = [name for release in question.releases for name, _ in release.aggregates]
+    known = {name: column for column in aggregates for name in (column, fine_name(column))}
     orders: dict[str, set[Reading]] = {}
     for found in totals.values():
         for _, column, reading in found:
+            assert isinstance(reading, Reading)
             orders.setdefault(column, set()).add(reading)
     relations = list(_all(question.relation, set()))
     for relation in relations:  # those below come first
@@ -161,7 +217,7 @@ def read_as_totals(question: Question, totals: dict[Release, list[Total]]) -> di
                 n: known[node.name] for n, node in relation.items if isinstance(node, Column) and node.name in known
             }
     used = {name for relation in relations for name in _reads(relation, windows)}
-    used |= {name for node in [n for _, n in question.items] for name in columns_of(node)}
+    used |= {name for node in question.computed for name in columns_of(node)}
     used |= {name for item in question.order for name in columns_of(item.node)}
     otherwise = {known[name] for name in used if name in known}
     return {column: next(iter(r)) for column, r in orders.items() if len(r) == 1 and column not in otherwise}
@@ -179,7 +235,7 @@ def _all(relation: Relation, seen: set[int]) -> Iterator[Relation]:
 def _rows_of(relation: Relation) -> tuple[Release | None, dict[str, str]]:
     """The release whose rows, all of them, are the rows of a relation; and its columns by their names here."""
     if isinstance(relation, Release):
-        return relation, {name: name for name in relation.columns}
+        return relation, {name: column_of(name) for name in relation.columns}
     if isinstance(relation, Windowed):
         return _rows_of(relation.below)
     if isinstance(relation, Named):
@@ -222,7 +278,7 @@ def _reads(relation: Relation, totals: set[str]) -> set[str]:
     elif isinstance(relation, Grouped | Release):
         nodes = [node for _, node in (*relation.keys, *relation.aggregates)]
     elif isinstance(relation, Windowed):
-        nodes = [over for name, over in relation.windows if name not in totals]
+        nodes = [over for name, over in relation.windows if column_of(name) not in totals]
     elif isinstance(relation, Limited):
         nodes = [item.node for item in relation.order]
     elif isinstance(relation, Stacked | Combined):

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.verify.run import Env, Fault, NotRun, Runner
+from sfumato.verify.tree import Binary, Num, Param, Program, Type, Unary, names, statements, walk
 from sfumato.verify.tree import Draw as Drawn
-from sfumato.verify.tree import Num, Param, Program, Type, names, statements, walk
 
 HALVES = tuple(Fraction(k, 2) for k in range(-6, 7))
 
@@ -56,7 +56,7 @@ class Pools:
 
 def make_pools(program: Program, longest: int) -> Pools:
     """Small numbers, and those that the text of the program names."""
-    written = [part.value for node in program.requires for part in walk(node) if isinstance(part, Num)]
+    written = _written(program)
     named = {name for node in program.requires for name in names(node)}
     whole = [value for value in written if value.denominator == 1]
     ints = [Fraction(n) for n in (1, 2, 3, 0, 4, 5, -1)] + whole + [value + 1 for value in whole]
@@ -75,6 +75,23 @@ def make_pools(program: Program, longest: int) -> Pools:
         *(int(value) + 1 for value in whole if 0 <= value <= 8),
     ]
     return Pools(publics, _unique(eps), _unique(delta), tuple(sorted(set(sizes))))
+
+
+def _written(program: Program) -> list[Fraction]:
+    """The numbers that requirements name: as they stand there, and as `1/1000` computes them."""
+    found = []
+    runner = Runner(program, exact=True)
+    for node in program.requires:
+        for part in walk(node):
+            if isinstance(part, Num):
+                found.append(part.value)
+            elif isinstance(part, Binary | Unary) and not names(part):
+                try:
+                    value = runner.code(part)({})
+                except (NotRun, Fault, TypeError):
+                    continue
+                found += [] if isinstance(value, bool | tuple) else [Fraction(value)]
+    return found
 
 
 def _unique(values: list[Fraction]) -> tuple[Fraction, ...]:

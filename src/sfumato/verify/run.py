@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from sfumato.reals import Real
 from sfumato.verify.tree import (
     Assign,
     Binary,
@@ -76,14 +77,22 @@ Running = Generator[Stop, Any, Any]
 
 
 class Runner:
-    """A program, ready to run. `exact` makes numbers of the text fractions, else floats."""
+    """A program, ready to run. `exact` makes numbers of the text fractions, else floats; `real` computes exp, ln and
+    sqrt of fractions.
+    """
 
     def __init__(
-        self, program: Program, *, exact: bool = True, decide: Callable[[Any, str], bool] | None = None
+        self,
+        program: Program,
+        *,
+        exact: bool = True,
+        decide: Callable[[Any, str], bool] | None = None,
+        real: Callable[[str, Any], Any] | None = None,
     ) -> None:
         self.program = program
         self.exact = exact
         self.decide = decide
+        self.real = real
         self._codes: dict[int, Code] = {}
         self._kept: list[Expr] = []
 
@@ -228,7 +237,7 @@ class Runner:
                 same = type(left) is type(right) and left == right
             return same == (op == "=")
         if isinstance(left, plain) and isinstance(right, plain):
-            return _COMPARE[op](left, right)
+            return COMPARE[op](left, right)
         if self.decide is None:
             raise NotRun
         return self.decide(left - right, op)
@@ -259,19 +268,23 @@ class Runner:
         return right if self.compare(left, right, "<=") else left
 
     def real_function(self, name: str, value: Any, at: int) -> Any:
-        """exp, ln, sqrt: floats only; exact runs cannot."""
+        """exp, ln, sqrt: of floats; exact runs cannot, unless somebody computes them for them."""
         from math import exp, log, sqrt
 
-        if not isinstance(value, int | float | Fraction):
+        if not isinstance(value, int | float | Fraction) and self.real is None:
             raise NotRun
+        if not isinstance(value, int | float | Fraction | Real) and self.real is not None:
+            return self.real(name, value)  # whoever computes it knows where it fails
         if (name == "ln" and value <= 0) or (name == "sqrt" and value < 0):
             raise Fault(f"{name} of {value}", at)
+        if self.real is not None:
+            return self.real(name, value)
         if self.exact:
             raise NotRun
         return {"exp": exp, "ln": log, "sqrt": sqrt}[name](value)
 
 
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda a, b: bool(a == b),
     "!=": lambda a, b: bool(a != b),
     "<": lambda a, b: bool(a < b),
@@ -318,7 +331,9 @@ def bitwise(op: str, left: Any, right: Any, at: int) -> Any:
 
 def divide(left: Any, right: Any, at: int) -> Any:
     """A quotient."""
-    if not isinstance(right, int | float | Fraction):
+    if isinstance(right, Real):
+        return left / right
+    if isinstance(right, bool | tuple):
         raise NotRun
     if right == 0:
         raise Fault("division by zero", at)
@@ -337,10 +352,10 @@ def modulo(left: Any, right: Any, at: int) -> Any:
 
 def check_law(draw: Draw, args: tuple[Any, ...]) -> None:
     """Raise the fault of a law whose arguments are not allowed."""
-    plain = int | float | Fraction
+    plain = int | float | Fraction | Real
     first = args[0]
     if draw.law == "Choice":
-        if not isinstance(first, tuple) or not first or any(weight < 0 for weight in first) or not any(first):
+        if not isinstance(first, tuple) or not first or any(weight < 0 for weight in first) or not _some(first):
             raise Fault("weights that are negative or all zero", draw.at)
         return
     if isinstance(first, tuple):
@@ -356,6 +371,11 @@ def check_law(draw: Draw, args: tuple[Any, ...]) -> None:
     ends = {"Uniform": args, "TruncGeometric": args[1:3]}.get(draw.law, ())
     if len(ends) == 2 and Fraction(ends[0]) > Fraction(ends[1]):
         raise Fault(f"lower end {ends[0]} above upper end {ends[1]}", draw.at)
+
+
+def _some(weights: tuple[Any, ...]) -> bool:
+    """Whether one of them, none of which is negative, is not zero."""
+    return any(weight > 0 for weight in weights)
 
 
 def elements(kind: Type) -> Type:

@@ -1,8 +1,9 @@
-"""Verify: how far a claim is from the truth. Comes in: a program and its verdict. Goes out: multiples proved and
-refuted.
+"""Verify: how far a claim is from the truth. Comes in: a program and its verdict. Goes out: the least amount that was
+proved, the greatest that was refuted, and what would repair a claim that is false.
 
-The claim is multiplied by numbers until one multiple is proved, another is refuted, and they are a hundredth apart;
-or until there is neither between them.
+Amounts that are sums over draws (spending.py) are tried first, so that they may speak of N and of sizes; an amount of
+another shape is found as a multiple of the claim, by halving. Whatever is said to be proved was proved, and whatever is
+said to be refuted was refuted; between the two nothing is said.
 """
 
 from __future__ import annotations
@@ -12,48 +13,98 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from sfumato.verify.amounts import Amounts
+from sfumato.verify.kernel.polynomial import number
 from sfumato.verify.prover.rewrite import scaled
-from sfumato.verify.tree import Program
+from sfumato.verify.show import show
+from sfumato.verify.spending import Shape
+from sfumato.verify.tree import Binary, Expr, Program, Var
 from sfumato.verify.verdict import Verdict, verify
-from sfumato.words import show
 
 STEPS, MOST = 8, 16
 NEAR = Fraction(99, 100)
+_PARTS = (NEAR, Fraction(9, 10), Fraction(3, 4), Fraction(1, 2))
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The least multiple of the claim that was proved, and the greatest that was refuted."""
+    """The least amount that was proved, the greatest that was refuted, and a repair, each in words."""
 
-    claim: str
-    proved: Fraction | None
-    refuted: Fraction | None
+    proved: str | None
+    refuted: str | None
+    repair: str | None = None
 
     def say(self) -> str:
-        """In one line."""
-        above = f"proved {show(self.proved)} * ({self.claim})" if self.proved is not None else "no multiple was proved"
-        below = (
-            f"refuted {show(self.refuted)} * ({self.claim})" if self.refuted is not None else "no multiple was refuted"
-        )
-        return f"Tight: {above}, {below}."
+        """In one line, or two."""
+        above = f"proved {self.proved}" if self.proved is not None else "no amount was proved"
+        below = f"refuted {self.refuted}" if self.refuted is not None else "no amount was refuted"
+        line = f"Tight: {above}, {below}."
+        return line if self.repair is None else f"{line}\nRepair: {self.repair}."
 
     def to_dict(self) -> dict[str, Any]:
         """One document, for programs."""
-        return {
-            name: None if value is None else str(value)
-            for name, value in (("proved", self.proved), ("refuted", self.refuted))
-        }
+        return {"proved": self.proved, "refuted": self.refuted, "repair": self.repair}
 
 
 def tightest(program: Program, verdict: Verdict) -> Bounds | None:
-    """Bounds on the least multiple of the claim that holds."""
-    if not program.claim:
+    """Bounds on the least amount that holds."""
+    if len(program.claim) != 1:
         return None
+    shape = Shape(program)
+    counts = shape.least()
+    if counts is None:
+        return _by_halving(program, verdict)
+    amount = shape.amount(counts)
+    node = shape.amounts.show(amount)
+    refuted = _refuted(program, node)
+    repair = shape.repair(counts) if verdict.verdict == "REFUTED" else None
+    return Bounds(show(node), None if refuted is None else _multiple(node, refuted), repair)
+
+
+def _refuted(program: Program, claim: Expr) -> Fraction | None:
+    """The greatest part of an amount that is refuted, as far as it was looked for."""
+
+    def decide(part: Fraction) -> bool:
+        return verify(replace(program, claim=(scaled(claim, part),))).verdict == "REFUTED"
+
+    low = next((part for part in _PARTS if decide(part)), None)
+    if low is None or low == NEAR:
+        return low
+    high = _PARTS[_PARTS.index(low) - 1]
+    for _ in range(STEPS // 2):
+        middle = (low + high) / 2
+        low, high = (middle, high) if decide(middle) else (low, middle)
+    return low
+
+
+def _multiple(node: Expr, part: Fraction) -> str:
+    """A part of an amount, in words."""
+    amounts = Amounts()
+    found = amounts.read(node)
+    if found is not None and len(found.terms) == 1:
+        return show(_decimal(amounts.show(found * number(part)), found.terms[0][1] * part))
+    return f"{float(part):.4g} * ({show(node)})"
+
+
+def _decimal(node: Expr, factor: Fraction) -> Expr:
+    """One product with a coefficient that reads as a decimal: 1.98 * eps, not 99/50 * eps."""
+    plain = Amounts()
+    found = plain.read(node)
+    assert found is not None
+    unit = plain.show(found * number(1 / factor)) if factor else node
+    return unit if factor == 1 else Binary("*", Var(f"{float(factor):.4g}"), unit)
+
+
+# ---- multiples of the claim
+
+
+def _by_halving(program: Program, verdict: Verdict) -> Bounds:
+    claim = program.claim[0]
 
     def decide(factor: Fraction) -> str:
-        return verify(replace(program, claim=(scaled(program.claim[0], factor), *program.claim[1:]))).verdict
+        return verify(replace(program, claim=(scaled(claim, factor), *program.claim[1:]))).verdict
 
-    proved = Fraction(1) if verdict.verdict == "PROVED" else _first_proved(decide)
+    proved = Fraction(1) if verdict.exit_code == 0 else _first_proved(decide)
     refuted = Fraction(1) if verdict.verdict == "REFUTED" else None
     for step in range(STEPS):
         if proved is None or (refuted is not None and refuted >= proved * NEAR):
@@ -66,7 +117,7 @@ def tightest(program: Program, verdict: Verdict) -> Bounds | None:
             refuted = middle
         else:
             break
-    return Bounds(verdict.claim, proved, refuted)
+    return Bounds(*(None if part is None else _multiple(claim, part) for part in (proved, refuted)))
 
 
 def _first_proved(decide: Callable[[Fraction], str]) -> Fraction | None:

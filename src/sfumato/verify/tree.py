@@ -231,6 +231,11 @@ def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
             yield from statements(statement.body)
 
 
+def draws_of(program: Program) -> list[Draw]:
+    """All draws, in the order of the text."""
+    return [statement for statement in statements(program.body) if isinstance(statement, Draw)]
+
+
 def changed(body: tuple[Stmt, ...]) -> set[str]:
     """The variables that a block may assign."""
     return {statement.name for statement in statements(body) if isinstance(statement, Assign | Draw)}

@@ -15,31 +15,14 @@ from typing import Annotated
 
 import typer
 
+from sfumato.doors.cli.drawing import design
 from sfumato.doors.cli.say import stop
+from sfumato.doors.cli.shape import Json
+from sfumato.doors.cli.shape import group as _group
+from sfumato.doors.cli.shape import help_of as _help
 from sfumato.errors import InputError, SfumatoError
 
 ABOUT = "SQL over private data: noisy answers with exact laws, exact prices and a budget that holds."
-HELP = {"help_option_names": ["-h", "--help"]}
-
-
-def _help(about: str, example: str) -> str:
-    """What a command does, and an example that works on the demo, in one line that can be copied."""
-    return f"{about}\n\n\b\nExample: {example}"  # \b: this paragraph is not wrapped
-
-
-def _group(name: str, about: str, *, alone: bool) -> typer.Typer:
-    return typer.Typer(
-        name=name,
-        help=about,
-        no_args_is_help=not alone,
-        invoke_without_command=alone,
-        add_completion=False,
-        pretty_exceptions_enable=False,  # its tracebacks print local variables, and those may be rows
-        rich_markup_mode=None,
-        context_settings=HELP,
-    )
-
-
 app = _group("sfumato", ABOUT, alone=False)
 budget = _group(
     "budget",
@@ -54,6 +37,7 @@ app.add_typer(budget, name="budget")
 app.add_typer(ledger, name="ledger")
 user = _group("user", "Who may come in through the doors on ports.", alone=False)
 app.add_typer(user, name="user")
+app.add_typer(design, name="design")
 
 
 class Noise(StrEnum):
@@ -82,7 +66,6 @@ Rows = Annotated[int | None, typer.Option("--rows-per-unit", metavar="C", help="
 Law = Annotated[
     Noise | None, typer.Option("--noise", help="The law of the noise (default: geometric, or gaussian under zcdp).")
 ]
-Json = Annotated[bool, typer.Option("--json", help="One document on stdout, for programs.")]
 HERE = Path("sfumato.toml")
 
 
@@ -459,7 +442,8 @@ def _user_remove(name: Name, policy: PolicyFile = HERE) -> None:
     help=_help(
         "Prove the privacy claim of a small program, or refute it with two inputs and an event.\n\n"
         "PROGRAM is a .sfp file, or FILE.py:FUNCTION with a function that sfumato.verify.program decorates. Exit code "
-        "0 proved, 1 refuted, 6 undecided. --check FILE checks a certificate from the ground up instead.",
+        "0 proved, 1 refuted, 6 undecided. --check FILE checks a certificate from the ground up instead. The owner may "
+        "release what is proved, run exactly on a private column, for what the claim says.",
         "sfumato verify sfumato-demo/noisy_count.sfp --explain",
     ),
 )
@@ -472,14 +456,26 @@ def _verify(
         Path | None, typer.Option("--certificate", metavar="FILE", help="Write what shows the verdict.")
     ] = None,
     check: Annotated[Path | None, typer.Option("--check", metavar="FILE", help="Check a certificate.")] = None,
+    release: Annotated[
+        str | None, typer.Option("--release", metavar="TABLE.COLUMN", help="If it is proved, run it on this: spends.")
+    ] = None,
+    epsilon: Annotated[str | None, typer.Option("--epsilon", metavar="E", help="eps of the release.")] = None,
+    given: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A public parameter of the release.")
+    ] = None,
+    policy: PolicyFile = HERE,
     json: Json = False,
 ) -> None:
     if (program is None) == (check is None):
         raise InputError("give a program, or --check with a certificate")
+    if (release is None) != (epsilon is None) or (release is not None and check is not None):
+        raise InputError("a release needs a program, --release and --epsilon")
     from sfumato.doors.cli import prove
 
     if check is not None:
         prove.check(check, as_json=json)
+    elif program is not None and release is not None:
+        prove.release(program, release, epsilon, given or [], policy=policy, as_json=json)
     elif program is not None:
         prove.verify(program, explain=explain, tight=tight, target=certificate, as_json=json)
 

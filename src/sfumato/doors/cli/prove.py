@@ -10,11 +10,12 @@ import json
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
 
 from sfumato.doors.cli.say import console, print_json, stop
 from sfumato.errors import ClaimError, InputError, SfumatoError
+from sfumato.gateway import open_policy
 from sfumato.verify.code import Code, program, require_solvers
+from sfumato.words import show
 
 
 def verify(name: str, *, explain: bool, tight: bool, target: Path | None, as_json: bool) -> None:
@@ -47,7 +48,7 @@ def verify(name: str, *, explain: bool, tight: bool, target: Path | None, as_jso
 def check(path: Path, *, as_json: bool) -> None:
     """Check a certificate from the ground up."""
     require_solvers()
-    from sfumato.verify.kernel.certificate import faults_of
+    from sfumato.verify.checking import faults_of
     from sfumato.verify.kernel.second import second_solver
 
     try:
@@ -59,21 +60,49 @@ def check(path: Path, *, as_json: bool) -> None:
     kind = document.get("verdict") if isinstance(document, dict) else None
     if kind not in ("PROVED", "REFUTED"):
         raise InputError(f'"{path}" is not a certificate', hint="Write one with sfumato verify --certificate.")
-    second = second_solver() if kind == "PROVED" else None
-    faults = faults_of(document, second) if kind == "PROVED" else _witness_faults(document)
+    exact = kind == "REFUTED" or document.get("kind") == "enumeration" or "listing" in document
+    second = None if exact else second_solver()
+    faults = faults_of(document, second)
     if as_json:
         print_json({"holds": not faults, "verdict": kind, "faults": faults, "second_solver": second is not None})
         sys.exit(1 if faults else 0)
     if faults:
         raise ClaimError("the certificate does not hold", detail="; ".join(faults))
-    by = "z3 and cvc5" if second else "z3" if kind == "PROVED" else "exact chances"
-    console().print(f"The certificate holds: {kind}, checked anew by {by}.", soft_wrap=True)
+    by = "exact chances" if exact else "z3 and cvc5" if second else "z3"
+    scope = document.get("scope", "all")
+    sizes = "" if scope == "all" else f" for {', '.join(f'{name} <= {most}' for name, most in scope.items())} only"
+    console().print(f"The certificate holds: {kind}{sizes}, checked anew by {by}.", soft_wrap=True)
 
 
-def _witness_faults(document: dict[str, Any]) -> list[str]:
-    from sfumato.verify.verdict import witness_faults
+def release(name: str, column: str, epsilon: str | None, given: list[str], *, policy: Path, as_json: bool) -> None:
+    """Verify a program, and run it on a private column if it is proved."""
+    require_solvers()
+    code = _load(name)
+    public = dict(_parameter(text) for text in given)
+    try:
+        verdict = code.verify()
+    except SfumatoError as error:
+        stop(error, code.source)
+    if verdict.exit_code or verdict.certificate is None:
+        raise ClaimError(
+            f"{code.tree.name} is not proved, so it is not released", hint="sfumato verify without --release says more."
+        )
+    with open_policy(policy) as gate:
+        outcome = gate.release(verdict.certificate, column, epsilon, public=public)
+    if as_json:
+        print_json(outcome.to_dict())
+        return
+    out, spent = console(), outcome.cost.epsilon
+    out.print(f"{code.tree.name}({column}) = {outcome.words}", soft_wrap=True, highlight=False)
+    price = "nothing: it was released before" if not spent else f"epsilon {show(spent)}"
+    out.print(f"cost {price}; receipt {outcome.receipt}", soft_wrap=True, highlight=False)
 
-    return witness_faults(document)
+
+def _parameter(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f'"{text}" sets nothing', hint="Write --set NAME=VALUE.")
+    return name.strip(), value.strip()
 
 
 def _load(name: str) -> Code:

@@ -17,10 +17,11 @@ from sfumato.errors import SfumatoError
 from sfumato.verify.kernel.check import as_text, conditions_of, is_open, is_possible
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.product import Product, Proof
+from sfumato.verify.kernel.scope import scoped
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.show import show
-from sfumato.verify.tree import Program
+from sfumato.verify.tree import Expr, Program
 
 FORMAT = 1
 
@@ -30,14 +31,16 @@ def hash_of(source: str) -> str:
     return sha256(source.encode()).hexdigest()
 
 
-def write(program: Program, proofs: tuple[Proof, ...]) -> dict[str, Any]:
-    """The certificate of proofs that were accepted."""
+def write(program: Program, proofs: tuple[Proof, ...], size: int | None = None) -> dict[str, Any]:
+    """The certificate of proofs that were accepted, for all inputs or for lists of at most a size."""
+    scope: Any = "all" if size is None else {"size": size}
     return {
         "format": FORMAT,
         "verdict": "PROVED",
+        "scope": scope,
         "program": program.source,
         "hash": hash_of(program.source),
-        "proofs": [_proof(program, proof) for proof in proofs],
+        "proofs": [_proof(scoped(program, scope), proof) for proof in proofs],
     }
 
 
@@ -52,6 +55,7 @@ def _proof(program: Program, proof: Proof) -> dict[str, Any]:
         "invariants": {str(loop): [show(node) for node in nodes] for loop, nodes in proof.invariants.items()},
         "ranks": {str(loop): show(node) for loop, node in proof.ranks.items()},
         "conditions": _conditions(product),
+        **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
     }
 
 
@@ -72,21 +76,36 @@ def read(document: dict[str, Any]) -> Proof:
         {str(name): read_proof(text) for name, text in document["scales"].items()},
         {int(loop): tuple(read_proof(text) for text in texts) for loop, texts in document["invariants"].items()},
         {int(loop): read_proof(text) for loop, text in document["ranks"].items()},
+        _gauss(document.get("gauss")),
     )
 
 
-def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | None = None) -> list[str]:
+def _gauss(texts: list[str] | None) -> tuple[Expr, Expr] | None:
+    if texts is None:
+        return None
+    pure, squares = (read_proof(text) for text in texts)
+    return pure, squares
+
+
+def faults_of(
+    document: dict[str, Any],
+    second: Callable[[str], bool | None] | None = None,
+    curve: Callable[[Program, Proof], bool] | None = None,
+) -> list[str]:
     """Why a certificate is no proof; empty if it is one. `second` asks another solver: False if it finds a
-    counterexample.
+    counterexample. `curve` knows whether a Gaussian proof's bounds keep within its claim: without it there is none.
     """
     try:
         if document["format"] != FORMAT or document["verdict"] != "PROVED":
             return ["it is not a certificate of a proof in this format"]
         if hash_of(document["program"]) != document["hash"]:
             return ["the hash is not that of the program"]
-        program = read_program(document["program"])
+        program = scoped(read_program(document["program"]), document["scope"])
         if sorted(proof["direction"] for proof in document["proofs"]) != sorted(directions(program)):
             return ["there is not one proof for each direction"]
+        proofs = [read(proof) for proof in document["proofs"]]
+        if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
+            return ["the Gaussian curve does not keep within the claim"]
         return [fault for proof in document["proofs"] for fault in _faults(program, proof, second)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]
@@ -98,9 +117,10 @@ def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | N
 
 def _faults(program: Program, document: dict[str, Any], second: Callable[[str], bool | None] | None) -> list[str]:
     product = conditions_of(program, read(document))
+    made = _conditions(product)  # before anything is solved: solving renumbers what the solver prints
     if not is_possible(product):
         return ["nothing satisfies what the program requires"]
-    if _conditions(product) != document["conditions"]:
+    if made != document["conditions"]:
         return ["the conditions are not those of the alignment and the invariants"]
     faults = []
     for condition, said in zip(product.conditions, document["conditions"], strict=True):

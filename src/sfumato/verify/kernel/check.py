@@ -4,6 +4,8 @@ them all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import z3
 
 from sfumato.verify.kernel.evaluate import Condition
@@ -51,11 +53,15 @@ def as_text(product: Product, condition: Condition) -> str:
     return str(solver.to_smt2())
 
 
-def is_proved(program: Program, proofs: tuple[Proof, ...]) -> bool:
+def is_proved(
+    program: Program, proofs: tuple[Proof, ...], curve: Callable[[Program, Proof], bool] | None = None
+) -> bool:
     """Whether the proofs of all directions hold: then, and only then, the claim is proved for everything that is
-    required.
+    required. `curve` knows whether a Gaussian proof's bounds keep within its claim: without it there is none.
     """
     if sorted(proof.direction for proof in proofs) != sorted(directions(program)):
+        return False
+    if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
         return False
     try:
         products = [conditions_of(program, proof) for proof in proofs]

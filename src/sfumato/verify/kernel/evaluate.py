@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import z3
 
-from sfumato.reals import bound_exp, bound_ln, bound_sqrt
+from sfumato.verify.kernel.functions import Functions
 from sfumato.verify.kernel.inputs import Inputs
 from sfumato.verify.kernel.polynomial import Poly, common, inverse, number, single
 from sfumato.verify.kernel.terms import Terms
@@ -67,6 +66,7 @@ class Evaluator:
         self.ghosts: dict[str, Value] = {}
         self.inputs = Inputs(self.terms, program, direction, self.facts)
         self.inputs.bound = self.bound
+        self.functions = Functions(self.terms, self.facts)
         self._signs: dict[tuple[int, ...], bool] = {}
         self._alive: list[list[Any]] = []
         self._calls: dict[tuple[str, ...], Number] = {}
@@ -317,7 +317,7 @@ class Evaluator:
                 return self.inputs.size(inside)
             return self.stream(inside).length
         if name in ("exp", "ln", "sqrt"):
-            return self._real_function(name, self.number(node.args[0], state))
+            return self._real_function(name, self.number(node.args[0], state), node.at, state)
         if name in ("abs", "min", "max", "clamp"):
             args = [self.number(arg, state) for arg in node.args]
             whole = all(arg.whole for arg in args)
@@ -343,8 +343,9 @@ class Evaluator:
         if node.name == "#if":
             test = self.truth(node.args[0], state)
             first, second = (self.number(arg, state) for arg in node.args[1:])
-            found = self.terms.choose(test.one, first.one, second.one)
-            return Number(found, found, first.whole and second.whole)
+            one = self.terms.choose(test.one, first.one, second.one)
+            two = self.terms.choose(test.two, first.two, second.two)
+            return Number(one, two, first.whole and second.whole)
         inside = self.value(node.args[0], state)
         if node.name == "#same":
             same = self.equal(inside)
@@ -354,18 +355,20 @@ class Evaluator:
         moved = inside.two - inside.one
         return Number(moved, moved, inside.whole)
 
-    def _real_function(self, name: str, inside: Number) -> Number:
-        """exp, ln, sqrt of a number: a constant, known between two fractions."""
-        value = inside.one.constant
-        if value is None or inside.two.constant != value:
-            raise NotCovered(f"{name} is covered for numbers as written")
-        if (name == "ln" and value <= 0) or (name == "sqrt" and value < 0) or abs(value) > 1000:
+    def _real_function(self, name: str, inside: Number, at: int, state: State) -> Number:
+        """exp, ln, sqrt."""
+        if name != "exp":
+            sign = ">" if name == "ln" else ">="
+            self.safe(f"{name} is of a number {sign} 0", at, state, self.compare(inside, sign, state))
+        values = [inside.one.constant, inside.two.constant]
+        if (
+            any(value is not None and (value < 0 or (name == "ln" and value == 0)) for value in values)
+            and name != "exp"
+        ):
             raise NotCovered(f"{name} of this number")
-        low, high = {"exp": bound_exp, "ln": bound_ln, "sqrt": bound_sqrt}[name](value, 64)
-        found = self.terms.atom(z3.Real(f"{name}_of_{value}", self.terms.context))
-        self.inputs.tell(found - number(Fraction(low, 1 << 64)), ">=")
-        self.inputs.tell(found - number(Fraction(high, 1 << 64)), "<=")
-        return Number(found, found, False)
+        one = self.functions.call(name, inside.one, self.positive(state, 0))
+        two = one if inside.one == inside.two else self.functions.call(name, inside.two, self.positive(state, 1))
+        return Number(one, two, False)
 
     def _unknown_function(self, node: Call, sensitivity: Expr, state: State) -> Number:
         """A function of `uses`: unknown in both runs, but for how far it moves."""

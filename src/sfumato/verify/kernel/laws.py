@@ -31,8 +31,12 @@ def shifted_draw(product: Product, draw: Draw, state: State) -> None:
             _laplace(product, draw, state)
         case "Exponential":
             _exponential(product, draw, state)
-        case "Geometric" | "TruncGeometric" if _exponent(draw.args[0]) is not None:
+        case "Gauss" if draw.number in product.squared:
+            _gauss(product, draw, state)
+        case "Geometric" | "TruncGeometric":
             _geometric(product, draw, state)
+        case "Choice" if (weights := _logarithms(product, draw, state)) is not None:
+            _chosen(product, draw, state, weights)
         case _:
             _alike(product, draw, state)
 
@@ -45,6 +49,19 @@ def _laplace(product: Product, draw: Draw, state: State) -> None:
     distance = shift - (centre.two - centre.one)
     size = product.terms.magnitude(distance, product.positive(state))
     _spend(product, draw, state, size, scale)
+    state.values[draw.name] = Number(noise, noise + shift, False)
+
+
+def _gauss(product: Product, draw: Draw, state: State) -> None:
+    """Charged by the square of shift/scale; the shift must not read the noise that it moves."""
+    scale, centre = (product.number(arg, state) for arg in draw.args)
+    _check_scale(product, draw, state, scale)
+    _without_noise(product.proof.shifts.get(draw.number, ZERO))
+    noise = product.terms.fresh(draw.name, whole=False)
+    shift = moved(product, draw, state, noise)
+    distance = shift - (centre.two - centre.one)
+    squared = Number(scale.one * scale.one, scale.one * scale.one, False)
+    _spend(product, draw, state, distance * distance, squared)
     state.values[draw.name] = Number(noise, noise + shift, False)
 
 
@@ -62,22 +79,15 @@ def _exponential(product: Product, draw: Draw, state: State) -> None:
 
 
 def _geometric(product: Product, draw: Draw, state: State) -> None:
-    """Geometric(e^-t): |a| t for a whole shift a. Truncation is a function of the sum."""
-    exponent = _exponent(draw.args[0])
-    assert exponent is not None
-    rate = product.number(exponent, state)
+    """Geometric(a): |s| ln(1/a) for a whole shift s. Truncation is a function of the sum."""
+    rate = product.number(Unary("-", Call("ln", (draw.args[0],), draw.at), draw.at), state)
     product.safe("the ratio lies between 0 and 1", draw.at, state, product.compare(rate, ">", state))
     product.require("scale", "the ratio is the same in both runs", at=draw.at, state=state, goal=product.equal(rate))
     noise = product.terms.fresh(draw.name, whole=True)
     shift = moved(product, draw, state, noise)
     if not product.terms.is_whole(shift):
         raise NotCovered("a geometric noise is moved by whole numbers")
-    size = product.terms.magnitude(shift, product.positive(state))
-    cost = Number(size * rate.one, size * rate.one, False)
-    unit = product.units[draw.number]
-    state.spent[draw.number] = (
-        state.spent[draw.number] + product.divided(cost, Number(unit, unit, False), draw.at, state).one
-    )
+    _pay(product, draw, state, product.terms.magnitude(shift, product.positive(state)) * rate.one)
     found = Number(noise, noise + shift, True)
     if draw.law == "TruncGeometric":
         found = _truncated(product, draw, state, found)
@@ -193,11 +203,40 @@ def _without_noise(node: Expr) -> None:
         raise NotCovered("how far the noise moves is what is being said")
 
 
-def _exponent(node: Expr) -> Expr | None:
-    """t, if a ratio is written exp(-t)."""
-    if isinstance(node, Call) and node.name == "exp":
-        return Unary("-", node.args[0], node.at)
-    return None
+def _logarithms(product: Product, draw: Draw, state: State) -> list[Number] | None:
+    """The logarithms of weights that are not the same in both runs; None if they are the same, or have none."""
+    weights = product.value(draw.args[0], state)
+    if not isinstance(weights, Items) or not weights.items:
+        return None
+    numbers = [weight for weight in weights.items if isinstance(weight, Number)]
+    if len(numbers) < len(weights.items) or all(weight.one == weight.two for weight in numbers):
+        return None
+    found = []
+    for weight in numbers:
+        product.safe("a weight is positive", draw.at, state, product.compare(weight, ">", state))
+        one = product.functions.ln(weight.one, product.positive(state, 0))
+        found.append(Number(one, product.functions.ln(weight.two, product.positive(state, 1)), False))
+    return found
+
+
+def _chosen(product: Product, draw: Draw, state: State, weights: list[Number]) -> None:
+    """The same choice k in both runs, for ln(w_k/w'_k) + max_j ln(w'_j/w_j).
+
+    Proof: P(k)/P'(k) = w_k/w'_k * sum(w')/sum(w), and sum(w') <= max_j(w'_j/w_j) sum(w), all weights being positive.
+    """
+    if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO:
+        raise NotCovered(f"{draw.law} is not moved")
+    terms, positive = product.terms, product.positive(state)
+    found = terms.fresh(draw.name, whole=True)
+    product.inputs.tell(found, ">=")
+    product.inputs.tell(found - number(len(weights) - 1), "<=")
+    most, own = weights[0].two - weights[0].one, weights[0].one - weights[0].two
+    for place, weight in enumerate(weights[1:], start=1):
+        gain = weight.two - weight.one
+        most = terms.choose(terms.compare(gain - most, ">=", positive), gain, most)
+        own = terms.choose(terms.compare(found - number(place), "=", positive), -gain, own)
+    _pay(product, draw, state, own + most)
+    state.values[draw.name] = Number(found, found, True)
 
 
 def _check_scale(product: Product, draw: Draw, state: State, scale: Number) -> None:
@@ -210,3 +249,10 @@ def _spend(product: Product, draw: Draw, state: State, size: Poly, scale: Number
     whole = scale.one * product.units[draw.number]
     cost = product.divided(Number(size, size, False), Number(whole, whole, False), draw.at, state)
     state.spent[draw.number] = state.spent[draw.number] + cost.one
+
+
+def _pay(product: Product, draw: Draw, state: State, cost: Poly) -> None:
+    """Add a cost to what this draw has spent, in its unit."""
+    unit = product.units[draw.number]
+    paid = product.divided(Number(cost, cost, False), Number(unit, unit, False), draw.at, state)
+    state.spent[draw.number] = state.spent[draw.number] + paid.one

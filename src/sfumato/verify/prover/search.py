@@ -8,25 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import islice
+from math import ceil
 
 from sfumato.verify.cases import Dice, Maker, to_floats
 from sfumato.verify.kernel.check import conditions_of, first_open
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
+from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.product import Proof
 from sfumato.verify.kernel.values import NotCovered
-from sfumato.verify.prover.guess import Guess, rank_of
+from sfumato.verify.prover.guess import Guess
 from sfumato.verify.prover.houdini import settled, trimmed
-from sfumato.verify.prover.rewrite import ONE
+from sfumato.verify.prover.loops import rank_of
+from sfumato.verify.prover.rewrite import ONE, ZERO, scaled
 from sfumato.verify.prover.sites import shifts_to_try
 from sfumato.verify.prover.trial import Bench, Sight, Trial
 from sfumato.verify.run import Fault, NotRun, TooLong
-from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, Program, Unary, Var, While, changed, names, statements
+from sfumato.verify.tree import (
+    Assign,
+    Binary,
+    Call,
+    Draw,
+    Expr,
+    Num,
+    Program,
+    Unary,
+    Var,
+    While,
+    changed,
+    names,
+    statements,
+)
 
 CASES, COMBINATIONS, SURVIVORS = 160, 6000, 3
 """Cases for a trial; combinations of shifts that are tried; survivors for which invariants are looked for."""
 EPS = Var("eps")
+COSTLY = ("Laplace", "Exponential", "Geometric", "TruncGeometric", "Choice")
+"""Laws whose draws may cost something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +57,19 @@ class Attempt:
     stuck: Condition | None = None
 
 
-def search(program: Program) -> Attempt:
-    """A proof of the claim in every direction."""
+def search(program: Program, hints: tuple[Expr, ...] = ()) -> Attempt:
+    """A proof of the claim in every direction. Hints are candidates for invariants, and no more than that."""
+    program = late(program)  # as the kernel reads it
     proofs: list[Proof] = []
     for direction in directions(program):
-        attempt = _search(program, direction)
+        attempt = _search(program, direction, hints)
         if attempt.proofs is None:
             return attempt
         proofs += attempt.proofs
     return Attempt(tuple(proofs))
 
 
-def _search(program: Program, direction: str) -> Attempt:
+def _search(program: Program, direction: str, hints: tuple[Expr, ...]) -> Attempt:
     stuck = None
     for pointwise in (False, True):
         if pointwise and program.output.kind not in ("int", "bool", "range"):
@@ -58,7 +79,7 @@ def _search(program: Program, direction: str) -> Attempt:
         for shifts in islice(_survivors(program, bench, trials, pointwise=pointwise), SURVIVORS):
             for units in _units(program):
                 try:
-                    proof = _with_guesses(bench, trials, Proof(direction, pointwise, shifts, units))
+                    proof = _with_guesses(bench, trials, Proof(direction, pointwise, shifts, units), hints)
                     proof, open_condition = settled(program, proof)
                 except (NotCovered, NotRun, Fault):
                     continue
@@ -123,19 +144,23 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
     fixed = ({param.name for param in program.params} | {"eps", "delta"}) - changed(program.body)
     own: dict[int, Expr] = {}
     for statement in statements(program.body):
-        if isinstance(statement, Draw) and statement.law in ("Laplace", "Exponential", "Geometric", "TruncGeometric"):
+        if isinstance(statement, Draw) and statement.law == "Gauss" and len(program.claim) == 2:
             scale = statement.args[0]
-            own[statement.number] = EPS
+            own[statement.number] = Binary("/", ONE, Binary("*", scale, scale)) if names(scale) <= fixed else ONE
+        elif isinstance(statement, Draw) and statement.law in COSTLY:
+            scale = statement.args[0]
+            own[statement.number] = EPS if statement.law != "Choice" or "eps" in names(scale) else ONE
             if statement.law in ("Laplace", "Exponential") and names(scale) <= fixed:
                 own[statement.number] = Binary("/", ONE, scale)
-            elif isinstance(scale, Call) and scale.name == "exp" and names(scale) <= fixed:
-                own[statement.number] = Unary("-", scale.args[0])
+            elif statement.law in ("Geometric", "TruncGeometric") and names(scale) <= fixed:
+                exponent = scale.args[0] if isinstance(scale, Call) and scale.name == "exp" else Call("ln", (scale,))
+                own[statement.number] = Unary("-", exponent)
     yield own
     if any(unit != EPS for unit in own.values()):
         yield dict.fromkeys(own, EPS)
 
 
-def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof) -> Proof:
+def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[Expr, ...]) -> Proof:
     """The proof with candidates for every loop."""
     scales = _scales(bench, trials)
     for trial in trials:
@@ -146,11 +171,23 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof) -> Proof:
         if isinstance(loop, While):
             sights: list[Sight] = [sight for trial in trials for sight in trial.sights.get(loop.number, ())]
             if sights:
-                invariants[loop.number] = tuple(Guess(bench, loop, sights, proof.units, scales).candidates())
+                invariants[loop.number] = tuple(Guess(bench, loop, sights, proof.units, scales).candidates(hints))
             rank = rank_of(loop)
             if rank is not None:
                 ranks[loop.number] = rank
-    return Proof(proof.direction, proof.pointwise, proof.shifts, proof.units, scales, invariants, ranks)
+    gauss = _bounds(bench.program, trials)
+    return Proof(proof.direction, proof.pointwise, proof.shifts, proof.units, scales, invariants, ranks, gauss)
+
+
+def _bounds(program: Program, trials: list[Trial]) -> tuple[Expr, Expr] | None:
+    """What was spent at most, and the squares of Gaussian shifts, a little above what was seen."""
+    drawn = {statement.law for statement in statements(program.body) if isinstance(statement, Draw)}
+    if "Gauss" not in drawn or len(program.claim) != 2:
+        return None
+    rate = max((trial.pure / trial.one["eps"] for trial in trials), default=0.0)
+    squares = max((trial.squares for trial in trials), default=0.0) * program.group**2
+    pure = scaled(EPS, Fraction(ceil(rate * 48 - 1e-9), 48)) if rate else ZERO
+    return pure, Num(Fraction(squares) * (1 + Fraction(1, 10**9)))
 
 
 def _scales(bench: Bench, trials: list[Trial]) -> dict[str, Expr]:

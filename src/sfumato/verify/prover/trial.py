@@ -41,6 +41,8 @@ class Trial:
     ghosts: Env
     noise: list[float]
     sights: dict[int, list[Sight]] = field(default_factory=dict)
+    pure: float = 0.0  # what the last run spent
+    squares: float = 0.0  # and the squares of its Gaussian shifts
 
 
 class Bench:
@@ -84,10 +86,10 @@ class Bench:
             return False
 
     def _passes(self, trial: Trial, shifts: dict[int, Expr], *, pointwise: bool, watch: dict[int, Expr] | None) -> bool:
-        ones, twos = {**trial.one, **trial.ghosts}, dict(trial.two)
+        ones, twos = {**trial.one, **trial.ghosts}, {**trial.two, **trial.ghosts}
         runs = (self.runner.run(ones, 64), self.runner.run(twos, 64))
         stops: list[Any] = [_advance(running, None) for running in runs]
-        used, cost, waiting = 0, 0.0, {}
+        used, cost, squares, waiting = 0, 0.0, 0.0, {}
         units = {number: self.runner.code(unit)(trial.one) for number, unit in (watch or {}).items()}
         spent: dict[int, float] = dict.fromkeys(units, 0.0)
         while True:
@@ -101,12 +103,13 @@ class Bench:
                 noise = drawn(first, trial.noise[used % 64])
                 used += 1
                 shift = self._shift(first, ones, twos, noise, shifts)
-                price = priced(first, second, noise, shift)
+                gauss = first.draw.law == "Gauss" and len(self.program.claim) == 2
+                price = _square(first, second, shift) if gauss else priced(first, second, noise, shift)
                 if price is None:
                     return False
                 if first.draw.number in units:
                     spent[first.draw.number] += price / units[first.draw.number]
-                cost += price
+                cost, squares = (cost, squares + price) if gauss else (cost + price, squares)
                 stops = [_advance(runs[0], kept(first, noise)), _advance(runs[1], kept(second, noise + shift))]
             elif isinstance(first, AtLoop) and is_quiet(first.loop.body):
                 if watch is not None and first.loop.number in waiting:
@@ -117,6 +120,7 @@ class Bench:
                     self._see(trial, second.loop.number, waiting[second.loop.number][0] | trial.ghosts, twos, spent)
                 stops[1] = _advance(runs[1], None)
             elif isinstance(first, tuple) and isinstance(second, tuple):
+                trial.pure, trial.squares = cost, squares
                 return self._ends(trial, first[0], second[0], cost, pointwise=pointwise)
             else:
                 return False
@@ -222,11 +226,27 @@ def priced(first: AtDraw, second: AtDraw, noise: float, shift: float) -> float |
         if first.args[0] != second.args[0] or noise + shift < 0:
             return None
         return float(shift / first.args[0])
+    if first.draw.law == "Choice" and first.args != second.args:
+        return _chosen(first.args[0], second.args[0], int(noise)) if not shift else None
     if first.args[:1] != second.args[:1]:
         return None
     if first.draw.law in ("Geometric", "TruncGeometric"):
         return None if shift != int(shift) else abs(shift) * -log(first.args[0])
     return None if shift or first.args != second.args else 0.0
+
+
+def _square(first: AtDraw, second: AtDraw, shift: float) -> float | None:
+    """The square of a Gaussian shift, over that of its scale."""
+    if first.args[0] != second.args[0]:
+        return None
+    return float(((shift - (second.args[1] - first.args[1])) / first.args[0]) ** 2)
+
+
+def _chosen(first: Any, second: Any, place: int) -> float | None:
+    """What the same choice costs at most, from weights to weights."""
+    if len(first) != len(second) or min(*first, *second) <= 0:
+        return None
+    return float(log(first[place] / second[place]) + max(log(b / a) for a, b in zip(first, second, strict=True)))
 
 
 def same(first: Any, second: Any) -> bool:

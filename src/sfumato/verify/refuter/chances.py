@@ -25,6 +25,7 @@ from typing import Any
 
 from flint import arb, ctx, fmpq
 
+from sfumato.reals import Real
 from sfumato.verify.refuter.forms import Form
 
 Exact = Any
@@ -42,10 +43,10 @@ class NotComputed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A law around zero: Laplace or Exponential, with its scale."""
+    """A law around zero: Laplace, Exponential or Gauss, with its scale (of Gauss it may be a Real)."""
 
     law: str
-    scale: Fraction
+    scale: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,12 @@ def density(noise: Noise) -> Pieces:
 
 def chance(noises: list[Noise], tests: list[Form]) -> Any:
     """The chance that every form is at least 0 (a form that is 0 has no chance)."""
+    gauss = {number for number, noise in enumerate(noises) if noise.law == "Gauss"}
+    if gauss:
+        normal = [test for test in tests if any(noise in gauss for noise, _ in test.factors)]
+        found = _normal_chance(noises, normal, gauss)
+        rest = [noise if number not in gauss else _UNUSED for number, noise in enumerate(noises)]
+        return found * chance(rest, [test for test in tests if test not in normal])
     functions = {number: density(noise) for number, noise in enumerate(noises)}
     left = list(tests)
     while functions:
@@ -98,6 +105,31 @@ def chance(noises: list[Noise], tests: list[Form]) -> Any:
         if set(functions) <= {-1}:
             break
     return _constant(functions.get(-1, _ONE))
+
+
+def _normal_chance(noises: list[Noise], tests: list[Form], gauss: set[int]) -> Any:
+    """The chance of tests of Gaussian noise alone of which no two share a noise: each is one of a normal number."""
+    total = arb(1)
+    seen: set[int] = set()
+    for test in tests:
+        members = {noise for noise, _ in test.factors}
+        if not members <= gauss or members & seen:
+            raise NotComputed
+        seen |= members
+        variance = sum(
+            ((ball(factor) * scale_ball(noises[noise].scale)) ** 2 for noise, factor in test.factors), arb(0)
+        )
+        total *= (-ball(test.constant) / (2 * variance).sqrt()).erfc() / 2
+    return total
+
+
+def scale_ball(scale: Any) -> Any:
+    """A ball that holds a scale."""
+    if not isinstance(scale, Real):
+        return ball(scale)
+    low, high = scale.enclose(ctx.prec)
+    middle = exact(Fraction(low + high, 1 << (ctx.prec + 1)))
+    return arb(middle, exact(Fraction(high - low + 2, 1 << (ctx.prec + 1))))
 
 
 def _leaf(functions: dict[int, Pieces], tests: list[Form]) -> int:
@@ -128,6 +160,7 @@ def _limits(number: int, tests: list[Form]) -> tuple[list[Line], list[Line]]:
 
 
 _ONE = Pieces((), ({(0, _NONE): 1},))
+_UNUSED = Noise("Laplace", Fraction(1))
 
 
 def _constant(pieces: Pieces) -> Any:

@@ -12,6 +12,8 @@ from typing import Any
 
 from flint import arb
 
+from sfumato.verify.faults import say_value
+from sfumato.verify.finite.decide import NEVER
 from sfumato.verify.refuter.chances import chance
 from sfumato.verify.refuter.forms import Form
 from sfumato.verify.refuter.paths import Way
@@ -35,6 +37,13 @@ class Event:
     tests: tuple[Test, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """A set of outputs, listed; NEVER stands for runs that do not end."""
+
+    values: tuple[Any, ...]
+
+
 def leaves_of(output: Any) -> tuple[Any, list[Any]]:
     """The shape of an output (nested tuples of None) and its leaves."""
     if isinstance(output, tuple):
@@ -45,6 +54,35 @@ def leaves_of(output: Any) -> tuple[Any, list[Any]]:
             leaves += inner
         return tuple(shapes), leaves
     return None, [output]
+
+
+def begins(event: Event, output: tuple[Any, ...]) -> bool:
+    """Whether an output that begins so may lie in an event; yes where that is not clear."""
+    if not isinstance(event.shape, tuple) or any(inner is not None for inner in event.shape):
+        return True  # lists inside of lists are looked at when they are complete
+    if len(output) > len(event.shape):
+        return False
+    return all(
+        not isinstance(leaf, tuple) and is_leaf(leaf, wanted)
+        for leaf, wanted in zip(output, event.leaves[: len(output)], strict=True)
+    ) and all(_holds(test, output) for test in event.tests)
+
+
+def _holds(test: Test, output: tuple[Any, ...]) -> bool:
+    """Whether a test holds of an output so far; yes where it reads noise, or what is not there yet."""
+    if any(place >= len(output) or not isinstance(output[place], Fraction | int) for place, _ in test.factors):
+        return True
+    value = sum((output[place] * factor for place, factor in test.factors), -test.bound)
+    return bool({"<=": value <= 0, ">=": value >= 0, "=": value == 0}[test.sign])
+
+
+def is_leaf(leaf: Any, wanted: bool | Fraction | None) -> bool:
+    """Whether a number or truth of an output is the one that an event asks for (None: any number)."""
+    if wanted is None:
+        return not isinstance(leaf, bool)
+    if isinstance(leaf, Form):  # a form of noise equals a number with no chance
+        return False
+    return isinstance(leaf, bool) == isinstance(wanted, bool) and bool(leaf == wanted)
 
 
 def chance_of(event: Event, ways: list[Way]) -> Any:
@@ -62,12 +100,8 @@ def meets(event: Event, way: Way) -> list[Form] | None:
     shape, leaves = leaves_of(way.output)
     if shape != event.shape:
         return None
-    for leaf, wanted in zip(leaves, event.leaves, strict=True):
-        if wanted is None:
-            if isinstance(leaf, bool):
-                return None
-        elif isinstance(leaf, Form) or isinstance(leaf, bool) != isinstance(wanted, bool) or leaf != wanted:
-            return None  # a form of noise equals a number with no chance
+    if not all(is_leaf(leaf, wanted) for leaf, wanted in zip(leaves, event.leaves, strict=True)):
+        return None
     tests: list[Form] = []
     for test in event.tests:
         value: Any = -test.bound
@@ -127,8 +161,11 @@ def event_around(way: Way, sides: tuple[int, ...] | None, depth: Fraction) -> Ev
     return Event(shape, tuple(None if isinstance(leaf, Form) else leaf for leaf in leaves), tuple(tests))
 
 
-def say(event: Event) -> str:
+def say(event: Event | Outputs) -> str:
     """An event in words: `output = [false, true]`, `output[1] <= -2`."""
+    if isinstance(event, Outputs):
+        said = ["no output" if value == NEVER else f"output = {say_value(value)}" for value in event.values]
+        return " or ".join(said)
     single = event.shape is None
 
     def name(place: int) -> str:

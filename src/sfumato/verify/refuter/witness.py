@@ -11,9 +11,10 @@ Checked by: verify::a_changed_witness_is_rejected, verify::witnesses_agree_with_
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from flint import arb
@@ -21,7 +22,8 @@ from flint import arb
 from sfumato.verify.adjacent import are_adjacent
 from sfumato.verify.cases import Maker
 from sfumato.verify.refuter.chances import NotComputed, ball, with_precision
-from sfumato.verify.refuter.events import Event, chance_of
+from sfumato.verify.refuter.events import Event, Outputs, begins, chance_of
+from sfumato.verify.refuter.listed import listed_chance
 from sfumato.verify.refuter.paths import TooMany, Walker
 from sfumato.verify.run import Env, Fault, NotRun, TooLong
 from sfumato.verify.tree import Binary, Call, Expr, Num, Program, Unary, Var
@@ -33,7 +35,7 @@ class Witness:
 
     one: Env
     two: Env
-    event: Event
+    event: Event | Outputs
     chance_one: str
     chance_two: str
     loss: str  # at least this, in nats; "infinite"
@@ -41,22 +43,39 @@ class Witness:
     size: float  # of the chance on the first input: how often a sampler sees it
 
 
-def certified(program: Program, one: Env, two: Env, event: Event, bits: int = 512) -> Witness | None:
+REACHES = (24, 96)
+"""How far Geometric noise is followed, until the chances tell."""
+
+
+def certified(program: Program, one: Env, two: Env, event: Event | Outputs, bits: int = 512) -> Witness | None:
     """The witness, if these inputs and this event refute the claim."""
     if not admitted(program, one, two):
         return None
     with_precision(bits)
-    try:
+    for chances in _ways_to_chances(program, event):
+        try:
+            first, second = (chances(env) for env in (one, two))
+            limits = [real(part, one) for part in program.claim]
+        except (NotComputed, NotRun, TooMany, Fault, TooLong):
+            continue
+        if refutes(first, second, limits):
+            return _witness((one, two), event, (first, second), limits)
+    return None
+
+
+def _ways_to_chances(program: Program, event: Event | Outputs) -> Iterator[Callable[[Env], Any]]:
+    """Functions that compute the chance of an event on an input: along ways, or by listing."""
+    if isinstance(event, Event):
         walker = Walker(program)
-        first, second = (chance_of(event, walker.ways(as_input(env))) for env in (one, two))
-        limits = [real(part, one) for part in program.claim]
-    except (NotComputed, NotRun, TooMany, Fault, TooLong):
-        return None
-    if not refutes(first, second, limits):
-        return None
+        yield lambda env: chance_of(event, walker.ways(as_input(env), partial(begins, event)))
+    for reach in REACHES:
+        yield lambda env, reach=reach: listed_chance(program, env, event, reach)  # type: ignore[misc]  # bound now
+
+
+def _witness(inputs: tuple[Env, Env], event: Event | Outputs, chances: tuple[Any, Any], limits: list[Any]) -> Witness:
+    (one, two), (first, second) = inputs, chances
     rest = first - (limits[1] if len(limits) > 1 else 0)
-    infinite = second == 0
-    loss = "infinite" if infinite else _floor((rest / second).log())
+    loss = "infinite" if second == 0 else _floor((rest.lower() / second.upper()).log())
     return Witness(one, two, event, _text(first), _text(second), loss, _text(limits[0]), float(first.mid()))
 
 
@@ -69,7 +88,25 @@ def refutes(first: Any, second: Any, limits: list[Any]) -> bool:
 def admitted(program: Program, one: Env, two: Env) -> bool:
     """Whether two inputs are admitted and adjacent."""
     maker = Maker(program)
-    return maker.admits(one) and maker.admits(two) and are_adjacent(program, one, two, maker)
+    if not maker.admits(one) or not maker.admits(two):
+        return False
+    return are_adjacent(program, one, two, maker.bound) or _chained(program, one, two, maker)
+
+
+def _chained(program: Program, one: Env, two: Env, maker: Maker) -> bool:
+    """Whether steps through admitted inputs, of which each changes one private number, lead from one to the other."""
+    names = [param.name for param in program.params if param.private and param.type.kind in ("int", "range")]
+    here = one
+    for _ in range(program.group):
+        moving = next((name for name in names if here[name] != two[name]), None)
+        if moving is None:
+            break
+        step = max(min(two[moving] - here[moving], Fraction(1)), Fraction(-1))
+        there = {**here, moving: here[moving] + step}
+        if not maker.admits(there) or not are_adjacent(program, here, there, maker.bound, 1):
+            return False
+        here = there
+    return program.adjacent == "one" and here == two
 
 
 def as_input(env: Env) -> Env:

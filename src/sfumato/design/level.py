@@ -1,0 +1,111 @@
+"""How private: an epsilon, or the logarithm of a fraction, whose powers are fractions again.
+
+Comes in: what a person writes, 0.5 or "ln 2" or "1/2 ln 3". Goes out: a Level, which gives e^(-epsilon d) for any
+distance d: a fraction where it is one, else an exact real.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+
+from sfumato.errors import InputError
+from sfumato.mechanisms.metrics import Distance
+from sfumato.reals import Real, as_real, exp, ln, round_down
+from sfumato.words import as_written, positive, show
+
+_LOGARITHM = re.compile(r"(?:(?P<times>[\d./]+)\s*\*?\s*)?(?:ln|log)\s*\(?\s*(?P<odds>[\d./e-]+)\s*\)?", re.IGNORECASE)
+
+FAR = 20_000
+"""The largest epsilon times distance."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """epsilon = times, or times ln(odds) where `odds` is given."""
+
+    times: Fraction
+    odds: Fraction | None = None
+
+    @property
+    def epsilon(self) -> Fraction | Real:
+        """As a number."""
+        return self.times if self.odds is None else ln(self.odds) * self.times
+
+    def below(self) -> Fraction:
+        """A fraction that is at most epsilon, and less than 1e-15 below it."""
+        return round_down(self.epsilon)
+
+    def decay(self, distance: Distance | int) -> Fraction | Real:
+        """e^(-epsilon distance).
+
+        >>> as_level("ln 2").decay(3), as_level("ln 4").decay(Fraction(1, 2))
+        (Fraction(1, 8), Fraction(1, 2))
+        """
+        if isinstance(distance, Real):
+            _check_far(float(self.epsilon) * float(distance))
+            return exp(-(as_real(distance) * self.epsilon))
+        exponent = self.times * distance
+        _check_far(float(exponent) if self.odds is None else float(exponent) * float(ln(self.odds)))
+        if exponent == 0:
+            return Fraction(1)
+        if self.odds is None:
+            return exp(-exponent)
+        power = _root(self.odds**exponent.numerator, exponent.denominator)
+        return exp(-(ln(self.odds) * exponent)) if power is None else 1 / power
+
+    def over(self, divisor: object) -> Level:
+        """epsilon divided by a number, for example by a sensitivity."""
+        return Level(self.times / positive(divisor, "sensitivity"), self.odds)
+
+    def __str__(self) -> str:
+        if self.odds is None:
+            return show(self.times)
+        return ("" if self.times == 1 else f"{show(self.times)} ") + f"ln {show(self.odds)}"
+
+
+def as_level(given: object) -> Level:
+    """What a person wrote.
+
+    >>> str(as_level("0.5")), str(as_level("ln 4")), str(as_level("1/2 ln(3/2)"))
+    ('0.5', 'ln 4', '0.5 ln 1.5')
+    """
+    if isinstance(given, Level):
+        return given
+    found = _LOGARITHM.fullmatch(given.strip()) if isinstance(given, str) else None
+    if found is None:
+        return Level(positive(given, "epsilon"))
+    odds = as_written(found["odds"], "odds")
+    if odds <= 1:
+        raise InputError(f"epsilon must be above 0, but is ln {show(odds)}", hint="Take the logarithm of more than 1.")
+    return Level(positive(found["times"] or 1, "epsilon"), odds)
+
+
+def _check_far(exponent: float) -> None:
+    """e^-20000 is still computed; what is smaller would be told apart from 0 by nobody."""
+    if exponent > FAR:
+        raise InputError(
+            f"epsilon times distance must be at most {FAR}, but is {exponent:.6g}",
+            hint="Take a smaller epsilon or a smaller range.",
+        )
+
+
+def _root(number: Fraction, degree: int) -> Fraction | None:
+    """The root of this degree where it is a fraction."""
+    if degree == 1:
+        return number
+    top, bottom = _whole_root(number.numerator, degree), _whole_root(number.denominator, degree)
+    return Fraction(top, bottom) if top**degree == number.numerator and bottom**degree == number.denominator else None
+
+
+def _whole_root(number: int, degree: int) -> int:
+    """The largest whole number whose power is at most this one, by bisection."""
+    if degree == 2:
+        return isqrt(number)
+    low, high = 0, 1 << (number.bit_length() // degree + 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if middle**degree <= number else (low, middle - 1)
+    return low

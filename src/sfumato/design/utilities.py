@@ -1,0 +1,180 @@
+"""Utility: what an answer is worth to somebody who makes the best of it.
+
+Comes in: a channel, a prior, a gain. Goes out: the expected gain with the best remapping, the remapping, and how much
+the answer adds to what the prior was worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+from sfumato.design.compose import Entry, summed
+from sfumato.design.gains import Gain, gains
+from sfumato.design.priors import Prior, as_prior, has_floats
+from sfumato.design.telling import html_table, name, say
+from sfumato.errors import InputError
+from sfumato.mechanisms import Channel
+from sfumato.mechanisms.metrics import Metric
+from sfumato.reals import Enclosure, Real, as_real
+from sfumato.words import as_written
+
+_BITS = 512
+"""Two gains that agree to this many bits count as equal when a guess is chosen: either is as good to 1e-150."""
+
+
+@dataclass(frozen=True)
+class Utility:
+    """The expected gain of an answer.
+
+    Guarantee: `gain` is the expected gain under `remap`; for fractions no remapping of outputs to guesses has more, for
+        reals none has more than 1e-140 of the largest gain more.
+    Proof: the guess for one output does not touch another's: the best for each maximises the sum over inputs of
+        prior * probability * gain, which is compared in whole numbers of a common unit, or by enclosures.
+    Reference: Ghosh, Roughgarden, Sundararajan, STOC 2009; Alvim et al., The Science of Quantitative Information Flow,
+        2020 (g-vulnerability).
+    Checked by: design::no_remap_is_better_than_the_best, design::utility_of_the_geometric_mechanism_has_its_closed_form
+    """
+
+    gain: Entry
+    remap: dict[Any, Any]
+    without: Entry
+    guess: Any
+    approximate: bool
+
+    @property
+    def additive(self) -> Entry:
+        """The leakage: how much more is gained with the answer than without."""
+        return summed([self.gain, -self.without])
+
+    @property
+    def multiplicative(self) -> Entry | None:
+        """The factor by which the answer raises the gain; None where nothing can be gained without."""
+        zero = not isinstance(self.without, Real) and self.without == 0
+        return None if zero else self.gain / self.without
+
+    def _repr_html_(self) -> str:
+        rows = [("utility", say(self.gain)), ("without an answer", say(self.without)), ("leakage", say(self.additive))]
+        rows += [(f"{name(z)} is read as", name(w)) for z, w in self.remap.items()]
+        return html_table(("", "approximate" if self.approximate else ""), rows)
+
+
+def utility(
+    channel: Channel,
+    prior: Prior = "uniform",
+    gain: Gain = "identity",
+    *,
+    guesses: Sequence[Any] | None = None,
+    metric: Metric = "euclidean",
+) -> Utility:
+    """The utility of a channel for this prior and gain; with the gain "identity" it is the Bayes vulnerability.
+
+    >>> coin = Channel([["3/4", "1/4"], ["1/4", "3/4"]], ["ill", "well"], ["yes", "no"])
+    >>> utility(coin, {"ill": "1/10", "well": "9/10"}).remap
+    {'yes': 'well', 'no': 'well'}
+    """
+    before = as_prior(prior, channel.inputs)
+    among = list(channel.inputs if guesses is None else guesses)
+    table = gains(gain, channel.inputs, among, metric)
+    flat = _whole([g for row in table for g in row])
+    scale = [flat[i : i + len(before)] for i in range(0, len(flat), len(before))]
+    shares, remap = [], {}
+    for z, column in zip(channel.outputs, zip(*channel.matrix, strict=True), strict=True):
+        joint = [p * q if p else Fraction(0) for p, q in zip(before, column, strict=True)]
+        w = _best(scale, joint)
+        shares.append(_expected(table[w], joint))
+        remap[z] = among[w]
+    guess = _best(scale, before)
+    without = _expected(table[guess], before)
+    floats = channel.approximate or has_floats(prior) or (not callable(gain) and has_floats(gain))
+    return Utility(summed(shares), remap, without, among[guess], floats)
+
+
+def expected_gain(
+    channel: Channel,
+    prior: Prior,
+    gain: Gain,
+    remap: Mapping[Any, Any] | None = None,
+    *,
+    metric: Metric = "euclidean",
+) -> Entry:
+    """The expected gain under a given remapping: outputs that it leaves out, or all without one, are guesses as they
+    are.
+    """
+    before = as_prior(prior, channel.inputs)
+    guessed = [remap.get(z, z) if remap else z for z in channel.outputs]
+    table = gains(gain, channel.inputs, list(dict.fromkeys(guessed)), metric)
+    place = {w: i for i, w in enumerate(dict.fromkeys(guessed))}
+    shares = []
+    for w, column in zip(guessed, zip(*channel.matrix, strict=True), strict=True):
+        joint = [p * q if p else Fraction(0) for p, q in zip(before, column, strict=True)]
+        shares.append(_expected(table[place[w]], joint))
+    return summed(shares)
+
+
+def compare(
+    mechanisms: Mapping[str, Channel],
+    prior: Prior = "uniform",
+    gain: Gain = "identity",
+    *,
+    metric: Metric = None,
+    distance: Metric = "euclidean",
+) -> dict[str, tuple[Fraction | None, Utility]]:
+    """For each mechanism its epsilon under the metric and its utility: which is worth more at what price."""
+    if len({made.inputs for made in mechanisms.values()}) != 1:
+        raise InputError("mechanisms that are compared have the same inputs")
+    return {
+        name: (made.epsilon(metric), utility(made, prior, gain, metric=distance)) for name, made in mechanisms.items()
+    }
+
+
+def _expected(row: Sequence[Entry], weights: Sequence[Entry]) -> Entry:
+    return summed([g * w for g, w in zip(row, weights, strict=True) if not _nothing(g) and not _nothing(w)])
+
+
+def _nothing(entry: Entry) -> bool:
+    return not isinstance(entry, Real) and entry == 0
+
+
+def _best(table: Sequence[Sequence[Enclosure]], weights: Sequence[Entry]) -> int:
+    """The guess with the largest expected gain: decided exactly among fractions; among reals by enclosures, the first
+    of those that cannot be told apart.
+    """
+    held = [(x, ends) for x, ends in enumerate(_whole(weights)) if ends != (0, 0)]
+    ends = []
+    for row in table:
+        low = sum(row[x][0] * (p if row[x][0] >= 0 else q) for x, (p, q) in held)
+        high = sum(row[x][1] * (q if row[x][1] >= 0 else p) for x, (p, q) in held)
+        ends.append((low, high))
+    floor = max(low for low, _ in ends)
+    return next(w for w, (_, high) in enumerate(ends) if high >= floor)
+
+
+def _whole(entries: Sequence[Entry]) -> list[Enclosure]:
+    """Numbers in one common unit as whole numbers from below and above, which are the same for fractions."""
+    exact = [entry for entry in entries if not isinstance(entry, Real)]
+    if len(exact) < len(entries):
+        return [as_real(entry).enclose(_BITS) for entry in entries]
+    unit = lcm(*(entry.denominator for entry in exact))
+    return [(n, n) for n in (entry.numerator * (unit // entry.denominator) for entry in exact)]
+
+
+def curve(
+    mechanism: str,
+    inputs: Sequence[Any],
+    epsilons: Sequence[Any],
+    prior: Prior = "uniform",
+    gain: Gain = "identity",
+    **options: Any,
+) -> list[tuple[Fraction, Entry]]:
+    """The utility of a mechanism, called by its name, at each epsilon: points of a curve."""
+    from sfumato.design.channels import channel
+
+    points = []
+    for epsilon in epsilons:
+        level = as_written(epsilon, "epsilon")
+        points.append((level, utility(channel(mechanism, inputs, epsilon=level, **options), prior, gain).gain))
+    return points
