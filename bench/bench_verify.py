@@ -8,7 +8,7 @@ import re
 import time
 from pathlib import Path
 
-from sfumato.verify.kernel.certificate import faults_of
+from sfumato.verify.checking import faults_of
 from sfumato.verify.parse import read_program
 from sfumato.verify.verdict import verify
 

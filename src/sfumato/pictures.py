@@ -19,6 +19,9 @@ _WIDTH, _HEIGHT = 420, 322
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 412, 66, 236
 """The frame of the bars, in a drawing as wide as a telephone: text of 12 units is 11 pixels at 390."""
 
+_WORDS = 8
+"""So many names fit side by side; of more, some are shown."""
+
 STYLE = """
 .sfumato-picture { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5; --out: #b9c4d2;
   --out-edge: #66768a; --in: #0f62a8;
@@ -33,6 +36,7 @@ STYLE = """
 .sfumato-picture .line { stroke: var(--line); stroke-width: 1; }
 .sfumato-picture .out { fill: var(--out); stroke: var(--out-edge); stroke-width: 0.6; }
 .sfumato-picture .in { fill: var(--in); }
+.sfumato-picture .marked { fill: none; stroke: var(--ink); stroke-width: 1.5; }
 .sfumato-picture .paper { fill: var(--paper); }
 .sfumato-picture .curve { fill: none; stroke: var(--in); stroke-width: 2; }
 .sfumato-picture .curve-1 { stroke: var(--ink); stroke-dasharray: 6 3; }
@@ -147,27 +151,28 @@ def heat(
     *,
     title: str,
     axes: tuple[str, str] = ("input", "output"),
+    marked: int | None = None,
+    beside: Sequence[tuple[str, Sequence[float]]] = (),
     bare: bool = False,
 ) -> str:
     """A matrix of probabilities as a heat map: a row for each input, darker where an output is likelier.
 
+    One column may be `marked`; lists of numbers, one for each row, may stand `beside` it as bars.
+
     >>> heat([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], ["no", "yes"], title="One coin")[:4]
     '<svg'
     """
-    if not matrix or not columns or len(matrix) != len(rows) or any(len(row) != len(columns) for row in matrix):
-        raise InputError("a heat map needs a number for each row and column")
-    top = max(p for row in matrix for p in row)
-    if not all(math.isfinite(p) and p >= 0 for row in matrix for p in row) or top == 0:
-        raise InputError("a heat map needs numbers from 0 on, not all of them 0")
-    left, width = 66, 340.0
+    top = _check_heat(matrix, rows, columns, marked, beside)
+    left, width = 66, 340.0 - 54 * len(beside)
     wide = width / len(columns)
     high = min(wide, 340 / len(rows))
     height = round(66 + high * len(rows) + 44)
     worst = f"The largest entry is {top:.4g}."
+    told = "".join(f" {head}: {', '.join(f'{p:.3f}' for p in bars)}." for head, bars in beside)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" class="sfumato-picture" role="img">',
         f"<title>{_escape(title)}</title>",
-        f"<desc>{_escape(f'{len(rows)} {axes[0]}s, {len(columns)} {axes[1]}s. {worst}')}</desc>",
+        f"<desc>{_escape(f'{len(rows)} {axes[0]}s, {len(columns)} {axes[1]}s. {worst}{told}')}</desc>",
         *([] if bare else [f"<style>{STYLE}</style>"]),
         f'<rect width="{_WIDTH}" height="{height}" class="paper"/>',
         _text(12, 24, _fit(title, _WIDTH - 24), "heading"),
@@ -176,16 +181,52 @@ def heat(
     for i, row in enumerate(matrix):
         for j, p in enumerate(row):
             place = f'x="{left + j * wide:.2f}" y="{66 + i * high:.2f}" width="{wide:.2f}" height="{high:.2f}"'
-            parts.append(f'<rect {place} class="in" fill-opacity="{p / top:.3f}"/>')
+            says = _escape(f"{axes[0]} {rows[i]}, {axes[1]} {columns[j]}: {p:.4g}")
+            parts.append(f'<rect {place} class="in" fill-opacity="{p / top:.3f}"><title>{says}</title></rect>')
     parts += [
         _text(left - 6, 66 + (i + 0.5) * high + 4, _fit(str(rows[i]), left - 10), "quiet", "end")
         for i in range(0, len(rows), math.ceil(14 / high))
     ]
     every = math.ceil((max(len(_fit(str(c), 60)) for c in columns) * 7 + 6) / wide)
-    for j in range(0, len(columns), every):
+    for j in range((marked or 0) % every, len(columns), every):
         middle = round(left + (j + 0.5) * wide, 2)
-        parts.append(_text(middle, 66 + high * len(rows) + 16, _fit(str(columns[j]), 60), "quiet", "middle"))
+        kind = "" if j == marked else "quiet"
+        parts.append(_text(middle, 66 + high * len(rows) + 16, _fit(str(columns[j]), 60), kind, "middle"))
+    if marked is not None:
+        box = f'x="{left + marked * wide:.2f}" y="66" width="{wide:.2f}" height="{high * len(rows):.2f}"'
+        parts.append(f'<rect {box} class="marked"/>')
+    for k, (head, bars) in enumerate(beside):
+        parts += _beside(left + width + 10 + 54 * k, head, bars, high, ("out", "in")[k % 2])
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _check_heat(
+    matrix: Sequence[Sequence[float]],
+    rows: Sequence[object],
+    columns: Sequence[object],
+    marked: int | None,
+    beside: Sequence[tuple[str, Sequence[float]]],
+) -> float:
+    """The largest entry, if all is there that is to be drawn."""
+    lists = [bars for _, bars in beside]
+    if not matrix or not columns or len(matrix) != len(rows) or any(len(row) != len(columns) for row in matrix):
+        raise InputError("a heat map needs a number for each row and column")
+    if any(len(bars) != len(rows) for bars in lists) or not (marked is None or 0 <= marked < len(columns)):
+        raise InputError("a heat map needs a number for each row beside it, and a column to mark")
+    top = max(p for row in matrix for p in row)
+    if not all(math.isfinite(p) and p >= 0 for row in (*matrix, *lists) for p in row) or top == 0:
+        raise InputError("a heat map needs numbers from 0 on, not all of them 0")
+    return top
+
+
+def _beside(x: float, head: str, bars: Sequence[float], high: float, kind: str) -> list[str]:
+    """Bars to the right of rows, with a head below them."""
+    parts = [_text(x, 66 + high * len(bars) + 16, _fit(head, 54))]
+    most = max(*bars, 1e-300)
+    for i, p in enumerate(bars):
+        place = f'x="{x:g}" y="{66 + i * high + 1:.2f}" width="{42 * p / most:.2f}" height="{max(1.0, high - 2):.2f}"'
+        parts.append(f'<rect {place} class="{kind}"><title>{p:.4g}</title></rect>')
+    return parts
 
 
 def _names(lines: Sequence[Curve]) -> list[str]:
@@ -290,18 +331,17 @@ def _bars(bob_out: Sequence[float], bob_in: Sequence[float], top: float) -> list
 
 
 def _axis(outputs: Sequence[int | str], axis: str) -> list[str]:
-    """Names below the bars: every word, cut to its place, or as many numbers as fit with the middle one among them."""
+    """Names below the bars: every word, cut to its place; of many, or of numbers, as many as fit, with zero."""
     slot = (_RIGHT - _LEFT) / len(outputs)
-    if all(isinstance(output, int) for output in outputs):
-        names = [str(output).replace("-", "\u2212") for output in outputs]
-        every = math.ceil((max(map(len, names)) * 7 + 10) / slot)
-        every = next((step for step in (1, 2, 5, 10, 20, 50, 100) if step >= every), every)
+    names, every = [str(output).replace("-", "\u2212") if isinstance(output, int) else output for output in outputs], 1
+    if all(isinstance(output, int) for output in outputs) or len(outputs) > _WORDS:
+        fits = math.ceil((max(map(len, names)) * 7 + 10) / slot)
+        every = next((step for step in (1, 2, 5, 10, 20, 50, 100) if step >= fits), fits)
     else:
-        names, every = [_fit(str(output), slot - 4) for output in outputs], 1
-    parts = [
-        _text(round(_LEFT + (i + 0.5) * slot, 2), _BOTTOM + 16, names[i], "quiet", "middle")
-        for i in range((len(names) // 2) % every, len(names), every)
-    ]
+        names = [_fit(name, slot - 4) for name in names]
+    first = (names.index("0") if "0" in names else len(names) // 2) % every
+    middles = {i: min(_LEFT + (i + 0.5) * slot, _WIDTH - 4 * len(names[i])) for i in range(first, len(names), every)}
+    parts = [_text(round(x, 2), _BOTTOM + 16, names[i], "quiet", "middle") for i, x in middles.items()]
     return [*parts, _text((_LEFT + _RIGHT) / 2, _BOTTOM + 34, _fit(axis, _RIGHT - _LEFT), "quiet", "middle")]
 
 

@@ -102,21 +102,31 @@ def chromium():
 
 
 class Tab:
-    """A page of somebody who came in by a link. Whatever the browser complains about is kept in `troubles`."""
+    """A page of somebody who is in: by a link, or by the session that one gives. Complaints of the browser are kept."""
 
-    def __init__(self, browser, served, name, *, width=1280, dark=False):
+    def __init__(self, browser, served, name, *, width=1280, dark=False, start=None):
         self.served, self.name = served, name
         scheme = "dark" if dark else "light"
         size = {"width": width, "height": 860}
-        self.context = browser.new_context(viewport=size, color_scheme=scheme, accept_downloads=True)
+        self.context = browser.new_context(
+            viewport=size, color_scheme=scheme, accept_downloads=True, reduced_motion="reduce"
+        )
         self.page = self.context.new_page()
         self.page.set_default_timeout(10_000)
         self.troubles = []
         self.page.on("console", lambda said: said.type == "error" and self.troubles.append(said.text))
         self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
         self.page.on("dialog", lambda dialog: self.troubles.append(dialog.message))
-        self.page.goto(f"{served.url}/?link={link(served.users, name)[1]}")
-        self.page.wait_for_url(lambda url: "link=" not in url)
+        if start is None:
+            self.page.goto(f"{served.url}/?link={link(served.users, name)[1]}")
+            self.page.wait_for_url(lambda url: "link=" not in url)
+        else:  # another page than the first one, which need not be loaded for it
+            with served.client() as client:
+                client.get("/", params={"link": link(served.users, name)[1]})
+                self.context.add_cookies(
+                    [{"name": n, "value": v, "url": served.url} for n, v in client.cookies.items()]
+                )
+            self.go(start)
 
     def go(self, path):
         self.page.goto(self.served.url + path)

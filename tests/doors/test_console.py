@@ -101,6 +101,40 @@ def test_the_law_of_a_number_is_the_mechanisms_own(tab, demo):
     assert not ana.troubles
 
 
+def test_one_result_shows_the_laws_of_what_was_released_for_it(tab, odd):
+    """Of a ratio its two numbers; of a choice the law for people who are made up; of what has none, why."""
+    ana = tab(odd)
+    ana.ready()
+    page = ana.page
+    ana.write(
+        "SELECT SUM(code) / COUNT(*) AS ratio, MODE() WITHIN GROUP (ORDER BY colour) AS mode,"
+        f" MIN({LONG}) AS least FROM people"
+    )
+    ana.ask()
+    expect(page.locator("#result figure.law svg")).to_have_count(2)
+    expect(page.locator("#result figure.law")).to_contain_text(
+        "Released for it: the sum of code. Bob moves it by at most 4999."
+    )
+    page.click("#result .foot button >> text=mode")
+    expect(page.locator("dialog")).to_contain_text(
+        "How likely a value is depends on the rows, which no picture may show."
+    )
+    expect(page.locator("dialog")).to_contain_text(SCRIPT)
+    assert page.evaluate("window.hacked") is None
+    check_axe(page)
+    page.keyboard.press("Escape")
+    page.click("#result .foot button >> text=least")
+    expect(page.locator("dialog svg rect.in").first).to_be_attached()
+    page.keyboard.press("Escape")
+    ana.write("SELECT day, SUM(COUNT(*)) OVER (ORDER BY day) AS so_far FROM people GROUP BY day")
+    ana.ask()
+    page.click("text=What one person changes")
+    expect(page.locator("dialog")).to_contain_text(
+        "There is no picture of this column: running totals share their noise"
+    )
+    assert not ana.troubles
+
+
 def test_a_refusal_is_shown_at_its_place_and_its_way_out_is_a_button(tab, demo):
     ana = tab(demo)
     ana.ready()
@@ -149,6 +183,17 @@ def test_what_is_typed_is_completed_from_the_schema_with_and_aliases(tab, demo):
     ana.write("SELECT COUNT(*) FROM patient WHERE disease = '")
     ana.page.keyboard.type("As")
     expect(ana.page.locator(".cm-tooltip-autocomplete")).to_contain_text("Asthma")
+    ana.page.keyboard.press("Escape")
+    ana.write("SELECT COUNT(*) FROM patient ")
+    ana.page.keyboard.type("gro")
+    expect(ana.page.locator(".cm-tooltip-autocomplete li").first).to_have_text("GROUP BY")
+    ana.page.wait_for_timeout(150)  # what has just come up is not taken yet
+    ana.page.keyboard.press("Tab")
+    ana.page.keyboard.type(" are")
+    expect(ana.page.locator(".cm-tooltip-autocomplete li").first).to_contain_text("area")
+    ana.page.locator("#epsilon").focus()
+    expect(ana.page.locator(".cm-tooltip-autocomplete")).to_have_count(0)
+    expect(ana.page.locator(".cm-content")).to_have_text("SELECT COUNT(*) FROM patient GROUP BY are")
 
 
 def test_a_spent_budget_is_said_before_anything_is_asked(tab, odd, tmp_path):

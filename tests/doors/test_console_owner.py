@@ -11,6 +11,7 @@ from tests.doors import pg
 from tests.doors.browser import PASSWORD, Tab, chromium, expect, serving
 from tests.doors.served import running, write_small
 from tests.doors.test_console import check_axe
+from tests.doors.test_console_site import REPORT
 
 import sfumato
 from sfumato.doors import tokens
@@ -60,9 +61,8 @@ def journal(served):
 def test_the_ledger_is_a_statement_that_can_be_verified_and_frozen(served, tab, tmp_path):
     served.gate.sql(COUNT, epsilon=Fraction(1, 4), analyst="ana")
     served.gate.sql(COUNT, epsilon=Fraction(1, 2), analyst="owner")
-    owner = tab("owner")
+    owner = tab("owner", start="/ledger")
     page = owner.page
-    owner.go("/ledger")
     expect(page.locator("#list tbody tr")).to_have_count(4)  # opened, policy, two questions
     expect(page.locator("#burn polygon")).to_have_count(2)
     expect(page.locator("#burn figcaption")).to_contain_text("ana0.25")
@@ -91,6 +91,104 @@ def test_the_ledger_is_a_statement_that_can_be_verified_and_frozen(served, tab, 
     assert not owner.troubles + auditor.troubles
 
 
+def test_what_was_spent_last_is_seen_in_the_chart(served, tab):
+    """Each step stands until the next, and the last one until now: it is as high as the sum of the ledger."""
+    for i in range(3):
+        served.gate.sql(f"{COUNT} WHERE age > {i}", epsilon=Fraction(1, 4), analyst="ana")
+    auditor = tab("auditor")
+    expect(auditor.page.locator("#burn figcaption")).to_contain_text("ana0.75")
+    expect(auditor.page.locator(".brand")).to_have_text("sfumato · clinic")
+    points = auditor.page.locator("#burn polygon").get_attribute("points").split()
+    corners = [tuple(map(float, point.split(","))) for point in points]
+    floor, right = max(y for _, y in corners), max(x for x, _ in corners)
+    limit = float(auditor.page.locator("#burn .limit").get_attribute("y1"))
+    assert min(y for x, y in corners if x == right) == min(y for _, y in corners)
+    assert (floor - min(y for _, y in corners)) / (floor - limit) == pytest.approx(0.75 / 4, rel=1e-6)
+    highest = [x for x, y in corners if y == min(y for _, y in corners)]
+    assert max(highest) - min(highest) > 10  # wide enough to be seen
+
+
+def test_the_report_of_the_red_team_is_shown_and_what_stands_in_it_is_text(served, tab, tmp_path):
+    auditor = tab("auditor")
+    page = auditor.page
+    page.click("nav >> text=Red team")
+    expect(page.locator("#report")).to_contain_text("No report yet")
+    expect(page.locator("#report pre")).to_have_text("sfumato attack all --target sfumato.toml --secret COLUMN")
+    check_axe(page)
+    (served.state / "redteam.json").write_text(json.dumps(REPORT))
+    page.reload()
+    expect(page.locator("#report h2").first).to_have_text("An attack won")
+    expect(page.locator(".chain.broken")).to_have_text(
+        "raw lost to 1 of 1 attacks; differencing recovered 10 of 10 people's secrets."
+    )
+    expect(page.locator(".chain.good")).to_have_text("dp held against 1 of 1 attacks.")
+    expect(page.locator("td.bad")).to_have_text("LOST: 10 of 10 right (100 %)")
+    expect(page.locator("#attack-differencing")).to_contain_text("; the promise allows 62 %")
+    expect(page.locator("#attack-differencing svg")).to_have_count(1)
+    for summary in page.locator("summary").all():
+        summary.click()
+    shown = page.locator("#report").inner_text()
+    for text in (
+        REPORT["target"],
+        REPORT["secret"]["value"],
+        "<b>age</b>",
+        "<b>no</b>",
+        *REPORT["reports"][0]["worst"],
+    ):
+        assert text in shown
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main script, main img, main b, main i").count() == 0
+    check_axe(page)
+    page.set_viewport_size({"width": 390, "height": 860})
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    page.screenshot(path=tmp_path / "redteam.png", full_page=True)
+    assert not auditor.troubles
+    ana = tab("ana", start="/redteam")
+    expect(ana.page.locator("h1")).to_have_text("This page is not for you")
+    assert ana.page.locator("nav >> text=Red team").count() == 0
+
+
+WATCH = """window.tabbed = new Map();
+addEventListener("focusin", (event) => {
+    const at = event.composedPath()[0];
+    const seen = (one) => one && (getComputedStyle(one).outlineStyle !== "none" || seen(one.parentElement));
+    window.tabbed.set(at, Boolean(at.matches(".cm-content") || seen(at))); // the editor draws it a moment later: below
+}, true);"""
+MISSED = """() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
+    .filter((one) => !one.disabled && one.checkVisibility() && !window.tabbed.has(one)).map((one) => one.outerHTML)"""
+UNSEEN = "() => [...window.tabbed].filter(([, seen]) => !seen).map(([one]) => one.outerHTML)"
+
+
+def test_everything_is_reached_by_tab_and_the_focus_is_seen(served, tab):
+    """From the first link to the last button of each page, and nothing holds the focus."""
+    served.gate.sql(COUNT, epsilon=Fraction(1, 4), analyst="owner")
+    (served.state / "redteam.json").write_text(json.dumps(REPORT))
+    owner = tab("owner", start="/ledger")
+    page = owner.page
+    page.add_init_script(WATCH)
+    for path in ("/history", "/ledger", "/redteam", "/people", "/policy", "/wizard", "/play?page=utility", "/"):
+        owner.go(path)
+        page.wait_for_load_state("networkidle")
+        if path == "/":
+            owner.ready()
+            page.keyboard.press("Control+Enter")
+            page.wait_for_selector("#result .foot button")
+            page.evaluate("document.querySelector('.skip').focus()")
+        many = page.locator("a[href], button, input, select, textarea, summary, [tabindex='0']").count()
+        for _ in range(many + 4):  # the editor, a radio or two
+            page.keyboard.press("Tab")
+        assert page.evaluate(MISSED) == [], path
+        assert page.evaluate(UNSEEN) == [], path
+    page.locator(".cm-content").focus()
+    expect(page.locator(".cm-editor")).to_have_css("outline-style", "solid")
+    page.locator("#result .foot button").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog svg")).to_be_visible()
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.closest('.foot') !== null")  # back to where one was
+    assert not owner.troubles
+
+
 def test_a_broken_chain_is_red(served, tab):
     import sqlite3
 
@@ -105,9 +203,8 @@ def test_a_broken_chain_is_red(served, tab):
 
 
 def test_people_come_and_go_in_the_console(served, tab):
-    owner = tab("owner")
+    owner = tab("owner", start="/people")
     page = owner.page
-    owner.go("/people")
     page.fill("#name", "<b>eve</b>")
     page.click("#add button")
     password = page.locator("dialog pre").inner_text()
@@ -123,6 +220,12 @@ def test_people_come_and_go_in_the_console(served, tab):
     with served.client() as client:
         client.headers["Authorization"] = f"Bearer {token}"
         assert client.get("/api/me").json()["name"] == "<b>eve</b>"
+        end = page.locator("#tokens tr", has_text="<b>eve</b>").filter(has_text="token").locator("text=End it")
+        end.click()
+        expect(end).to_have_count(0)
+        assert client.get("/api/me").status_code == 401
+        client.headers["Authorization"] = f"Bearer {tokens.issue(served.users, '<b>eve</b>', timedelta(days=1))[1]}"
+        assert client.get("/api/me").status_code == 200
         row.locator("text=Remove").click()
         page.click("dialog button.danger")
         expect(row).to_have_count(0)
@@ -130,6 +233,7 @@ def test_people_come_and_go_in_the_console(served, tab):
     assert [event for event in journal(served) if "user" in event or "token" in event] == [
         "user added",
         "token made",
+        "token revoked",
         "user removed",
     ]
     assert not owner.troubles
@@ -178,9 +282,8 @@ def by_session(client, served):
 
 
 def test_a_policy_is_shown_as_a_difference_before_it_is_written(served, tab, tmp_path):
-    owner = tab("owner")
+    owner = tab("owner", start="/policy")
     page = owner.page
-    owner.go("/policy")
     expect(page.locator("#problems")).to_contain_text("this is what is written")
     old = page.input_value("#text")
     assert old == served.gate.policy.path.read_text()
@@ -231,9 +334,8 @@ def test_a_policy_from_a_browser_stays_in_its_folder(served, tmp_path):
 
 
 def test_the_wizard_writes_a_policy_that_works(served, tab, tmp_path):
-    owner = tab("owner")
+    owner = tab("owner", start="/wizard")
     page = owner.page
-    owner.go("/wizard")
     for name in ("patient.parquet", "visit.csv", "region.csv"):
         page.check(f"input[value='{name}']")
     page.check("input[value='patient.ssn']")
@@ -304,15 +406,25 @@ def test_an_owner_neither_removes_herself_nor_gives_up_her_role(served):
 
 
 def test_a_page_of_the_playground_is_a_link(served, tab, tmp_path):
-    auditor = tab("auditor")
+    auditor = tab("auditor", start="/play?page=composition&epsilon=0.2&k=50")
     page = auditor.page
-    auditor.go("/play?page=composition&epsilon=0.2&k=50")
     expect(page.locator("#picture svg title")).to_have_text("50 questions together")
     expect(page.locator("#rows")).to_contain_text("basic: prices add up10")
     page.locator("#slide-k").focus()
     page.keyboard.press("End")
     expect(page.locator("#picture svg title")).to_have_text("400 questions together")
     page.wait_for_url("**k=400")
+    check_axe(page)
+    auditor.go("/play?page=utility&n=6&epsilon=1&seen=2&gain=distance")
+    expect(page.locator("#picture svg title").first).to_have_text("Truncated geometric as a channel")
+    page.select_option("#pick-mechanism", "randomized-response")
+    expect(page.locator("#picture svg title").first).to_have_text("Randomized response as a channel")
+    page.wait_for_url("**gain=distance**")
+    assert "mechanism=randomized-response" in page.url
+    page.locator("#slide-n").focus()
+    page.keyboard.press("Home")
+    expect(page.locator("#value-seen")).to_have_text("2")
+    expect(page.locator("#rows")).to_contain_text("best guess after 2")
     check_axe(page)
     for name in ("geometric", "laplace", "gaussian", "averaging", "response", "joint"):
         auditor.go(f"/play?page={name}")

@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from tests.doors import pg, web
 
+from sfumato.attacks.base import Knowledge, Person
+from sfumato.attacks.document import document
+from sfumato.attacks.report import Report
 from sfumato.doors import tokens
 from sfumato.doors.cli import clinic
 from sfumato.doors.console import console
@@ -154,6 +157,69 @@ def test_all_scripts_together_are_small():
     assert sum(len(gzip.compress(path.read_bytes(), 9)) for path in scripts) < 400_000
 
 
+def _report(defence, right, bound, total):
+    return Report(
+        attack="differencing",
+        defence=defence,
+        applicable=True,
+        reason="",
+        queries=20,
+        refused=1,
+        spent=total and Fraction(1, 2),
+        total=total,
+        asking=1.5,
+        thinking=0.25,
+        people=10,
+        claims=10,
+        right=right,
+        base_rate=0.5,
+        interval=(right / 10 - 0.3, 1.0),
+        certain=0,
+        certain_right=0,
+        bound=bound,
+        succeeded=bound is None,
+        worst=("SELECT '</pre><script>window.hacked = 1</script>'",),
+        advice="noise",
+        curve=((1, 0.0), (20, right / 10)),
+        transcript=(("SELECT '<script>window.hacked = 1</script>'", "<b>no</b>"),),
+    )
+
+
+PEOPLE = (Person({"ssn": 1, "<b>age</b>": 2}, "ssn = 1"),) * 10
+KNOWN = Knowledge("t", "x", "disease", "<img src=x onerror=window.hacked=1>", PEOPLE, "ssn", 0.5)
+REPORTS = [_report("raw", 10, None, None), _report("dp", 5, 0.62, Fraction(1))]
+REPORT = document(REPORTS, "<script>window.hacked = 1</script>.toml", KNOWN, "copy")
+"""As `sfumato attack` keeps it, with markup wherever a policy, its values or a question could bring some."""
+
+
+def test_the_report_of_the_red_team_is_for_owners_and_auditors(served):
+    place = served.state / "redteam.json"
+    with served.client("auditor") as auditor, served.client("ana") as ana:
+        empty = auditor.get("/api/redteam").json()
+        assert empty == {
+            "command": "sfumato attack all --target sfumato.toml --secret COLUMN",
+            "report": None,
+            "pictures": {},
+        }
+        assert [ana.get(path).status_code for path in ("/api/redteam", "/redteam")] == [403, 403]
+        try:
+            place.write_text(json.dumps(REPORT))
+            found = auditor.get("/api/redteam").json()
+            assert found["report"] == REPORT
+            (svg,) = found["pictures"]["differencing"]
+            assert ("<style" not in svg, "raw: 100 at 20; dp: 50 at 20" in svg) == (True, True)
+            assert ana.get("/api/redteam").status_code == 403
+            for bad in ("", "[]", "{}", '{"format": 2}', json.dumps(REPORT | {"attacks": None})):
+                place.write_text(bad)
+                reply = auditor.get("/api/redteam")
+                assert (reply.status_code, reply.json()["message"]) == (
+                    422,
+                    "the report of the red team cannot be read",
+                )
+        finally:
+            place.unlink()
+
+
 def test_history_is_ones_own(served):
     with served.client("ana") as ana, served.client("bob") as bob:
         for client, area in ((ana, "north"), (bob, "south")):
@@ -183,22 +249,25 @@ def test_the_law_of_a_column_is_that_of_its_mechanism(served):
         question = {"sql": "SELECT disease, COUNT(*) AS n FROM patient GROUP BY disease", "epsilon": 1}
         law = ana.post("/api/law", json={**question, "column": 1}).json()
         noise = Geometric(1, 1)
-        assert (law["law"], law["epsilon"], law["moves"]) == ("geometric", "1", "1")
+        (picture,) = law["pictures"]
+        assert (law["law"], law["epsilon"], picture["moves"], picture["assumed"]) == ("geometric", "1", "1", None)
         for output, out, inside, belief in zip(
-            map(int, law["outputs"]), law["bob_out"], law["bob_in"], law["belief"], strict=True
+            map(int, picture["outputs"]), picture["bob_out"], picture["bob_in"], picture["belief"], strict=True
         ):
             assert (out, inside) == (float(noise.mass(output)), float(noise.mass(output - 1)))
             assert belief == pytest.approx(inside / (inside + out))
             assert belief <= float(Fraction(law["at_most"]))
         assert law["at_most"] == "0.731059"
-        assert "<style" not in law["svg"]
+        assert "<style" not in picture["svg"]
         sums = ana.post("/api/law", json={"sql": "SELECT SUM(cost) FROM visit", "epsilon": 1}).json()
-        assert sums["moves"] == "20000"
-        assert 0.99 < sum(sums["bob_out"]) <= 1
+        assert [one["moves"] for one in sums["pictures"]] == ["20000"]
+        assert 0.99 < sum(sums["pictures"][0]["bob_out"]) <= 1
         gaussian = {"sql": "SELECT COUNT(*) FROM visit", "epsilon": 1, "noise": "gaussian"}
         assert ana.post("/api/law", json=gaussian).json()["epsilon"] is None
-        for bad, status in (({"column": 0}, 400), ({"column": 9}, 400), ({"column": True}, 400), ({"column": -1}, 400)):
-            assert ana.post("/api/law", json={**question, **bad}).status_code == status
+        key = ana.post("/api/law", json={**question, "column": 0}).json()
+        assert (key["pictures"], key["why"].startswith("no noise is in this column")) == ([], True)
+        for bad in (9, True, -1, "1"):
+            assert ana.post("/api/law", json={**question, "column": bad}).status_code == 400
         assert ana.post("/api/law", json={"sql": "SELECT ssn FROM patient"}).status_code == 403
         assert web.spent(served) == before
         assert ana.get("/api/odds?epsilon=1/10").json() == {"epsilon": "0.1", "before": "0.5", "at_most": "0.52498"}

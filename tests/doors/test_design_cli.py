@@ -113,6 +113,9 @@ def test_pictures_in_the_terminal_and_in_files(call, tmp_path):
         assert any(sign in out for sign in "█░")
         assert (tmp_path / "a.svg").read_text().startswith("<svg")
         (tmp_path / "a.svg").unlink()
+    code, out, _ = call("channel", "geometric", "--row", "3", *shape)
+    assert (code, out.count("█") > 10) == (0, True)
+    assert "input 3" in (tmp_path / "a.svg").read_text()
     code, out, _ = call("channel", "laplace", "--inputs", "10,20", "--epsilon", "1", "--plot", "--svg", "b.svg")
     assert code == 0
     assert "█" in out
@@ -136,6 +139,9 @@ def test_pictures_in_the_terminal_and_in_files(call, tmp_path):
         (["channel", "geometric", "--inputs", "0..3", "--epsilon", "1", "--metric", "taxi"], "not known"),
         (["channel", "--table", "1/2,1/3;1,0"], "add up to 1"),
         (["channel", "--table", "a,b;1,0"], "entry of a matrix"),
+        (["channel", "geometric", "--query", "sum", "--inputs", "0..3", "--epsilon", "1"], "databases"),
+        (["channel", "geometric", "--inputs", "0..3", "--epsilon", "1", "--then", "1;1"], "one name for each input"),
+        (["channel", "geometric", "--inputs", "0..3", "--epsilon", "1", "--beside", "noise"], "not known"),
         (["channel", "laplace", "--inputs", "1"], "density needs"),
         (["channel", "truncated-laplace", "--inputs", "1", "--epsilon", "1"], "--low and --high"),
         (["posterior", "geometric", "--inputs", "0..3", "--epsilon", "1"], "what was seen"),

@@ -1,5 +1,6 @@
 """The playground's numbers are the product's own, at every corner of its sliders, and its Python gives the same."""
 
+import math
 from fractions import Fraction
 from itertools import product
 
@@ -13,9 +14,14 @@ from sfumato.mechanisms import Geometric
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_drawn_at_every_corner_and_its_python_runs(name):
-    numbers = PAGES[name].numbers
-    for values in product(*((low, high, otherwise) for low, high, otherwise in numbers.values())):
-        given = dict(zip(numbers, values, strict=True))
+    page = PAGES[name]
+    ends = [
+        (low, high if high not in page.numbers else "0", otherwise) for low, high, otherwise in page.numbers.values()
+    ]
+    for values in product(*map(dict.fromkeys, ends)):
+        given = dict(zip(page.numbers, values, strict=True))
+        if Fraction(given.get("seen", "0")) > Fraction(given.get("n", "0")):
+            continue  # it follows n: below
         found = play(name, given)
         assert found["svg"].startswith("<svg")
         assert "<style" not in found["svg"]
@@ -48,10 +54,62 @@ def test_averaging_is_the_law_of_a_mean():
     assert abs(drawn[1900] - wide) < 0.1  # 95 % of 2000; four standard errors are below 0.04
 
 
+def test_utility_is_that_of_the_design_room():
+    """By hand for three numbers: a = e^-epsilon, the answer is right with 1/(1+a) at the ends, (1-a)/(1+a) between."""
+    a = math.exp(-0.7)
+    given = {"n": "2", "epsilon": "0.7", "seen": "1", "prior": "uniform", "gain": "identity"}
+    found = play("utility", given)
+    rows = dict(found["rows"])
+    right = (2 / (1 + a) + (1 - a) / (1 + a)) / 3
+    assert rows["gain of truncated geometric"] == rows["gain of geometric"] == f"{right:.4f}"
+    assert rows["gain of randomized response"] == f"{1 / (1 + 2 * a):.4f}"
+    assert rows["gain without any answer"] == "0.3333, by always saying 0"
+    assert rows["best guess after 1"] == "1"
+    after = [a, 1, a]
+    told = ", ".join(f"{p / sum(after):.3f}" for p in after)
+    assert f"before: 0.333, 0.333, 0.333. after 1: {told}." in found["svg"]
+    assert f"truth 1, shown 1: {(1 - a) / (1 + a):.4g}" in found["svg"]
+    assert rows["gain of the best private one, by a linear program"] == f"{right:.4f}; none above {right:.4f}"
+    rare = dict(play("utility", given | {"prior": "rare", "gain": "distance"})["rows"])
+    assert rare["best guess after 1"] == "0"
+    assert rare["gain without any answer"] == "1.8000, by always saying 0"
+
+
+@pytest.mark.parametrize("gain", PAGES["utility"].choices["gain"])
+@pytest.mark.parametrize("prior", PAGES["utility"].choices["prior"])
+def test_no_private_mechanism_is_worth_more_than_geometric_noise(prior, gain):
+    """For counts it is the best for everybody: two rows of the page, found in different ways, agree."""
+    for n in ("3", "12"):
+        for epsilon in ("0.1", "3"):
+            rows = dict(play("utility", {"n": n, "epsilon": epsilon, "prior": prior, "gain": gain})["rows"])
+            found, most = rows["gain of the best private one, by a linear program"].split("; none above ")
+            assert float(found) - 2e-4 <= float(rows["gain of truncated geometric"]) <= float(most) + 1e-9
+
+
+def test_what_is_never_shown_has_no_posterior():
+    found = play("utility", {"n": "6", "epsilon": "0.1", "prior": "rare", "mechanism": "optimal", "seen": "6"})
+    assert dict(found["rows"])["best guess after 6"] == "it is never shown"
+    assert "after 6" not in found["svg"]
+
+
+def test_what_was_shown_follows_how_many_there_are():
+    found = play("utility", {"n": "4", "seen": "9"})
+    assert (found["numbers"]["seen"], found["limits"]["seen"]) == ("4", ["0", "4"])
+    for name in PAGES["utility"].choices["mechanism"]:
+        other = play("utility", {"n": "4", "mechanism": name})
+        assert other["chosen"]["mechanism"] == name
+        assert other["svg"] != found["svg"]
+
+
 @pytest.mark.parametrize(
     ("name", "given"),
     [
         ("nothing", {}),
+        ("utility", {"prior": "<b>"}),
+        ("utility", {"n": "13"}),
+        ("utility", {"seen": "-1"}),
+        ("utility", {"epsilon": "nan"}),
+        ("geometric", {"gain": "identity"}),
         ("geometric", {"epsilon": "0"}),
         ("geometric", {"epsilon": "6"}),
         ("geometric", {"sensitivity": "1.5"}),

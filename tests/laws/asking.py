@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from sfumato.errors import QueryError
 from sfumato.gateway import keeping
-from sfumato.gateway.answer import Drawn, Draws, Spent, build
+from sfumato.gateway.answer import Spent, build
+from sfumato.gateway.sheets import Drawn, Draws
 from sfumato.sql.bind import bind
 from sfumato.sql.parse import ALLOWED, parse
 from sfumato.sql.plan import Plan, plan

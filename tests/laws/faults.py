@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-BASE, CUT, EMIT, PERSONS = "aggregates.base", "cut", "emit", "persons"
+BASE, BUNDLES, CUT, EMIT, PERSONS = "aggregates.base", "bundles", "cut", "emit", "persons"
 JOINS, PARTITION, PLAN, ROWS, SCAN, SELECT, WRITE = "joins", "partition", "plan", "rows", "scan", "select", "write"
 
 _WEIGHT = "CASE WHEN {counted} <= {most} THEN {FINE} ELSE ({FINE}::HUGEINT * {most}) // {counted} END"
@@ -38,7 +38,7 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "clip of the net sum of a group": ("a sum of both signs", (WRITE, "({FINE}::HUGEINT * {most}) // w._s END", "({FINE}::HUGEINT * {most}) // ABS(p._p0_0) END"), (WRITE, "CASE WHEN w._s <= {most}", "CASE WHEN ABS(p._p0_0) <= {most}")),
     "clip rounded up": ("a clip between two steps", (WRITE, "most = int(self.clip / grid_of(bundle))", "most = -int(-self.clip // grid_of(bundle))"),),
     "clip not priced": ("a sum of both signs", (CUT, "norm = clip if clip is not None else self.bound * bundle.length", "norm = clip / 2 if clip is not None else self.bound * bundle.length"),),
-    "the second aggregate is free": ("seven rows, weights are rounded down", (CUT, "return max(1, self._together() + len(self.extras))", "return 1"), (CUT, "share = made[0].share * noisy", "share = made[0].share"),),
+    "the second aggregate is free": ("seven rows, weights are rounded down", (CUT, "return max(1, fed_together(self.release, self.alone) + len(self.extras))", "return 1"), (CUT, "share = made[0].share * noisy", "share = made[0].share"),),
     "the range for the size": ("largest, not the range", ("aggregates.total", "aggregate.arg.facts.largest", "aggregate.arg.facts.high - aggregate.arg.facts.low"),),
     "half of a mean": ("seven rows, weights are rounded down", ("aggregates.mean", "for end in ends), width)", "for end in ends), width / 2)"),),
     "persons by rows": ("persons with many rows", (WRITE, 'counted, most = "w._g" if bundle.person', 'counted, most = "w._n" if bundle.person'),),
@@ -46,7 +46,7 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "persons whole in any number of groups": ("persons in many groups", (CUT, "return not self.gaussian and cells <= self.bound", "return not self.gaussian"),),
     "persons are rows": ("persons in many groups", (WRITE, "'MAX' if b.person else 'SUM'", "'SUM'"),),
     "persons once in all groups": ("persons in many groups", (CUT, "norm = min(self.bound, Fraction(cells))", "norm = Fraction(1)"),),
-    "persons by the longest row": ("persons behind two filters", (CUT, "if not b.person or self.alone]", "]"),),
+    "persons by the longest row": ("persons behind two filters", (BUNDLES, "if not b.person or alone]", "]"),),
     # the longest row
     "no known text is tried": ("a text that is known", (ROWS, 'yield "".join(sorted(str(c) for c in constants)) + "?"', "yield None")),
     "no value beside a constant": ("between two constants", (ROWS, "tried |= {below - grid, below, below + grid}", "tried |= {below}"),),

@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 
 from sfumato.accounting import price
-from sfumato.gateway.answer import Drawn, sheets
+from sfumato.gateway.sheets import Drawn, sheets
 from sfumato.policy import UnitJoin
 from sfumato.sql.scan import enforced, facts_of
 from sfumato.words import identifier

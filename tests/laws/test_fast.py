@@ -16,7 +16,7 @@ import pytest
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.prepared import look
 from sfumato.errors import QueryError
-from sfumato.gateway.answer import Drawn, _bare, sheets
+from sfumato.gateway.sheets import Drawn, bare, sheets
 from sfumato.owner.prepare import prepare
 from sfumato.policy import Policy, load, with_schema
 from sfumato.sql.bind import bind
@@ -225,7 +225,8 @@ def test_a_bare_answer_is_what_the_last_select_gives(home: Home) -> None:
             continue
         made = tuple(tuple(_numbers(part) for part in cut.parts) for cut in asked.cuts)
         released = sheets(asked.cuts, made, asked.sql)
-        rows, wanted = _bare(asked.question, released[-1]), home.kept.run_public(asked.sql, released)
+        columns, wanted = bare(asked.question, released[-1]), home.kept.run_public(asked.sql, released)
+        rows = list(zip(*columns, strict=True))
         assert rows == wanted, sql
         assert [[type(value) for value in row] for row in rows] == [[type(value) for value in row] for row in wanted]
         met += len(rows) > 1

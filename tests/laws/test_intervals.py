@@ -13,7 +13,7 @@ import pytest
 
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.sql.aggregates.base import Term
-from sfumato.sql.cut import Source
+from sfumato.sql.bundles import Source
 from sfumato.sql.forms import Form, Linear, form_of, interval
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Facts, Node
 

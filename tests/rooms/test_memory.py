@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -14,6 +15,7 @@ from sfumato.errors import BudgetError, EngineError, SfumatoError
 from sfumato.gateway import Gateway, corridor
 from sfumato.gateway.drawing import draw
 from sfumato.gateway.memory import Recent
+from sfumato.sql import bundles
 
 COUNT = "SELECT area, COUNT(*) AS n FROM patient GROUP BY area"
 
@@ -175,3 +177,49 @@ def test_a_question_that_failed_does_not_keep_others_waiting(gate, monkeypatch):
         gate.sql(COUNT, analyst="ana")
     monkeypatch.undo()
     assert gate.sql(COUNT, analyst="ana").cost.epsilon == Fraction(1, 10)
+
+
+ASKED = [
+    COUNT,
+    "SELECT COUNT(*), SUM(cost), AVG(cost), VAR_POP(cost) FROM visit",
+    "SELECT city, SUM(cost), COUNT(DISTINCT patient_ssn), MEDIAN(cost) FROM visit GROUP BY ROLLUP (city)",
+    "SELECT note, COUNT(*), COUNT(DISTINCT day) FROM visit GROUP BY note",
+    "SELECT day, SUM(COUNT(*)) OVER (ORDER BY day) FROM visit GROUP BY day",
+    "SELECT SUM(cost) FROM visit WHERE city = 'Paris'",
+    "SELECT COUNT(*) FILTER (WHERE age > 40), COUNT(*) FILTER (WHERE age < 30) FROM patient",
+]
+OPTIONS = [
+    (1, None, None),
+    (Fraction(1, 7), None, None),
+    (1, 3, None),
+    (1, None, "gaussian"),
+    (2, 3, "gaussian"),
+    (3, 1, None),
+]
+MADE = (bundles.bundles_of, bundles.fed_together, bundles.written, bundles._listed)
+
+
+def parts_of(plan):
+    known = [
+        (cut.sources, cut.events, cut.notes, [replace(part, bundles=()) for part in cut.parts], repr(cut.parts))
+        for cut in plan.cuts
+    ]
+    return plan.digest, plan.event, plan.sql, plan.notes, known
+
+
+@pytest.mark.parametrize("sql", ASKED)
+def test_a_plan_at_another_epsilon_is_the_plan_that_is_made_from_nothing(gate, sql):
+    """Everything that is kept is kept by what it depends on: rows, noise and epsilon in any order change nothing."""
+
+    def planned(epsilon, rows, noise):
+        if rows is not None and rows > 1 and "patient" in sql and "visit" not in sql:
+            rows = 1
+        return gate._plan(sql, epsilon, rows_per_unit=rows, noise=noise, within=None, confidence=Fraction(1, 2))
+
+    warm = [parts_of(planned(*options)) for options in (*OPTIONS, *reversed(OPTIONS))]
+    assert warm[: len(OPTIONS)] == warm[: len(OPTIONS) - 1 : -1]
+    for options, found in zip(OPTIONS, warm, strict=False):
+        for kept in MADE:
+            kept.cache_clear()
+        assert parts_of(planned(*options)) == found
+    assert len({repr(found) for found in warm}) > 2

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError
-from sfumato.pictures import curves, largest_ratio, neighbours
+from sfumato.pictures import curves, heat, largest_ratio, neighbours
 
 SVG = "{http://www.w3.org/2000/svg}"
 THREE = (["a", "b", "c"], [0.5, 0.3, 0.2], [0.25, 0.35, 0.4])
@@ -192,3 +192,63 @@ def test_names_of_curves_are_text():
 def test_curves_that_cannot_be_drawn_are_refused(lines):
     with pytest.raises(InputError):
         curves(lines, title="t", axis="x", measure="y")
+
+
+CHANNEL = [[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]]
+
+
+def shade(matrix=CHANNEL, names=(("<b>", "y"), ("p", "q", "r")), marked=1, beside=(0.25, 0.75), **options):
+    options = {"title": "<script>", "axes": ("truth", "shown")} | options
+    lists = [("before", list(beside)), ("after", list(beside))]
+    return ET.fromstring(heat(matrix, *names, marked=marked, beside=lists, **options))
+
+
+def test_shades_are_as_dark_as_the_probabilities():
+    root = shade()
+    cells = [cell for cell in root.iter(f"{SVG}rect") if cell.get("fill-opacity") is not None]
+    assert [float(cell.get("fill-opacity")) for cell in cells] == [p for row in CHANNEL for p in row]
+    assert cells[0].find(f"{SVG}title").text == "truth <b>, shown p: 0.5"
+    (box,) = [one for one in root.iter(f"{SVG}rect") if one.get("class") == "marked"]
+    assert (box.get("x"), box.get("width")) == (cells[1].get("x"), cells[1].get("width"))
+    bars = [float(bar.get("width")) for bar in root.iter(f"{SVG}rect") if bar.get("class") == "out"]
+    assert bars[0] / bars[1] == pytest.approx(1 / 3, abs=1e-3)
+    assert root.find(f"{SVG}title").text == "<script>"
+    assert "before: 0.250, 0.750. after: 0.250, 0.750." in root.find(f"{SVG}desc").text
+    assert root.find(f"{SVG}style") is not None
+    assert shade(bare=True).find(f"{SVG}style") is None
+
+
+def test_no_shade_leaves_the_picture():
+    for rows in (1, 3, 13):
+        names = [str(i) for i in range(rows)]
+        root = shade([[1 / rows] * rows] * rows, (names, names), 0, [1 / rows] * rows)
+        _, _, wide, high = map(float, root.get("viewBox").split())
+        for one in root.iter(f"{SVG}rect"):
+            assert float(one.get("x", 0)) + float(one.get("width")) <= wide
+            assert float(one.get("y", 0)) + float(one.get("height")) <= high
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"matrix": []},
+        {"matrix": [[1.0], [1.0]]},
+        {"matrix": [[0.5, 0.5, math.nan], [1, 0, 0]]},
+        {"matrix": [[0.5, 0.5, -0.5], [1, 0, 0]]},
+        {"marked": 3},
+        {"beside": (2.0, -1.0)},
+        {"beside": (1.0,)},
+    ],
+)
+def test_what_is_no_channel_is_not_drawn(wrong):
+    with pytest.raises(InputError, match="a heat map needs"):
+        shade(**wrong)
+
+
+def test_zero_is_among_the_names_of_an_axis_and_the_last_one_fits():
+    outputs = [f"{x / 10:g}" for x in range(-17, 26)]
+    law = [1 / len(outputs)] * len(outputs)
+    texts = [text for text in draw(outputs, law, law).iter(f"{SVG}text") if text.get("text-anchor") == "middle"]
+    assert "0" in {text.text for text in texts}
+    assert 3 < len(texts) < 20
+    assert all(float(text.get("x")) + 3.5 * len(text.text) <= 420 for text in texts[:-1])

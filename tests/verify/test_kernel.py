@@ -133,6 +133,15 @@ def test_one_element_changes_among_all_private_ones():
     assert open_kinds(text.format("2(one)")) == {"cost"}
 
 
+def test_numbers_in_a_tuple_move_without_bound():
+    """The language bounds how far a number changes; a tuple changes to any other."""
+    text = """F(x : private (real, real)) : public real adjacent one; claim 2*eps;
+    z :=$ Laplace(1/eps, 0); return x[0] + z"""
+    assert open_kinds(text, shifts={1: "-#shift(x[0])"}) == {"cost"}
+    ends = text.replace("(real, real)", "([0,1], [0,1])")
+    assert open_kinds(ends, shifts={1: "-#shift(x[0])"}) == set()
+
+
 def test_a_list_whose_elements_cannot_be_is_empty_and_nothing_follows():
     """With W < 0 only the empty list is admitted, and the scale is negative: that is not excused by a contradiction."""
     text = """F(d : private [0,W] list, W : public real) : public real requires W != 0; adjacent one; claim eps;

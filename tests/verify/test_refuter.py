@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from functools import partial
 from math import exp
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from scipy.integrate import quad
 from sfumato.verify import program
 from sfumato.verify.parse import read_program
 from sfumato.verify.refuter.chances import Noise, NotComputed, chance, with_precision
-from sfumato.verify.refuter.events import leaves_of, reduced
+from sfumato.verify.refuter.events import begins, chance_of, event_around, leaves_of, reduced
 from sfumato.verify.refuter.forms import Form, noise
 from sfumato.verify.refuter.paths import Walker
 from sfumato.verify.verdict import verify, witness_certificate, witness_faults
@@ -143,3 +144,32 @@ def _meets(event, output):
         if not (value <= test.bound if test.sign == "<=" else value >= test.bound):
             return False
     return True
+
+
+LISTED = "P(d : private real list) : public bool list adjacent all; claim eps; {} return r"
+GROWN = "r := []; i := 0; while (i < size(d)) { z :=$ Laplace(1/eps, 0); r := r ++ [d[i] + z > 0]; i := i + 1 }"
+
+
+@pytest.mark.parametrize(
+    ("body", "grown"),
+    [
+        (GROWN, "r"),
+        (GROWN.replace("r := r ++", "r := []; r := r ++"), None),
+        (GROWN + " if (size(r) > 1) { r := [] }", None),
+        (GROWN + " r := [true] ++ r;", None),
+        (GROWN + " if (i > 0) { return [] }", None),
+        (GROWN.replace("r := []; i", "i := 0; while (i < 1) { r := []; i := i + 1 } i"), None),
+    ],
+)
+def test_ways_are_left_out_only_if_their_outputs_only_grow(body, grown):
+    """Whether or not ways are left out while lists grow: the chance of an event is the sum over all of them."""
+    with_precision(128)
+    tree = read_program(LISTED.format(body))
+    walker = Walker(tree)
+    assert walker.grown == grown
+    env = {"eps": F(1), "delta": F(0), "d": (F(1), F(-1), F(0))}
+    for way in walker.ways(env):
+        event = event_around(way, None, F(0))
+        near(
+            chance_of(event, walker.ways(env, partial(begins, event))), float(chance_of(event, walker.ways(env)).mid())
+        )

@@ -34,8 +34,8 @@ from sfumato.reals import Real, as_real, ceil_shift
 
 UNDECIDED = np.int16(-(1 << 15))
 _GUARD = 48
-_SMALL = 128
-"""Below this many draws the guide is not worth building."""
+_SMALL = 1 << 13
+"""So many draws of a table take as long without a guide as building one: it is built when there are more."""
 
 
 class Cuts(Protocol):
@@ -119,6 +119,7 @@ class Table:
         self.floors = floors(cuts, width)
         self._array = np.array(self.floors, np.uint64)
         self._guide: NDArray[np.int16] | None = None
+        self._drawn = 0
 
     def draw(self, bits: Bits) -> int:
         """One integer, in plain Python."""
@@ -130,7 +131,8 @@ class Table:
 
     def draws(self, bits: Bits, count: int) -> tuple[NDArray[np.int16], NDArray[np.intp]]:
         """Many integers, and the places among them where the word had to be completed."""
-        if count < _SMALL and self._guide is None:
+        self._drawn += count
+        if self._guide is None and self._drawn < _SMALL:
             return self._complete(bits.take(count, self.width).astype(np.uint64), bits), np.arange(count)
         words = bits.take(count, self.guide_width)
         values = self.guide.take(words)

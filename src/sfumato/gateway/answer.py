@@ -12,19 +12,19 @@ from importlib import import_module
 from typing import Any
 
 from sfumato.errors import InputError
+from sfumato.gateway.sheets import Draws, Numbers, bare, sheets
 from sfumato.mechanisms import Gaussian, Geometric
-from sfumato.sql.aggregates.base import CHOICE, DISTINCT, Term
+from sfumato.sql.aggregates.base import CHOICE, Term
 from sfumato.sql.bind import Question
-from sfumato.sql.cut import GAUSSIAN, Cut, Part, Source, value_of
+from sfumato.sql.cut import GAUSSIAN, Cut, Part
 from sfumato.sql.cut import Released as ReleasedBundle
-from sfumato.sql.fine import fine_name
 from sfumato.sql.forms import Atom, Form, Laws, form_of, interval, laws
 from sfumato.sql.plan import Plan
-from sfumato.sql.public import is_bare, table_of
-from sfumato.sql.running import Reading
+from sfumato.sql.public import is_bare
+from sfumato.sql.running import Reading, Whole
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Aggregate, Column, Facts, Node
 from sfumato.sql.tree import columns_of as columns_in
-from sfumato.words import Loss, Sheet, as_written, identifier, show
+from sfumato.words import Loss, Sheet, as_written, show
 
 TYPES = {
     INTEGER: "bigint",
@@ -40,16 +40,6 @@ _WIDE = Context(prec=80)
 """More digits than a number of the engine has."""
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """What was released of one grouping set: the open keys that were chosen, and whole numbers by bundle and group."""
-
-    keys: tuple[tuple[Any, ...], ...]
-    cells: tuple[tuple[tuple[int, ...], ...], ...]
-
-
-Draws = tuple[tuple[Drawn, ...], ...]
-"""What was released: by cut, by grouping set."""
 Run = Callable[[str, tuple[Sheet, ...]], list[tuple[Any, ...]]]
 """Where what lies above the cut runs."""
 
@@ -91,7 +81,8 @@ class Answer:
     confidence: Fraction = Fraction(95, 100)
     _plan: Plan | None = field(default=None, repr=False)
     _draws: Draws = field(default=(), repr=False)
-    _places: tuple[dict[str, int], ...] = field(default=(), repr=False)
+    _places: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
+    """Of each released table that the answer was made of, the row behind each row here."""
 
     def intervals(self, confidence: Any = None) -> list[list[tuple[Any, Any] | None]]:
         """One list per row: (low, high) for each column that is an aggregate, else None."""
@@ -101,9 +92,10 @@ class Answer:
             return [[None] * len(self.columns) for _ in self.rows]
         known = laws(plan.cuts)
         forms = [form_of(node, known) for _, node in plan.question.items]
-        numbers = [_Numbers(part, drawn) for part, drawn in zip(plan.cuts, self._draws, strict=True)]
-        result = []
-        for places in self._places:
+        numbers = [Numbers(part, drawn) for part, drawn in zip(plan.cuts, self._draws, strict=True)]
+        result, names = [], plan.question.relation.shape.places
+        for number in range(len(self.rows)):
+            places = {name: column[number] for name, column in zip(names, self._places, strict=True)}
             row: list[tuple[Any, Any] | None] = []
             for form, (_, node) in zip(forms, plan.question.items, strict=True):
                 row.append(
@@ -213,74 +205,29 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal | date) else value
 
 
-class _Numbers:
-    """The released numbers of one cut, row by row."""
-
-    def __init__(self, cut: Cut, drawn: tuple[Drawn, ...]) -> None:
-        self.cut, self.drawn = cut, drawn
-        self.place = cut.release.place
-        self.rows = [(i, n) for i, part in enumerate(drawn) for n in range(_count(cut.parts[i], part))]
-        self._totals: dict[tuple[int, Reading], dict[int, tuple[Fraction, Term]]] = {}
-
-    def part(self, row: int) -> tuple[Part, Drawn, int]:
-        """The grouping set of a released row, and which group of it the row is."""
-        which, group = self.rows[row]
-        return self.cut.parts[which], self.drawn[which], group
-
-    def of(self, row: int, source: Source) -> ReleasedBundle | None:
-        """What was released for an aggregate in a row; a constant has nothing."""
-        return None if source.bundle < 0 else self.part(row)[0].bundles[source.bundle]
-
-    def keys(self) -> list[tuple[Any, ...]]:
-        """The keys of all released rows, by their number in the release; NULL where a grouping set leaves one out."""
-        listed = [
-            [value for part, drawn in zip(self.cut.parts, self.drawn, strict=True) for value in _key(i, part, drawn)]
-            for i in range(len(self.cut.release.keys))
-        ]
-        return list(zip(*listed, strict=True)) if listed else [()] * len(self.rows)
-
-    def total(self, row: int, bundle: int, reading: Reading) -> tuple[Fraction, Term]:
-        """A running total up to a row, and its noise."""
-        if (bundle, reading) not in self._totals:
-            released, cells = self.cut.parts[0].bundles[bundle], self.drawn[0].cells[bundle]
-            rows: dict[int, tuple[Fraction, Term]] = {}
-            for track in reading.tracks(tuple(self.keys())):
-                whole = 0
-                for end, place in enumerate(track, 1):
-                    whole += cells[place][0]
-                    rows[place] = whole * released.unit, released.total(len(track), end)
-            self._totals[bundle, reading] = rows
-        return self._totals[bundle, reading][row]
-
-    def sums(self, row: int, bundle: int) -> tuple[Fraction, ...]:
-        """The noisy sums of a bundle in a row."""
-        if bundle < 0:
-            return ()
-        part, drawn, group = self.part(row)
-        return tuple(cell * part.bundles[bundle].unit for cell in drawn.cells[bundle][group])
-
-
-def _count(part: Part, drawn: Drawn) -> int:
-    """How many groups a grouping set has."""
-    return len(part.groups) * (len(drawn.keys) if part.chosen else 1)
-
-
 def _interval(
-    form: Form, node: Node, known: Laws, numbers: list[_Numbers], *, places: dict[str, int], confidence: Fraction
+    form: Form, node: Node, known: Laws, numbers: list[Numbers], *, places: dict[str, int], confidence: Fraction
 ) -> tuple[Any, Any] | None:
-    def value(atom: Atom) -> tuple[Fraction, Term]:
+    def value(atom: Atom) -> tuple[Fraction, Term] | None:
         cut, bundle, part = atom[:3]
         of = numbers[cut]
-        row = places[of.place]
-        if len(atom) == 4:
-            return of.total(row, bundle, atom[3])
+        row = places.get(of.place)
+        total = of.total(places, bundle, atom[3]) if len(atom) > 3 else None
+        if len(atom) == 4 or (total is None and len(atom) > 3):
+            return total
+        if row is None:
+            return None
+        own = of.sums(row, bundle)[part]
+        if total is not None:
+            return total[0] - own, replace(total[1], draws=total[1].draws - 1)
         released = of.part(row)[0].bundles[bundle]
-        return of.sums(row, bundle)[part], Term(released.scale, released.unit, released.noise == GAUSSIAN)
+        return own, Term(released.scale, released.unit, released.noise == GAUSSIAN)
 
-    used = {atom[0] for atom, _ in (*form.top.terms, *form.bottom.terms)}
-    if any(places.get(numbers[cut].place) is None for cut in used):
+    found = {atom: value(atom) for atom, _ in (*form.top.terms, *form.bottom.terms)}
+    known_values = {atom: number for atom, number in found.items() if number is not None}
+    if len(known_values) < len(found):
         return None
-    ends = interval(form, value, confidence)
+    ends = interval(form, known_values.__getitem__, confidence)
     aggregate = known[node.name][1] if isinstance(node, Column) and node.name in known else None
     if aggregate is not None and aggregate.name == "avg" and aggregate.arg is not None:  # within its declared range
         low, high = aggregate.arg.facts.low, aggregate.arg.facts.high
@@ -318,57 +265,6 @@ def _number(value: Fraction, facts: Facts) -> int | Decimal:
     return Decimal(int(value * 10**digits)).scaleb(-digits, _WIDE)
 
 
-def sheets(cuts: tuple[Cut, ...], draws: Draws, sql: str) -> tuple[Sheet, ...]:
-    """Released tables, as an engine reads them for these statements: fine columns only where they are read."""
-    return tuple(_sheet(cut, drawn, sql) for cut, drawn in zip(cuts, draws, strict=True))
-
-
-def _sheet(cut: Cut, drawn: tuple[Drawn, ...], sql: str) -> Sheet:
-    release, numbers = cut.release, _Numbers(cut, drawn)
-    rows = numbers.keys()
-    columns: dict[str, list[Any]] = {name: [row[i] for row in rows] for i, (name, _) in enumerate(release.keys)}
-    if len(cut.parts) > 1:
-        columns[f"{release.number}.set"] = [which for which, _ in numbers.rows]
-    for name, aggregate, source in cut.sources:
-        columns[name] = _column(aggregate, source, numbers)
-        fine = release.columns.get(fine_name(name))
-        if fine is not None and identifier(fine.name) in sql:
-            columns[fine.name] = _column(replace(aggregate, facts=fine.facts), source, numbers)
-    columns[release.place] = list(range(len(numbers.rows)))
-    return table_of(release, columns)
-
-
-def _key(number: int, part: Part, found: Drawn) -> list[Any]:
-    """A key of all rows of a grouping set: open keys one after the other, the listed groups inside each."""
-    listed = part.listed
-    if number in listed:
-        at = listed.index(number)
-        return [group[at] for group in part.groups] * (len(found.keys) if part.chosen else 1)
-    if number in part.chosen:
-        at = part.chosen.index(number)
-        return [picked[at] for picked in found.keys for _ in part.groups]
-    return [None] * _count(part, found)
-
-
-def _column(aggregate: Aggregate, source: Source, numbers: _Numbers) -> list[Any]:
-    """A released column as the engine above holds it; a single sum by whole numbers alone, for there may be many."""
-    grid = aggregate.facts.grid
-    if source.formula not in ("count", "count_persons", "sum", DISTINCT) or source.bundle < 0 or grid is None:
-        return [
-            _released(aggregate, value_of(aggregate, source, numbers.sums(row, source.bundle), numbers.of(row, source)))
-            for row in range(len(numbers.rows))
-        ]
-    found = []
-    for part, drawn in zip(numbers.cut.parts, numbers.drawn, strict=True):
-        ratio, cells = part.bundles[source.bundle].unit / grid, drawn.cells[source.bundle]
-        if ratio == 1:
-            found += [number for (number,) in cells]
-            continue
-        top, bottom = 2 * ratio.numerator, 2 * ratio.denominator
-        found += [(number * top + ratio.denominator) // bottom for (number,) in cells]
-    return found
-
-
 def build(
     plan: Plan,
     draws: Draws,
@@ -382,38 +278,22 @@ def build(
     """The answer from released whole numbers: everything from here on is post-processing."""
     question = plan.question
     released = sheets(plan.cuts, draws, plan.sql)
-    rows = _bare(question, released[-1]) if is_bare(question) else run(plan.sql, released)
-    known = laws(plan.cuts)
-    across = zip(*rows, strict=True) if rows else ()
-    shown = list(
-        zip(*(_shown(v, node, known) for v, (_, node) in zip(across, question.items, strict=False)), strict=True)
-    )
+    across = bare(question, released[-1]) if is_bare(question) else _across(question, run(plan.sql, released))
+    known, count = laws(plan.cuts), len(question.items)
+    shown = [_shown(values, node, known) for values, (_, node) in zip(across[:count], question.items, strict=True)]
     columns = tuple(name for name, _ in question.items)
     types = tuple(TYPES.get(node.facts.kind, "text") for _, node in question.items)
     notes: list[tuple[str | None, str]] = list(plan.notes)
     if not plan.cuts:
         notes = [(None, "exact: only public tables are read")]
-    names = question.relation.shape.places
-    places = tuple(dict(zip(names, row[len(question.items) :], strict=True)) for row in rows)
-    return Answer(columns, types, shown, cost, remaining, notes, receipt, confidence, plan, draws, places)
+    rows, places = list(zip(*shown, strict=True)), tuple(across[count:])
+    return Answer(columns, types, rows, cost, remaining, notes, receipt, confidence, plan, draws, places)
 
 
-def _bare(question: Question, sheet: Sheet) -> list[tuple[Any, ...]]:
-    """The rows that the last SELECT would give of a released table where it computes nothing (see `public.top`)."""
-    columns = {name: values for (name, _), values in zip(sheet.columns, sheet.values, strict=True)}
-    shown = [node.name for _, node in question.items if isinstance(node, Column)]
-    return list(zip(*(columns[name] for name in (*shown, *question.relation.shape.places)), strict=True))
-
-
-def _released(aggregate: Aggregate, value: Any) -> Any:
-    """A released value as the engine above holds it: nearest whole steps, or a double; unclamped (semantics 4.3)."""
-    if aggregate.facts.kind == DATE and isinstance(value, int):
-        return date.fromordinal(value)
-    if not isinstance(value, int | Fraction) or isinstance(value, bool):
-        return value
-    if aggregate.facts.exact and aggregate.facts.grid is not None:
-        return int((value / aggregate.facts.grid + Fraction(1, 2)) // 1)
-    return float(value)
+def _across(question: Question, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows as columns: the items, then the places of the released rows."""
+    width = len(question.items) + len(question.relation.shape.places)
+    return list(zip(*rows, strict=True)) if rows else [()] * width
 
 
 def _shown(values: tuple[Any, ...], node: Node, known: Laws) -> Iterable[Any]:
@@ -463,8 +343,8 @@ def law_of(plan: Plan, node: Node) -> tuple[str, Fraction | None]:
     return "derived", None
 
 
-def longest_total(cut: Cut, bundle: int, reading: Reading) -> Term:
-    """The noise of the widest running total: of all totals of a track, one with the most noise."""
+def longest_total(cut: Cut, bundle: int, reading: Reading | Whole) -> Term:
+    """The noise of the widest total: of all totals of a track, one with the most noise."""
     part = cut.parts[0]
     released = part.bundles[bundle]
     lengths = {len(track) for track in reading.tracks(part.groups)}
@@ -477,13 +357,13 @@ def width_of(plan: Plan, node: Node, confidence: Fraction) -> Fraction | None:
     form = form_of(node, laws(plan.cuts))
     if form is None or form.is_constant or form.bottom.terms:  # a ratio's depends on the answer
         return None
-    totals = [atom[0] for atom, _ in form.top.terms if len(atom) == 4]
+    totals = [atom[0] for atom, _ in form.top.terms if len(atom) > 3]
     if any(plan.cuts[cut].parts[0].chosen or not plan.cuts[cut].parts[0].groups for cut in totals):
         return None  # how many groups there are is not known yet
 
     def value(atom: Atom) -> tuple[Fraction, Term]:
         found = plan.cuts[atom[0]].parts[0].bundles[atom[1]]
-        if len(atom) == 4:
+        if len(atom) > 3:
             return Fraction(0), longest_total(plan.cuts[atom[0]], atom[1], atom[3])
         return Fraction(0), Term(found.scale, found.unit, found.noise == GAUSSIAN)
 

@@ -22,7 +22,7 @@ from sfumato.errors import (
     QueryError,
     SfumatoError,
 )
-from sfumato.gateway.answer import Answer, Draws, Spent, build
+from sfumato.gateway.answer import Answer, Spent, build
 from sfumato.gateway.bounds import OWNER, Bounds, Found
 from sfumato.gateway.drawing import draw, refine
 from sfumato.gateway.keeping import first_groups, nothing, read, write
@@ -39,6 +39,7 @@ from sfumato.gateway.preview import (
     notes_of,
     said,
 )
+from sfumato.gateway.sheets import Draws
 from sfumato.gateway.succession import Line, handed_on
 from sfumato.gateway.timing import grid_of
 from sfumato.gateway.turns import Turns
@@ -140,12 +141,12 @@ class Gateway:
             before, paid = None, self._pay(asked, None, analyst=analyst, text=asking.sql, key=key)
         with self._grid.even(arrived, wait=isinstance(paid, Receipt)):
             if isinstance(paid, Stored):
-                stored = paid
-            else:
-                draws = self._draw(asked, paid, before, asking.rows_per_unit, arrived)
-                stored = self._ledger.store(paid, write(draws))
-            cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
-            return self._answer_of(asking, asked, stored, cost=cost, analyst=analyst)
+                return self._answer_of(asking, asked, paid, cost=_FREE, analyst=analyst)
+            draws = self._draw(asked, paid, before, asking.rows_per_unit, arrived)
+            written = write(draws)
+            stored, cost = self._ledger.store(paid, written), Spent.of(paid.price)
+            fresh = draws if stored.answer == written else None  # else another answer was there first
+            return self._answer_of(asking, asked, stored, cost=cost, analyst=analyst, fresh=fresh)
 
     @handed_on
     def recall(
@@ -186,10 +187,15 @@ class Gateway:
             left = told.left[analyst] = self._left(analyst, told.asked)
         return told.answer.again(_FREE, left)
 
-    def _answer_of(self, asking: Asking, asked: Plan, stored: Stored, *, cost: Spent, analyst: str) -> Answer:
-        """Stored numbers as an answer; those that were drawn at a higher epsilon have a plan of their own."""
+    def _answer_of(
+        self, asking: Asking, asked: Plan, stored: Stored, *, cost: Spent, analyst: str, fresh: Draws | None = None
+    ) -> Answer:
+        """Stored numbers as an answer; those that were drawn at a higher epsilon have a plan of their own.
+
+        `fresh` are the same numbers before they were written (see `keeping.write`): they need not be read again.
+        """
         drawn = asked if stored.epsilon == asked.epsilon else self._replan(asked, stored.epsilon, asking.rows_per_unit)
-        draws, sure = read(stored.answer, drawn), asking.confidence
+        draws, sure = read(stored.answer, drawn) if fresh is None else fresh, asking.confidence
         return self._answer(drawn, draws, cost=cost, analyst=analyst, confidence=sure, receipt=stored.receipt.id)
 
     def _thought(self, asking: Asking) -> Plan:

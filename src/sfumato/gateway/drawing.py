@@ -7,10 +7,13 @@ numbers stay sealed until a mechanism opens them; groups are in list and key ord
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from sfumato.engines import Engine
-from sfumato.gateway.answer import Drawn, Draws, mechanism_of, sheets
+from sfumato.gateway.answer import mechanism_of
+from sfumato.gateway.sheets import Drawn, Draws, sheets
 from sfumato.mechanisms import Geometric
 from sfumato.sql.cut import Part, Released
 from sfumato.sql.plan import Plan
@@ -61,13 +64,17 @@ def _release(engine: Engine, part: Part, before: tuple[Sheet, ...]) -> Drawn:
         counted = found
         if part.fast is None:
             counted = engine.run(part.people, len(part.chosen), before, salt)
-        counted = sorted(counted, key=_in_order)
+        counted = sorted(counted, key=_in_order if any(None in key for key, _ in counted) else itemgetter(0))
         last = sum(len(released.bundle.parts) for released in part.bundles) if part.fast is not None else 0
         people = Exact.gather((row for _, row in counted), last, 1)
         chosen = part.selection.release(people).tolist() if counted else []
         shown = tuple(key for (key, _), kept in zip(counted, chosen, strict=True) if kept)
-    rows = {tuple(group[i] for i in places): sums for group, sums in found}
-    groups = [(*key, *group) for key in (shown if part.chosen else ((),)) for group in part.groups]
+    groups: Sequence[tuple[Any, ...]] = part.groups
+    if part.chosen:
+        groups = [(*key, *group) for key in shown for group in part.groups]
+    rows = dict(found)
+    if places != list(range(len(places))):  # list keys before open ones
+        rows = {tuple(group[i] for i in places): sums for group, sums in found}
     cells, at = [], 0
     for released in part.bundles:
         if released.extra is not None:
@@ -92,7 +99,7 @@ def _chosen(
     engine: Engine,
     released: Released,
     part: Part,
-    groups: list[tuple[Any, ...]],
+    groups: Sequence[tuple[Any, ...]],
     *,
     places: list[int],
     sheets: tuple[Sheet, ...],

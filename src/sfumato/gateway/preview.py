@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any
 
 from sfumato.errors import SfumatoError
-from sfumato.gateway.answer import TYPES, Spent, law_of, mechanism_of, noisy_column, width_of
+from sfumato.gateway.answer import TYPES, Spent, law_of, noisy_column, width_of
 from sfumato.gateway.bounds import Found
-from sfumato.mechanisms import Gaussian, Geometric
+from sfumato.gateway.numbers import NOTHING, Numbers, numbers_of
 from sfumato.policy import Unknown
 from sfumato.reals import round_up, sqrt
-from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Part, Released, contribution
+from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Released, contribution
 from sfumato.sql.fine import fine_name
 from sfumato.sql.forms import Form, form_of, laws
 from sfumato.sql.plan import Plan
@@ -48,7 +48,7 @@ CLOSES_THE_PURE_DOOR = (
 class PreviewColumn:
     """What is known of a column before it is asked for.
 
-    `mechanism` is what draws its noise, on whole multiples of `unit`; None where a column is no single noisy number.
+    `numbers` are the noisy ones that it is computed from, with the law of each.
     """
 
     name: str
@@ -58,8 +58,7 @@ class PreviewColumn:
     _width: Callable[[Fraction], Fraction | None]
     type: str = "text"
     noisy: bool = False
-    mechanism: Geometric | Gaussian | None = None
-    unit: Fraction = Fraction(1)
+    numbers: Numbers = NOTHING
 
     def half_width(self, confidence: Any = Fraction(95, 100)) -> Fraction | None:
         """± at this confidence, where it does not depend on the answer."""
@@ -140,8 +139,8 @@ def columns_of(plan: Plan) -> tuple[PreviewColumn, ...]:
         kind = TYPES.get(node.facts.kind, "text")
         has_interval = noisy_column(node, laws(plan.cuts))
         width = partial(width_of, plan, node)
-        drawn, unit = _mechanism(plan, node) if scale is not None else (None, Fraction(1))
-        result.append(PreviewColumn(name, law, scale, _note(plan, node, law), width, kind, has_interval, drawn, unit))
+        numbers = numbers_of(plan, node, law != "exact")
+        result.append(PreviewColumn(name, law, scale, _note(plan, node, law), width, kind, has_interval, numbers))
     return tuple(result)
 
 
@@ -150,7 +149,9 @@ def columns_unknown(plan: Plan) -> tuple[PreviewColumn, ...]:
     missing = plan.missing
     note = f"known when {' and '.join(one.words for one in missing)} {'is' if len(missing) == 1 else 'are'} found"
     return tuple(
-        column if column.law == "exact" else replace(column, scale=None, note=note, _width=lambda _: None)
+        column
+        if column.law == "exact"
+        else replace(column, scale=None, note=note, _width=lambda _: None, numbers=Numbers(why=f"its law is {note}"))
         for column in columns_of(plan)
     )
 
@@ -208,22 +209,15 @@ def _running(plan: Plan, form: Form) -> str | None:
 
 def _moved(plan: Plan, node: Node) -> Fraction:
     """What one person can change a released column by; for Gaussian noise the square of the length."""
-    return _released(plan, node)[0].sensitivity
+    return _released(plan, node).sensitivity
 
 
-def _mechanism(plan: Plan, node: Node) -> tuple[Geometric | Gaussian | None, Fraction]:
-    """What draws the noise of a released column, and the unit of its whole numbers; None of a running total."""
-    released, part = _released(plan, node)
-    return (None if released.running else mechanism_of(released, part)), released.unit
-
-
-def _released(plan: Plan, node: Node) -> tuple[Released, Part]:
+def _released(plan: Plan, node: Node) -> Released:
     """The bundle that a released column comes from, in the first grouping set."""
     form = form_of(node, laws(plan.cuts))
     assert form is not None
     atom, _ = form.top.terms[0]
-    part = plan.cuts[atom[0]].parts[0]
-    return part.bundles[atom[1]], part
+    return plan.cuts[atom[0]].parts[0].bundles[atom[1]]
 
 
 def _noisy(relation: Relation) -> set[str]:

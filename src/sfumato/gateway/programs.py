@@ -139,11 +139,12 @@ def _proved(certificate: Mapping[str, Any]) -> Program:
     from sfumato.verify.code import require_solvers
 
     require_solvers()
-    from sfumato.verify.kernel.certificate import faults_of
+    from sfumato.verify.checking import faults_of
 
-    if certificate.get("verdict") != "PROVED":
+    if certificate.get("verdict") != "PROVED" or certificate.get("scope") != "all":
         raise ClaimError(
-            "only a program that was proved is released", hint="Write its certificate with sfumato verify."
+            "only a program that was proved for all sizes is released",
+            hint="Write its certificate with sfumato verify.",
         )
     faults = faults_of(dict(certificate))
     if faults:

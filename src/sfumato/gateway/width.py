@@ -74,7 +74,7 @@ def _narrow_totals(planned: Plan, width: Fraction, confidence: Fraction) -> bool
         known = [(of[column], reading) for _, column, reading in part.totals if of[column] >= 0]
         if known and (part.parts[0].chosen or not part.parts[0].groups):
             raise QueryError(
-                "within cannot be promised for running totals over keys that are not declared",
+                "within cannot be promised for totals over keys that are not declared",
                 hint="Ask with epsilon.",
             )
         terms += [longest_total(part, bundle, reading) for bundle, reading in known]

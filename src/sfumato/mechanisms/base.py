@@ -47,7 +47,8 @@ def as_integers(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _integer_array(value)
     if isinstance(value, (list, tuple)):
-        return _narrowed([_integer(opened(item)) for item in value])
+        plain = set(map(type, value)) <= {int}  # a long list of them is read at once
+        return _narrowed(list(value) if plain else [_integer(opened(item)) for item in value])
     return _integer(value)
 
 

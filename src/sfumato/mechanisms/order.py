@@ -14,8 +14,11 @@ from sfumato.chance import source
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_integers
 from sfumato.mechanisms.ranked import RankedChoice
-from sfumato.reals import ceil, ln
+from sfumato.reals import Real, ceil, ln
 from sfumato.words import Adjacency, Exact, as_written, positive
+
+Stretch = tuple[int, int, Real]
+"""Candidates that are equally likely: the first of them, how many, and the probability of all of them together."""
 
 _MISS = Fraction(1, 10_000)
 """How likely MIN may be a candidate below all rows, where there are enough rows."""
@@ -90,12 +93,32 @@ class OrderStatistic:
 
     def release(self, places: list[int], weights: Exact, low: int, high: int) -> int:
         """The chosen candidate; `places` are different and increasing, with the weight of the rows at each."""
-        entries, below, at = _entries(places, [int(w) for w in as_integers(weights)] if places else [], low, high)
-        scale = 1 if self.fraction is None else self.fraction.denominator
-        law = RankedChoice(self.sensitivity * scale, self.epsilon)
-        index: int = law.release(Exact(self.scores(below, at, high - low + 1)), [n for _, n in entries])
+        held = [int(w) for w in as_integers(weights)] if places else []
+        entries, scores = self._ranked(places, held, low, high)
+        index: int = self._choice.release(Exact(scores), [n for _, n in entries])
         first, count = entries[index]
         return first + _uniform(count)
+
+    def mass(self, places: list[int], weights: list[int], low: int, high: int) -> list[Stretch]:
+        """The law of what is chosen: stretches of candidates that are equally likely, from low to high.
+
+        It tells the weights: so they are plain numbers, which no row has a part in, and never sealed ones.
+        """
+        entries, scores = self._ranked(places, weights, low, high)
+        masses = self._choice.mass(scores, [n for _, n in entries])
+        return [(first, count, mass) for (first, count), mass in zip(entries, masses, strict=True)]
+
+    @property
+    def _choice(self) -> RankedChoice:
+        scale = 1 if self.fraction is None else self.fraction.denominator
+        return RankedChoice(self.sensitivity * scale, self.epsilon)
+
+    def _ranked(
+        self, places: list[int], weights: list[int], low: int, high: int
+    ) -> tuple[list[tuple[int, int]], list[int]]:
+        """Stretches of candidates, and the score of each."""
+        entries, below, at = _entries(places, weights, low, high)
+        return entries, self.scores(below, at, high - low + 1)
 
 
 @dataclass(frozen=True)
@@ -122,14 +145,29 @@ class MostFrequent:
     def release(self, places: list[int], weights: Exact, low: int, high: int) -> int:
         """The chosen candidate."""
         held = [int(w) for w in as_integers(weights)] if places else []
-        empty = high - low + 1 - len(places)
-        most = max(held, default=0)
-        scores, lengths = [most - w for w in held], [1] * len(held)
-        if empty:
-            scores, lengths = [*scores, most], [*lengths, empty]
-        law = RankedChoice(positive(self.norm, "norm"), self.epsilon, self.adjacency is Adjacency.ADD_REMOVE)
-        index = law.release(Exact(scores), lengths)
-        return places[index] if index < len(places) else _missing(places, low, _uniform(empty))
+        scores, lengths = _frequent(held, high - low + 1)
+        index = self._choice.release(Exact(scores), lengths)
+        return places[index] if index < len(places) else _missing(places, low, _uniform(lengths[-1]))
+
+    def mass(self, places: list[int], weights: list[int], low: int, high: int) -> list[Stretch]:
+        """The law of what is chosen, as that of an OrderStatistic: of plain numbers, never of sealed ones."""
+        entries, _, _ = _entries(places, weights, low, high)
+        scores, lengths = _frequent(weights, high - low + 1)
+        masses = self._choice.mass(scores, lengths)
+        at = dict(zip(places, masses, strict=False))  # the last one is that of all places without a row
+        return [(first, n, at.get(first, masses[-1] * Fraction(n, lengths[-1]))) for first, n in entries]
+
+    @property
+    def _choice(self) -> RankedChoice:
+        return RankedChoice(positive(self.norm, "norm"), self.epsilon, self.adjacency is Adjacency.ADD_REMOVE)
+
+
+def _frequent(held: list[int], candidates: int) -> tuple[list[int], list[int]]:
+    """How much less weight than the most each place has; then all candidates together that no row has, if any."""
+    empty = candidates - len(held)
+    most = max(held, default=0)
+    scores, lengths = [most - w for w in held], [1] * len(held)
+    return ([*scores, most], [*lengths, empty]) if empty else (scores, lengths)
 
 
 def _entries(

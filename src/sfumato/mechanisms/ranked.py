@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.accounting.events import BoundedRange
 from sfumato.chance.bands import sample_banded
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_distance, as_integers, opened
+from sfumato.mechanisms.base import as_distance, as_integers
 from sfumato.reals import Real, exp, total
 from sfumato.words import Loss, positive
 
@@ -91,26 +91,15 @@ class RankedChoice:
 
 def _entries(scores: Any, lengths: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """How far each score is above the best one, and the lengths."""
-    values = _at_least(_integers(scores), 0, "scores must be a list of whole numbers, one or more, each at least 0")
+    values = _at_least(as_integers(scores), 0, "scores must be a list of whole numbers, one or more, each at least 0")
     gaps = values - values.min()
     if lengths is None:
         return gaps, None
     words = "lengths must be a list of whole numbers, one for each score, each at least 1"
-    many = _at_least(_integers(lengths), 1, words)
+    many = _at_least(as_integers(lengths), 1, words)
     if many.size != gaps.size:
         raise InputError(words)
     return gaps, many
-
-
-def _integers(values: Any) -> Any:
-    """As `as_integers`, but a long list of plain ints is read at once."""
-    values = opened(values)
-    if isinstance(values, (list, tuple)) and set(map(type, values)) <= {int}:
-        try:
-            return np.array(values, np.int64)
-        except OverflowError:
-            pass
-    return as_integers(values)
 
 
 def _at_least(values: Any, low: int, words: str) -> NDArray[Any]:

@@ -22,14 +22,13 @@ from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.policy import Policy, Table
 from sfumato.sql import keys
 from sfumato.sql.aggregates import AGGREGATES, mean, order, spread, truth
-from sfumato.sql.aggregates.base import CHOICE, SUMS, Bundle, Term, width_of
-from sfumato.sql.fast import Known, fast
-from sfumato.sql.functions import call
-from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, conditions, scans_in, size_of
-from sfumato.sql.rows import longest_row
+from sfumato.sql.aggregates.base import CHOICE, Bundle, Term, width_of
+from sfumato.sql.bundles import Source, Sources, bundles_of, fed_together, listed, written
+from sfumato.sql.fast import Known
+from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, scans_in, size_of
 from sfumato.sql.running import FORMULAS, Reading, Running, Total, independent_variance
-from sfumato.sql.tree import Aggregate, Column, Node
-from sfumato.sql.write import FINE, Limits, Writer, grid_of
+from sfumato.sql.tree import Aggregate, Column
+from sfumato.sql.write import FINE, Limits, grid_of
 from sfumato.words import Adjacency, show, whole
 
 _MOST_ROWS = 1 << 40
@@ -92,14 +91,6 @@ class Extra:
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where an aggregate's number comes from: which bundle, and by which of its formulas."""
-
-    bundle: int
-    formula: str
-
-
-@dataclass(frozen=True)
 class Part:
     """One grouping set: `kept` are its keys by number, of which `chosen` are open and come by selection.
 
@@ -117,6 +108,8 @@ class Part:
     people: str | None
     fast: str | None
     selection: KeySelection | GaussianKeySelection | None
+    words: str
+    """All groups as text, for the digest of the question."""
 
     @property
     def listed(self) -> tuple[int, ...]:
@@ -132,7 +125,7 @@ class Cut:
     terms: Terms
     contribution: Fraction
     parts: tuple[Part, ...]
-    sources: tuple[tuple[str, Aggregate, Source], ...]
+    sources: Sources
     events: tuple[Event, ...]
     notes: tuple[tuple[str | None, str], ...]
     totals: tuple[Total, ...] = ()
@@ -159,11 +152,10 @@ def cut(
     `totals` are the windows above that are running totals; `orders` those released columns that are nothing else.
     """
     most = contribution(release, terms)
-    aggregates = [aggregate for _, aggregate in release.aggregates]
-    bundles, extras, sources = _bundles(aggregates)
+    summed_up = bundles_of(release)
     opened = [i for i, (_, node) in enumerate(release.keys) if keys.is_open(node, release.below)]
     open_sets = sum(any(i in opened for i in kept) for kept in release.sets)
-    spent_on_keys = _selection_share(release, open_sets, bool(bundles or extras), terms)
+    spent_on_keys = _selection_share(release, open_sets, bool(summed_up.bundles or summed_up.extras), terms)
     values = Terms(terms.epsilon - spent_on_keys[0], terms.noise, terms.delta, terms.rows_per_unit)
     if terms.noise == GAUSSIAN:  # rho is what is divided
         values = Terms(terms.epsilon, terms.noise, terms.delta, terms.rows_per_unit)
@@ -171,29 +163,25 @@ def cut(
         release,
         policy.privacy.adjacency,
         most,
-        bundles,
-        extras,
-        aggregates,
+        summed_up.bundles,
+        summed_up.extras,
         values,
         spent_on_keys,
         opened,
         open_sets,
         known or Known(),
-        _read_so(release, sources, orders or {}),
+        _read_so(summed_up.sources, orders or {}),
     )
     parts = tuple(work.part(kept, run) for kept in release.sets)
     events: list[Event] = [part.selection.event for part in parts if part.selection is not None]
     events += work.events(parts)
-    named = tuple((name, a, s) for (name, a), (_, s) in zip(release.aggregates, sources, strict=True))
-    return Cut(release, terms, work.bound, parts, named, tuple(events), work.notes(parts), totals)
+    return Cut(release, terms, work.bound, parts, summed_up.sources, tuple(events), work.notes(parts), totals)
 
 
-def _read_so(
-    release: Release, sources: list[tuple[Aggregate, Source]], orders: dict[str, Reading]
-) -> dict[int, Reading]:
+def _read_so(sources: Sources, orders: dict[str, Reading]) -> dict[int, Reading]:
     """The bundles that are read as running totals only, each in one order."""
     found: dict[int, set[Reading | None]] = {}
-    for (name, _), (_, source) in zip(release.aggregates, sources, strict=True):
+    for name, _, source in sources:
         found.setdefault(source.bundle, set()).add(orders.get(name) if source.formula in FORMULAS else None)
     return {bundle: r for bundle, (r, *more) in found.items() if bundle >= 0 and r is not None and not more}
 
@@ -235,53 +223,6 @@ def _selection_share(release: Release, open_sets: int, aggregated: bool, terms: 
     return terms.epsilon * part, terms.rho * part
 
 
-def _bundles(
-    aggregates: list[Aggregate],
-) -> tuple[list[Bundle], list[Aggregate], list[tuple[Aggregate, Source]]]:
-    """Bundles, each once, what is not a sum, and where each aggregate comes from; one x shares its sums."""
-    bundles: list[Bundle] = []
-    extras = [aggregate for aggregate in aggregates if AGGREGATES[aggregate.name].measure != SUMS]
-    found: list[tuple[Aggregate, Bundle | None, str]] = []
-    for aggregate in aggregates:
-        if aggregate in extras:
-            found.append((aggregate, None, AGGREGATES[aggregate.name].measure))
-            continue
-        beside = {other.name for other in aggregates if other.arg == aggregate.arg and other.where == aggregate.where}
-        bundle, formula = _bundle(aggregate, beside)
-        if bundle.length == 0:  # a constant of the schema: nothing to release (semantics 1.2)
-            found.append((aggregate, None, "zero"))
-            continue
-        if bundle not in bundles:
-            bundles.append(bundle)
-        found.append((aggregate, bundle, formula))
-    sources = []
-    for aggregate, of, formula in found:
-        place = -1 if formula == "zero" else len(bundles) + extras.index(aggregate) if of is None else bundles.index(of)
-        sources.append((aggregate, Source(place, formula)))
-    return bundles, extras, sources
-
-
-def _bundle(aggregate: Aggregate, beside: set[str]) -> tuple[Bundle, str]:
-    """The sums that an aggregate comes from, and the formula, given what else is asked of the same argument."""
-    arg, name = aggregate.arg, aggregate.name
-    alone = AGGREGATES[name].bundle(aggregate)
-    if name == "avg" and alone.length == 0:  # of what is always the same: is there a row at all?
-        return AGGREGATES["count"].bundle(aggregate), "constant"
-    shared = name in ("count", "sum", "avg", *spread.NAMES)
-    if not shared or arg is None or not (arg.facts.exact and arg.facts.bounded) or arg.facts.low == arg.facts.high:
-        return alone, name
-    if beside & set(spread.NAMES):
-        return spread.bundle(aggregate), f"{name} of thirds"
-    if "avg" in beside or beside >= {"sum", "count"}:
-        return mean.bundle(aggregate), f"{name} of ends"
-    return alone, name
-
-
-def sources_of(aggregates: list[Aggregate]) -> list[Source]:
-    """Where the numbers of these aggregates come from: what has a bundle is paid for."""
-    return [source for _, source in _bundles(aggregates)[2]]
-
-
 @dataclass
 class _Work:
     """What the parts of one release have in common."""
@@ -289,9 +230,8 @@ class _Work:
     release: Release
     adjacency: Adjacency
     most: int
-    bundles: list[Bundle]
-    extras: list[Aggregate]
-    aggregates: list[Aggregate]
+    bundles: tuple[Bundle, ...]
+    extras: tuple[Aggregate, ...]
     terms: Terms
     for_keys: tuple[Fraction, Fraction]
     opened: list[int]
@@ -335,10 +275,8 @@ class _Work:
 
     def part(self, kept: tuple[int, ...], run: keys.Run) -> Part:
         """One grouping set."""
-        nodes = [node for _, node in self.release.keys]
         chosen = tuple(i for i in kept if i in self.opened)
-        listed = [i for i in kept if i not in self.opened]
-        groups = keys.groups(self.release.below, [nodes[i] for i in listed], run) if listed else [()]
+        groups, words = listed(self.release, tuple(i for i in kept if i not in self.opened), run)
         selection = self._selection() if chosen else None
         every = None if chosen else len(groups)
         clip = self._clip()
@@ -349,23 +287,24 @@ class _Work:
             self._released(bundle, share, cells, clip=clip, single=single and not chosen) for bundle in self.bundles
         )
         if not chosen and groups and len(self.release.sets) == 1:
-            released = self._running(released, tuple(groups), share, cells)
+            released = self._running(released, groups, share, cells)
         by_norm = self.gaussian and not any(r.running for r in released)
         limits = replace(self.limits(by_norm), few=self._few(cells))
-        writer = Writer(self.release, limits, kept, chosen, tuple(r.bundle for r in released), clip)
-        sql = writer.sql() if released else None
-        groups_of_one = 1 if every == 1 else None
-        more = tuple(self._extra(aggregate, share, writer, entries=groups_of_one) for aggregate in self.extras)
-        people = writer.people() if chosen else None
-        quick = fast(writer, self.known)
-        return Part(kept, chosen, tuple(groups), (*released, *more), share, sql, people, quick, selection)
+        texts = written(self.release, limits, kept, chosen, clip=clip, known=self.known)
+        single_group = 1 if every == 1 else None
+        more = tuple(
+            self._extra(aggregate, share, sql, entries=single_group)
+            for aggregate, sql in zip(self.extras, texts.extras, strict=True)
+        )
+        bundles = (*released, *more)
+        return Part(kept, chosen, groups, bundles, share, texts.sql, texts.people, texts.fast, selection, words)
 
     @cached_property
     def entries(self) -> int:
         """Among how many the price is divided: bundles that one row can feed, and each that is not a sum."""
-        return max(1, self._together() + len(self.extras))
+        return max(1, fed_together(self.release, self.alone) + len(self.extras))
 
-    def _extra(self, aggregate: Aggregate, share: Fraction, writer: Writer, *, entries: int | None) -> Released:
+    def _extra(self, aggregate: Aggregate, share: Fraction, sql: str, *, entries: int | None) -> Released:
         """What is not a sum, with its law."""
         nothing = Bundle((), Fraction(0))
         if AGGREGATES[aggregate.name].measure == CHOICE:
@@ -379,12 +318,12 @@ class _Work:
                 if self.adjacency is Adjacency.REPLACE and entries is None:
                     # she may leave one group and enter another: two comings and goings, each in its own group
                     law = OrderStatistic(order.fraction(aggregate), 2 * norm, epsilon, from_end=end)
-            extra = Extra(aggregate, writer.places(aggregate), law, low, high)
+            extra = Extra(aggregate, sql, law, low, high)
             return Released(nothing, Fraction(0), Fraction(0), Fraction(1), self.terms.noise, extra)
         assert aggregate.arg is not None
         listed = size_of(aggregate.arg.facts)
         kept = self.keys_per_unit if entries is None or listed is None else min(self.keys_per_unit, listed)
-        extra = Extra(aggregate, writer.different(aggregate))
+        extra = Extra(aggregate, sql)
         if self.gaussian:
             squared = self.adjacency.sensitivity_l2_squared(kept * kept, entries=entries, nonnegative=True)
             return Released(nothing, squared, squared / (2 * share), Fraction(1), GAUSSIAN, extra)
@@ -418,23 +357,9 @@ class _Work:
             return GaussianKeySelection(self.for_keys[1] / self.open_sets, delta, touched, self.adjacency)
         return KeySelection(self.for_keys[0] / self.open_sets, delta, touched, self.adjacency)
 
-    def _together(self) -> int:
-        """How many bundles one person can feed at once: by the longest row (semantics 3.2); counts of persons add up.
-
-        Where a person has one row, what she feeds is what her row feeds. Otherwise each of her rows, weighted, feeds at
-        most so many, and her weights add up to C; but her rows may feed different counts of persons, each in full.
-        """
-        by_row = [b for b in self.bundles if not b.person or self.alone]
-        if len(by_row) <= 1:  # nothing to share
-            return len(self.bundles)
-        known: Node | None = None
-        for part in conditions(self.release.below):
-            known = part if known is None else call("and", (known, part))
-        return longest_row(by_row, known) + len(self.bundles) - len(by_row)
-
     def _clip(self) -> Fraction | None:
         """A release that is one SUM and nothing else clips the person's vector of group sums instead (3.1f)."""
-        if self.gaussian or len(self.bundles) != 1 or len(self.aggregates) != 1 or self.aggregates[0].name != "sum":
+        if self.gaussian or len(self.bundles) != 1 or [a.name for _, a in self.release.aggregates] != ["sum"]:
             return None
         default = self.most * self.bundles[0].length
         declared = default

@@ -28,7 +28,7 @@ from sfumato.sql.write import Writer, spelled
 from sfumato.words import identifier
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Known:
     """What the engine knows of its tables: in which nobody has two rows; beside whose rows the number of their person's
     rows stands, with those sums of a person's rows that are stored, as they are spelt, and her weight at a bound.

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.sql.aggregates import spread
-from sfumato.sql.aggregates.base import DISTINCT, Interval, Term, wide_enough, width_of
+from sfumato.sql.aggregates.base import DISTINCT, Interval, Term, noise_of, wide_enough, width_of
 from sfumato.sql.aggregates.mean import ends_of
-from sfumato.sql.cut import Cut, Source
-from sfumato.sql.running import FORMULAS, Reading
+from sfumato.sql.bundles import Source
+from sfumato.sql.cut import Cut
+from sfumato.sql.running import FORMULAS, Reading, Whole
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Node
 
-Atom = tuple[int, int, int] | tuple[int, int, int, Reading]
-"""A noisy sum: which cut, which bundle of it, which part of the bundle; or the running total of such sums."""
+Atom = tuple[int, int, int] | tuple[int, int, int, Reading | Whole] | tuple[int, int, int, Whole, str]
+"""A noisy sum: which cut, which bundle of it, which part of the bundle; or a total of such sums, or (REST) what a total
+has beside the sum of its own row."""
+REST = "rest"
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,16 @@ class Linear:
     def scaled(self, factor: Fraction) -> Linear:
         """Times a number."""
         return Linear(tuple((atom, weight * factor) for atom, weight in self.terms), self.constant * factor)
+
+    def split(self, atoms: set[Atom]) -> Linear:
+        """Totals of windows as the sum of their own row, where that is among these too, and the rest."""
+        whole = Linear((), self.constant)
+        for atom, weight in self.terms:
+            parts: tuple[Atom, ...] = (atom,)
+            if len(atom) == 4 and isinstance(atom[3], Whole) and atom[3].names is None and atom[:3] in atoms:
+                parts = (atom[:3], (*atom[:3], atom[3], REST))
+            whole = whole.plus(Linear(tuple((part, weight) for part in parts)))
+        return whole
 
     def plus(self, other: Linear) -> Linear:
         """The sum of two."""
@@ -59,9 +72,19 @@ class Form:
 
     @property
     def has_law(self) -> bool:
-        """A running total shares its noise with other totals and sums, so that it has a law by itself only."""
+        """Whether its noisy sums are independent: a total shares its noise with its own sums, and with other totals."""
         atoms = {atom for atom, _ in (*self.top.terms, *self.bottom.terms)}
-        return all(len(atom) == 3 for atom in atoms) or (len(atoms) == 1 and not self.bottom.terms)
+        totals = [atom for atom in atoms if len(atom) > 3]
+        alone = [atom[:2] for atom in totals if len(atom) == 4]
+        bundles = [atom[:2] for atom in totals] + [atom[:2] for atom in atoms if len(atom) == 3 and atom[:2] in alone]
+        return len(bundles) == len(set(bundles))
+
+    def apart(self) -> Form:
+        """The same with totals over the row's own part of the table split into the sum of this row and the rest."""
+        atoms = {atom for atom, _ in (*self.top.terms, *self.bottom.terms)}
+        if isinstance(self, Spread) or not any(len(atom) == 4 and atom[:3] in atoms for atom in atoms):
+            return self
+        return Form(self.top.split(atoms), self.bottom.split(atoms), self.rounding)
 
 
 @dataclass(frozen=True)
@@ -73,9 +96,9 @@ class Spread(Form):
     source: Source | None = None
 
 
-Laws = dict[str, tuple[int, Aggregate, Source] | tuple[int, Aggregate, Source, Reading]]
-"""Released columns: their cut, what they are, and where their number comes from; and windows that are running totals of
-them, each with its order."""
+Laws = dict[str, tuple[int, Aggregate, Source] | tuple[int, Aggregate, Source, Reading | Whole]]
+"""Released columns: their cut, what they are, and where their number comes from; and totals of them, each with its
+groups and, where it is running, their order."""
 
 
 def laws(cuts: tuple[Cut, ...]) -> Laws:
@@ -105,6 +128,7 @@ def form_of(node: Node, known: Laws) -> Form | None:
     if forms[0] is None or (node.name in "+-*/" and forms[1] is None):
         return None
     form = _RULES[node.name](node, forms)
+    form = None if form is None else form.apart()
     return form if form is not None and form.has_law else None
 
 
@@ -281,6 +305,8 @@ def interval(form: Form, value: Value, confidence: Fraction) -> Interval:
     if isinstance(form, Spread):
         return _spread_interval(form, value, confidence)
     atoms = {atom: value(atom) for atom, _ in (*form.top.terms, *form.bottom.terms)}
+    if any(term.law is not None for _, term in atoms.values()) and (len(atoms) > 1 or form.bottom.terms):
+        return None  # such a law is known by itself only
 
     def at(linear: Linear) -> Fraction:
         return linear.constant + sum((weight * atoms[atom][0] for atom, weight in linear.terms), Fraction(0))
@@ -300,10 +326,7 @@ def interval(form: Form, value: Value, confidence: Fraction) -> Interval:
 def _inverted(form: Form, atoms: dict[Atom, tuple[float, Term]], miss: float) -> Interval:
     """All ratios that the noise does not rule out: those whose gap, top - ratio bottom, is within its own noise."""
     top, bottom = dict(form.top.terms), dict(form.bottom.terms)
-    rows = [
-        (float(top.get(atom, 0)), float(bottom.get(atom, 0)), v, float(t.scale), float(t.step), t.gaussian)
-        for atom, (v, t) in atoms.items()
-    ]
+    rows = [(float(top.get(atom, 0)), float(bottom.get(atom, 0)), v, term) for atom, (v, term) in atoms.items()]
     first, last = float(form.top.constant), float(form.bottom.constant)
     above = first + sum(a * v for a, _, v, *_ in rows)
     below = last + sum(b * v for _, b, v, *_ in rows)
@@ -311,10 +334,10 @@ def _inverted(form: Form, atoms: dict[Atom, tuple[float, Term]], miss: float) ->
 
     def possible(ratio: float) -> bool:
         gap = first - ratio * last + sum((a - ratio * b) * v for a, b, v, *_ in rows)
-        noise = [(a - ratio * b, scale, step, gaussian) for a, b, _, scale, step, gaussian in rows]
+        noise = [noise_of(a - ratio * b, term) for a, b, _, term in rows]
         return abs(gap) <= wide_enough(noise, miss) * (1 + 1e-9)
 
-    noise = [(a - middle * b, scale, step, gaussian) for a, b, _, scale, step, gaussian in rows]
+    noise = [noise_of(a - middle * b, term) for a, b, _, term in rows]
     step = max(wide_enough(noise, miss) / abs(below), abs(middle) * 1e-9, 1e-30)
     ends = [_end(middle, step * sign, possible) for sign in (-1, 1)]
     if ends[0] is None or ends[1] is None:

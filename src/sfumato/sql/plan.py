@@ -8,7 +8,6 @@ the whole price is fixed before the first (semantics 2.3).
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,13 +16,14 @@ from sfumato.accounting.events import Together
 from sfumato.errors import QueryError
 from sfumato.policy import Policy, Unknown
 from sfumato.sql.bind import Question
-from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Part, Released, Terms, cut, sources_of
+from sfumato.sql.bundles import as_json, bundles_of
+from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Part, Released, Terms, cut
 from sfumato.sql.fast import Known
 from sfumato.sql.keys import Run, is_open
 from sfumato.sql.partition import cells_of
 from sfumato.sql.public import top
 from sfumato.sql.relations import Release
-from sfumato.sql.running import read_as_totals, totals_in
+from sfumato.sql.running import read_as_totals, totals_in, wholes_in
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,18 @@ def plan(
     count = max(1, sum(pays(release) for release in releases))
     each = epsilon / count if law == GEOMETRIC else _equal_rho(epsilon, count)
     terms = Terms(each, law, policy.privacy.query_delta / count, rows_per_unit)
-    totals = totals_in(question)
+    totals, wholes = totals_in(question), wholes_in(question)
     orders = read_as_totals(question, totals)
     cuts = tuple(
-        cut(release, policy, terms, run, known, totals=tuple(totals.get(release, ())), orders=orders)
+        cut(
+            release,
+            policy,
+            terms,
+            run,
+            known,
+            totals=(*totals.get(release, ()), *wholes.get(release, ())),
+            orders=orders,
+        )
         for release in releases
     )
     events = [event for part in cuts for event in part.events]
@@ -93,9 +101,8 @@ def noise_of(policy: Policy, noise: str | None) -> str:
 
 def pays(release: Release) -> bool:
     """Whether a release spends anything: a list of keys by itself is a constant of the schema."""
-    return any(is_open(node, release.below) for _, node in release.keys) or any(
-        source.bundle >= 0 for source in sources_of([aggregate for _, aggregate in release.aggregates])
-    )
+    opened = any(is_open(node, release.below) for _, node in release.keys)
+    return opened or any(source.bundle >= 0 for _, _, source in bundles_of(release).sources)
 
 
 def _equal_rho(epsilon: Fraction, count: int) -> Fraction:
@@ -115,22 +122,24 @@ def _digest(policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> str:
 
     A later stage reads what an earlier one released under its name: the constants of a stage are in the answer itself.
     """
-    document = [
-        policy.digest,
-        noise,
-        [[name, source.bundle, source.formula] for cut in cuts for name, _, source in cut.sources],
-        [
-            [
-                [part.kept, part.chosen, part.sql, part.people],
-                [list(map(str, group)) for group in part.groups],
-                [[str(r.sensitivity), str(r.unit), _extra(r), *_running(part, r)] for r in part.bundles],
-                [str(part.share / _whole(cut)), None if part.selection is None else str(part.selection.delta)],
-            ]
-            for cut in cuts
-            for part in cut.parts
-        ],
+    sources = [[name, source.bundle, source.formula] for cut in cuts for name, _, source in cut.sources]
+    parts = [
+        _list(
+            as_json([part.kept, part.chosen, part.sql, part.people]),
+            part.words,
+            as_json([[str(r.sensitivity), str(r.unit), _extra(r), *_running(part, r)] for r in part.bundles]),
+            as_json([str(part.share / _whole(cut)), None if part.selection is None else str(part.selection.delta)]),
+        )
+        for cut in cuts
+        for part in cut.parts
     ]
-    return hashlib.sha256(json.dumps(document, ensure_ascii=False).encode()).hexdigest()
+    document = _list(as_json(policy.digest), as_json(noise), as_json(sources), _list(*parts))
+    return hashlib.sha256(document.encode()).hexdigest()
+
+
+def _list(*texts: str) -> str:
+    """A list of JSON, as the library writes it: the groups of a question are written once (see `listed`)."""
+    return f"[{', '.join(texts)}]"
 
 
 def _extra(released: Released) -> list[str] | None:

@@ -7,7 +7,7 @@ of on every group by itself. The private part, its sums and what one person can 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -74,6 +74,21 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """A total over all groups that are alike in the keys `apart`: SUM(n) OVER (PARTITION BY …), or SUM(n) … GROUP BY.
+
+    `names`: of a GROUP BY, the columns that hold those keys; a window's rows are the released ones themselves.
+    """
+
+    apart: tuple[int, ...]
+    names: tuple[str, ...] | None = None
+
+    def tracks(self, groups: Groups) -> list[list[int]]:
+        """The places of the groups, each value of the keys apart by itself."""
+        return Reading(self.apart, ()).tracks(groups)
+
+
+@dataclass(frozen=True)
 class Running:
     """The law of a column that is read as running totals: for each track the sums get their noise by PrefixSums.
 
@@ -130,8 +145,46 @@ def independent_variance(scale: Fraction, unit: Fraction, gaussian: bool) -> flo
 
 
 # which windows are running totals
-Total = tuple[str, str, Reading]
-"""The window's column, the released column that it adds up, and in which order."""
+Total = tuple[str, str, Reading | Whole]
+"""The column, the released column that it adds up, and over which groups, for a running total in which order."""
+
+
+def wholes_in(question: Question) -> dict[Release, list[Total]]:
+    """Totals over all groups, or all that are alike in some keys: windows without an order, and groups of groups."""
+    found: dict[Release, list[Total]] = {}
+    for relation in _all(question.relation, set()):
+        if not isinstance(relation, Windowed | Grouped) or relation.private:
+            continue
+        release, names = _rows_of(relation.below)
+        if release is None or len(release.sets) > 1:
+            continue
+        for name, column, whole in _wholes(relation, release, names):
+            found.setdefault(release, []).append((column_of(name), column, whole))
+    return found
+
+
+def _wholes(relation: Windowed | Grouped, release: Release, names: dict[str, str]) -> Iterator[tuple[str, str, Whole]]:
+    """The totals of one relation over all rows of a release."""
+    numbers = {name: i for i, (name, _) in enumerate(release.keys)}
+    sums = {name for name, _ in release.aggregates}
+
+    def known(nodes: Iterable[Node | None], among: Container[str]) -> list[str] | None:
+        found = [names.get(node.name, "") if isinstance(node, Column) else "" for node in nodes]
+        return found if all(name in among for name in found) else None
+
+    if isinstance(relation, Windowed):
+        for name, over in relation.windows:
+            keys, added = known(over.partition, numbers), known(over.args, sums)
+            if over.name == "sum" and not over.order and not over.frame and keys is not None and added:
+                yield name, added[0], Whole(tuple(sorted({numbers[key] for key in keys})))
+        return
+    keys = known((node for _, node in relation.keys), numbers)
+    if keys is None or len(relation.sets) > 1:
+        return
+    for name, aggregate in relation.aggregates:
+        added = known((aggregate.arg,), sums)
+        if aggregate.name == "sum" and aggregate.where is None and added:
+            yield name, added[0], Whole(tuple(numbers[key] for key in keys), tuple(n for n, _ in relation.keys))
 
 
 def totals_in(question: Question) -> dict[Release, list[Total]]:
@@ -155,6 +208,7 @@ def read_as_totals(question: Question, totals: dict[Release, list[Total]]) -> di
     orders: dict[str, set[Reading]] = {}
     for found in totals.values():
         for _, column, reading in found:
+            assert isinstance(reading, Reading)
             orders.setdefault(column, set()).add(reading)
     relations = list(_all(question.relation, set()))
     for relation in relations:  # those below come first

@@ -1,13 +1,15 @@
 """Verify: prove that a program keeps its privacy claim, or show two inputs and an event that break it.
 
-    from sfumato.verify import program, verify
+    from sfumato.verify import lifting, program
 
 `program` reads a text of the language, or decorates a Python function; what it returns can be verified, simulated and
-shown. Solvers are imported when something is verified: reading programs needs none.
+shown. `lifting` couples two given laws inside of a relation, or shows why it cannot be done. Solvers are imported when
+something is verified: reading programs needs none.
 """
 
 from __future__ import annotations
 
+from sfumato.design.lifting import lifting
 from sfumato.verify.code import Code, program
 
-__all__ = ["Code", "program"]
+__all__ = ["Code", "lifting", "program"]

@@ -5,26 +5,26 @@ The definition of the language, read literally; the refuter's last check before 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sfumato.verify.run import Env
 from sfumato.verify.tree import Call, Expr, Program, Type, Var, changed, expressions, parts, statements, walk
 
-if TYPE_CHECKING:
-    from sfumato.verify.cases import Maker
+Bound = Callable[[Expr, Env], Fraction]
 
 
-def are_adjacent(program: Program, one: Env, two: Env, maker: Maker | None, steps: int | None = None) -> bool:
+def are_adjacent(program: Program, one: Env, two: Env, bound: Bound | None, steps: int | None = None) -> bool:
     """Whether public parts are equal and private ones related as the program's adjacency says, in either direction.
 
-    A `maker` evaluates the sensitivities of functions; `steps` stands for the k of `k(one)`.
+    `bound` evaluates the sensitivities of functions; `steps` stands for the k of `k(one)`.
     """
     private = [param for param in program.params if param.private]
     public = {"eps", "delta"} | {param.name for param in program.params if not param.private}
     if any(one.get(name) != two.get(name) for name in public):
         return False
-    if program.uses and (maker is None or not _functions_fit(program, one, two, maker)):
+    if program.uses and (bound is None or not _functions_fit(program, one, two, bound)):
         return False
     if program.adjacent == "any" or program.adjacent is None:
         return True
@@ -85,14 +85,14 @@ def _resized(private: list[Any], one: Env, two: Env) -> bool:
     return any((*longer[:place], *longer[place + 1 :]) == shorter for place in range(len(longer)))
 
 
-def _functions_fit(program: Program, one: Env, two: Env, maker: Maker) -> bool:
+def _functions_fit(program: Program, one: Env, two: Env, bound: Bound) -> bool:
     """A function of `uses` may differ only if an input does, and by no more than its sensitivity."""
     for use in program.uses:
         name = f"{use.name}()"
         if name not in one or name not in two:
             return False
         gap = abs(one[name] - two[name])
-        if gap > maker.bound(use.sensitivity, one):
+        if gap > bound(use.sensitivity, one):
             return False
         given = _given(program, use.name)
         if given is None or (gap and all(one[name] == two[name] for name in given)):

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.verify.run import Env, Fault, NotRun, Runner
-from sfumato.verify.tree import Draw as Drawn
 from sfumato.verify.tree import Binary, Num, Param, Program, Type, Unary, names, statements, walk
+from sfumato.verify.tree import Draw as Drawn
 
 HALVES = tuple(Fraction(k, 2) for k in range(-6, 7))
 

@@ -4,25 +4,28 @@ run, show.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, overload
 
 from sfumato.errors import InputError
-from sfumato.verify.parse import read_program
+from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.pythonic import read_function
-from sfumato.verify.tree import Program
+from sfumato.verify.tree import Expr, Program
 
 if TYPE_CHECKING:
+    from sfumato.audit import Verdict as Found
     from sfumato.verify.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A program with its claim."""
+    """A program with its claim; `invariants` are offered to the prover, which believes none of them."""
 
     tree: Program
+    invariants: tuple[Expr, ...] = ()
 
     @property
     def source(self) -> str:
@@ -30,17 +33,25 @@ class Code:
         return self.tree.source
 
     def verify(self) -> Verdict:
-        """PROVED, REFUTED or UNKNOWN, with a certificate or a witness."""
+        """PROVED, REFUTED or UNKNOWN, with a certificate, a witness, or the best interval found."""
         require_solvers()
+        from sfumato.verify.undecided import settle
         from sfumato.verify.verdict import verify
 
-        return verify(self.tree)
+        return settle(self.tree, verify(self.tree, self.invariants), self.invariants)
 
     def simulate(self, count: int, **inputs: Any) -> list[Any]:
         """So many outputs on one input, drawn with floating-point noise: for looking, never for release."""
         from sfumato.verify.simulate import simulate
 
         return simulate(self.tree, count, inputs)
+
+    def audit(self, epsilon: Fraction | float | str, samples: int = 20_000) -> Found:
+        """Run it at this epsilon on adjacent inputs, and look for an event that its claim does not allow."""
+        require_solvers()
+        from sfumato.verify.audited import audited
+
+        return audited(self.tree, Fraction(epsilon), samples)
 
     def show(self) -> str:
         """The program as the language writes it."""
@@ -58,12 +69,12 @@ def require_solvers() -> None:
 
 
 @overload
-def program(source: str) -> Code: ...
+def program(source: str, *, invariants: Sequence[str] = ()) -> Code: ...
 
 
 @overload
 def program(
-    *, adjacent: str, claim: str, requires: str = "", uses: str = ""
+    *, adjacent: str, claim: str, requires: str = "", uses: str = "", invariants: Sequence[str] = ()
 ) -> Callable[[Callable[..., Any]], Code]: ...
 
 
@@ -71,16 +82,22 @@ def program(
 def program(*, property: str, requires: str = "") -> Callable[[Callable[..., Any]], Code]: ...
 
 
-def program(source: str | None = None, **header: str) -> Code | Callable[[Callable[..., Any]], Code]:
+def program(
+    source: str | None = None, *, invariants: Sequence[str] = (), **header: str
+) -> Code | Callable[[Callable[..., Any]], Code]:
     """A program from a text of the language; or, with directives as keywords, a decorator for a Python function.
+
+    `invariants` are tests that hold whenever a loop begins a round; `#shift(x)` is how far x moves from one run to the
+    other. The prover tries them, and the kernel checks whatever it uses.
 
     >>> program("Id(x : private real) : public real adjacent one; claim eps; return x").tree.name
     'Id'
     """
+    offered = tuple(read_proof(text) for text in invariants)
     if source is not None:
-        return Code(read_program(source))
+        return Code(read_program(source), offered)
     directives = {word: text for word, text in header.items() if text}
     unknown = set(directives) - {"adjacent", "claim", "requires", "uses", "property"}
     if unknown:
         raise InputError(f"expected adjacent, claim, requires, uses or property, found {min(unknown)!r}")
-    return lambda function: Code(read_function(function, directives))
+    return lambda function: Code(read_function(function, directives), offered)

@@ -45,7 +45,7 @@ def fault_on(program: Program, env: Env, noise: list[Fraction]) -> Fault | None:
     """The fault that a run on an input meets, with this noise and with noise a little off."""
     found = None
     for nudge in _NUDGES:
-        moved = [value * (1 + nudge) + nudge for value in noise]
+        moved = [value * (1 + nudge) + nudge for value in noise] if nudge else noise
         try:
             _run(Runner(program, exact=True), env, moved)
             return None

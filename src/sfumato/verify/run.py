@@ -237,7 +237,7 @@ class Runner:
                 same = type(left) is type(right) and left == right
             return same == (op == "=")
         if isinstance(left, plain) and isinstance(right, plain):
-            return _COMPARE[op](left, right)
+            return COMPARE[op](left, right)
         if self.decide is None:
             raise NotRun
         return self.decide(left - right, op)
@@ -284,7 +284,7 @@ class Runner:
         return {"exp": exp, "ln": log, "sqrt": sqrt}[name](value)
 
 
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda a, b: bool(a == b),
     "!=": lambda a, b: bool(a != b),
     "<": lambda a, b: bool(a < b),

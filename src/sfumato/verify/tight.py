@@ -104,7 +104,7 @@ def _by_halving(program: Program, verdict: Verdict) -> Bounds:
     def decide(factor: Fraction) -> str:
         return verify(replace(program, claim=(scaled(claim, factor), *program.claim[1:]))).verdict
 
-    proved = Fraction(1) if verdict.verdict == "PROVED" else _first_proved(decide)
+    proved = Fraction(1) if verdict.exit_code == 0 else _first_proved(decide)
     refuted = Fraction(1) if verdict.verdict == "REFUTED" else None
     for step in range(STEPS):
         if proved is None or (refuted is not None and refuted >= proved * NEAR):

@@ -7,7 +7,7 @@ every loop has a number, in the order of the text: alignments and invariants are
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 
@@ -192,13 +192,6 @@ class Program:
     source: str = field(compare=False, repr=False, default="")
 
 
-def as_claim(program: Program) -> Program:
-    """Secrecy as a claim: any two private inputs lose nothing; other programs as they are."""
-    if program.property not in ("secrecy", "noninterference"):
-        return program
-    return replace(program, property=None, adjacent="any", claim=(Num(Fraction(0)),))
-
-
 def parts(node: Expr) -> tuple[Expr, ...]:
     """The expressions directly inside an expression."""
     match node:
@@ -236,6 +229,11 @@ def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
             yield from statements(statement.other)
         elif isinstance(statement, While):
             yield from statements(statement.body)
+
+
+def draws_of(program: Program) -> list[Draw]:
+    """All draws, in the order of the text."""
+    return [statement for statement in statements(program.body) if isinstance(statement, Draw)]
 
 
 def changed(body: tuple[Stmt, ...]) -> set[str]:

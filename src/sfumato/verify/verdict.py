@@ -7,27 +7,37 @@ Whatever neither shows is UNKNOWN.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.verify.faults import check_inputs, say_value
 from sfumato.verify.finite import paper
-from sfumato.verify.finite.decide import NEVER, decide
+from sfumato.verify.finite.decide import NEVER
 from sfumato.verify.finite.gauss import keeps_within
 from sfumato.verify.kernel import certificate
 from sfumato.verify.kernel.check import is_proved
 from sfumato.verify.kernel.product import Proof
+from sfumato.verify.parse import read_program
 from sfumato.verify.prover.search import search
 from sfumato.verify.refuter.discrete import Listed
 from sfumato.verify.refuter.events import Event, Outputs, Test, say
 from sfumato.verify.refuter.normal import Normal
 from sfumato.verify.refuter.points import all_witnesses
 from sfumato.verify.refuter.search import Search
+from sfumato.verify.refuter.small import Small
 from sfumato.verify.refuter.witness import Witness, certified
+from sfumato.verify.relational.finding import (
+    Finding,
+    as_claim,
+    claim_certificate,
+    difference_document,
+    find,
+    is_claimable,
+)
 from sfumato.verify.show import show
-from sfumato.verify.tree import Call, Program, walk
+from sfumato.verify.tree import Call, Expr, Program, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +45,7 @@ class Verdict:
     """What was found about a claim, and the document that shows it."""
 
     verdict: str  # PROVED, REFUTED, UNKNOWN
-    scope: str | dict[str, int]
+    scope: str | dict[str, Any]
     claim: str
     at_least: str | None  # the loss, in nats at the witness
     at_most: str | None  # in the words of the claim
@@ -43,6 +53,7 @@ class Verdict:
     witness: Witness | None
     certificate: dict[str, Any] | None
     note: str = ""
+    finding: Finding | None = None  # of a property
 
     @property
     def exit_code(self) -> int:
@@ -58,14 +69,19 @@ class Verdict:
             "scope": self.scope,
             "claim": self.claim,
             "loss": {"at_least": self.at_least, "at_most": self.at_most},
-            "witness": None if self.witness is None else witness_document(self.witness),
+            "witness": self._witness(),
             "certificate": self.certificate,
             "note": self.note,
         }
 
+    def _witness(self) -> dict[str, Any] | None:
+        if self.finding is not None and self.finding.difference is not None:
+            return difference_document(self.finding.difference)
+        return None if self.witness is None else witness_document(self.witness)
 
-def verify(program: Program) -> Verdict:
-    """Prove the claim of a program, refute it, or say that neither was found.
+
+def verify(program: Program, hints: tuple[Expr, ...] = ()) -> Verdict:
+    """Prove the claim of a program, refute it, or say that neither was found. Hints are offered as invariants.
 
     Guarantee: PROVED with scope "all" only if the claim holds for everything that the program admits; REFUTED only if
         an admitted adjacent pair and an event break it.
@@ -78,15 +94,14 @@ def verify(program: Program) -> Verdict:
     check_inputs(program)
     claim = say_claim(program)
     if not program.claim:
-        return Verdict(
-            "UNKNOWN", "all", claim, None, None, (), None, None, "properties of this kind are not decided yet"
-        )
-    listed = decide(program)
-    if listed is not None and listed.holds:
-        return Verdict("PROVED", "all", claim, None, claim, (), None, paper.write(program, listed))
-    if listed is not None and (broken := all_witnesses(program, listed.suspects)) is not None:
-        return _refuted(program, claim, broken)
-    attempt = search(program)
+        return _of_property(program, claim)
+    for kind in ("rounds", "inputs"):
+        listed = paper.listed(program, kind)
+        if listed is not None and listed.holds:
+            return Verdict("PROVED", "all", claim, None, claim, (), None, paper.write(program, kind, listed))
+        if listed is not None and (broken := all_witnesses(program, listed.suspects)) is not None:
+            return _refuted(program, claim, broken)
+    attempt = search(program, hints)
     if attempt.proofs is not None and is_proved(program, attempt.proofs, keeps_within):
         document = certificate.write(program, attempt.proofs)
         return Verdict("PROVED", "all", claim, None, claim, attempt.proofs, None, document)
@@ -103,10 +118,25 @@ def verify(program: Program) -> Verdict:
     return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, note)
 
 
+def _of_property(program: Program, claim: str) -> Verdict:
+    """Secrecy and uniformity: by couplings and exact laws; else secrecy as a claim of 0; else for small sizes."""
+    found, small = find(program)
+    if found is None and is_claimable(program):
+        other = verify(read_program(as_claim(program.source)))
+        if other.verdict == "REFUTED" or other.exit_code == 0:
+            wrapped = claim_certificate(program, other.certificate)
+            return replace(other, claim=claim, at_most=None, certificate=wrapped)
+    found = found or small
+    if found is None:
+        note = "no coupling was found, and no inputs with different laws"
+        return Verdict("UNKNOWN", "all", claim, None, None, (), None, None, note)
+    return Verdict(found.verdict, found.scope, claim, None, None, (), None, found.certificate, found.note, found)
+
+
 def _look(program: Program) -> tuple[Witness | None, float]:
     """A witness, by whichever search fits the draws; and the greatest loss that was seen."""
     best = 0.0
-    for looking in (Listed(program), Normal(program), Search(program)):
+    for looking in (Small(program), Listed(program), Normal(program), Search(program)):
         found = looking.run()
         best = max(best, looking.best)
         if found is not None:
@@ -202,8 +232,6 @@ def witness_certificate(program: Program, witness: Witness) -> dict[str, Any]:
 
 def witness_faults(document: dict[str, Any]) -> list[str]:
     """Why a document is no refutation; empty if it is one: everything is computed anew."""
-    from sfumato.verify.parse import read_program
-
     try:
         if document["format"] != certificate.FORMAT or certificate.hash_of(document["program"]) != document["hash"]:
             return ["the hash is not that of the program"]

@@ -77,7 +77,8 @@ def _people(problem: Problem, drawn: Drawn, *, as_json: bool) -> None:
     for answer in problem.get("answers", ()):
         if "query" not in answer or "values" not in answer or len(answer.get("seen", ())) != 1:
             raise InputError("an answer about people has a query, values, and what was seen")
-        noise = make(answer) if "table" in answer or "mechanism" in answer else None
+        words = {key: value for key, value in answer.items() if key != "query"}
+        noise = make(words) if "table" in answer or "mechanism" in answer else None
         answers.append(told(answer["query"], answer["values"], noise, answer["seen"][0]))
     found = who(len(people), answers, problem.get("each", "1/2"), problem.get("having"))
     rows = []

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from rich.table import Table
 
-from sfumato.design.channels import channel
-from sfumato.design.compose import Pair
+from sfumato.design.channels import channel, table
+from sfumato.design.compose import Pair, after, cascade, parallel
+from sfumato.design.queries import query_named
+from sfumato.design.ranges import ladder
 from sfumato.design.telling import short
 from sfumato.doors.cli.problem import Problem
 from sfumato.doors.cli.say import console, print_whole
@@ -55,22 +58,43 @@ def tell(lines: Sequence[str]) -> None:
 
 def grid_of(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table without lines, as wide as it is."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for i, head in enumerate(heads):
-        table.add_column(head, no_wrap=True, justify="right" if i else "left")
+        shown.add_column(head, no_wrap=True, justify="right" if i else "left")
     for row in rows:
-        table.add_row(*row)
-    print_whole(console(), table)
+        shown.add_row(*row)
+    print_whole(console(), shown)
 
 
 def make(problem: Problem, mechanism: str | None = None) -> Channel:
-    """The channel of a problem."""
+    """The channel of a problem: of a mechanism or a table, after a query, beside another, before what is done to it."""
+    made = _after(problem, mechanism) if "query" in problem else _plain(problem, mechanism)
+    if mechanism is None and "beside" in problem:
+        made = parallel(made, make({key: value for key, value in problem.items() if key != "then"}, problem["beside"]))
+    if mechanism is None and "then" in problem:
+        made = cascade(made, table(problem["then"], made.outputs))
+    return made
+
+
+def _plain(problem: Problem, mechanism: str | None) -> Channel:
     if "table" in problem and mechanism is None:
         return channel(problem["table"], problem.get("inputs"), problem.get("outputs"))
     word = mechanism or problem.get("mechanism")
     if not isinstance(word, str):
         raise InputError("name a mechanism, or give its --table")
     return channel(word, problem.get("inputs"), **{key: problem[key] for key in MADE if key in problem})
+
+
+def _after(problem: Problem, mechanism: str | None) -> Channel:
+    """Inputs are databases: their answers go through the noise, and the metric is one of databases."""
+    databases, word = problem.get("inputs") or [], str(problem["query"])
+    if not databases or not all(isinstance(one, tuple) for one in databases):
+        raise InputError("with --query the inputs are databases", hint='For example --inputs "(0,0);(0,1);(1,1)".')
+    compute = query_named(word).compute
+    answers = {one: compute(one, lambda value: value == 1, Fraction(50)) for one in databases}
+    places = ladder(min(answers.values()), max(answers.values()), problem.get("step", 1))
+    noise = _plain({**problem, "inputs": places, "metric": None}, mechanism)
+    return after(answers.__getitem__, databases, noise)
 
 
 def level_text(made: Channel, pair: Pair) -> str:

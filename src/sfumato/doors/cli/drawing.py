@@ -32,7 +32,7 @@ Metrics = Annotated[
 ]
 Values = Annotated[str | None, typer.Option("--values", metavar="LIST", help="All values that a record can have.")]
 Step = Annotated[str | None, typer.Option("--step", metavar="N", help="How far values, or outputs, are apart.")]
-Percentile = Annotated[str | None, typer.Option("--percentile", metavar="P", help="Of the percentile: above 0 to 100.")]
+Percentile = Annotated[str | None, typer.Option("--percentile", metavar="P", help="The value of rank P n/100.")]
 Where = Annotated[str | None, typer.Option("--where", metavar="COND", help="The property of a count: >10, <=3, =1.")]
 Inputs = Annotated[str | None, typer.Option("--inputs", metavar="LIST", help="0..10, or a list, or grid 3x3.")]
 Outputs = Annotated[str | None, typer.Option("--outputs", metavar="LIST", help="Where answers are brought into.")]
@@ -42,6 +42,9 @@ Metric = Annotated[str | None, typer.Option("--metric", metavar="WORD", help="A 
 Matrix = Annotated[str | None, typer.Option("--table", metavar="ROWS", help="Probabilities, 3/4,1/4;1/4,3/4.")]
 Prior = Annotated[str | None, typer.Option("--prior", metavar="P", help='uniform, "binomial 1/2", or a list.')]
 Gain = Annotated[str | None, typer.Option("--gain", metavar="G", help="identity, distance, loss, or rows of numbers.")]
+Answer = Annotated[str | None, typer.Option("--query", metavar="QUERY", help="Inputs are databases; noise its answer.")]
+Beside = Annotated[str | None, typer.Option("--beside", metavar="OTHER", help="Another mechanism on the same input.")]
+Then = Annotated[str | None, typer.Option("--then", metavar="ROWS", help="What is done to the output: probabilities.")]
 Plot = Annotated[bool, typer.Option("--plot", help="Draw it in the terminal.")]
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw it into an SVG file.")]
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="A name, FILE.py:FUNCTION, or a problem FILE.toml.")]
@@ -103,6 +106,9 @@ def _channel(
     metric: Metric = None,
     low: Low = None,
     high: High = None,
+    query: Answer = None,
+    beside: Beside = None,
+    then: Then = None,
     at: Annotated[str | None, typer.Option("--at", metavar="LIST", help="Where densities are wanted.")] = None,
     row: Annotated[str | None, typer.Option("--row", metavar="INPUT", help="One row only.")] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="The epsilon of every pair of inputs.")] = False,
@@ -119,6 +125,7 @@ def _channel(
 
     words = {"table": table, "inputs": inputs, "outputs": outputs, "epsilon": epsilon, "sensitivity": sensitivity}
     words |= {"step": step, "metric": metric, "low": low, "high": high, "at": at, "row": row, "refines": refines}
+    words |= {"query": query, "beside": beside, "then": then}
     run_channel(mechanism, words, every_pair=pairs, drawn=Drawn(plot, svg), as_json=json)
 
 
@@ -174,6 +181,7 @@ def _utility(
     sensitivity: Sensitive = None,
     step: Step = None,
     metric: Metric = None,
+    then: Then = None,
     compare: Annotated[str | None, typer.Option("--compare", metavar="LIST", help="Other mechanisms.")] = None,
     plot: Plot = False,
     svg: Svg = None,
@@ -183,7 +191,7 @@ def _utility(
     from sfumato.doors.cli.weighing import run_utility
 
     words = {"table": table, "inputs": inputs, "outputs": outputs, "epsilon": epsilon, "sensitivity": sensitivity}
-    words |= {"step": step, "metric": metric, "prior": prior, "gain": gain, "compare": compare}
+    words |= {"step": step, "metric": metric, "prior": prior, "gain": gain, "then": then, "compare": compare}
     run_utility(mechanism, words, drawn=Drawn(plot, svg), as_json=json)
 
 

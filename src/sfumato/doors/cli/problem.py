@@ -37,7 +37,7 @@ KEYS = frozenset(
         *("query", "low", "high", "min_size", "size", "max_size", "adjacency", "metrics", "values", "step"),
         *("percentile", "where", "mechanism", "table", "inputs", "outputs", "epsilon", "sensitivity", "metric"),
         *("prior", "gain", "guesses", "seen", "at", "row", "people", "each", "having", "answers", "compare", "refines"),
-        *("first", "second"),
+        *("first", "second", "beside", "then"),
     )
 )
 POINTS = ("inputs", "outputs", "values", "seen", "at", "guesses")
@@ -76,10 +76,12 @@ def _parsed(document: Problem, where: str = "the command line") -> Problem:
 
 def _value(key: str, value: Any) -> Any:
     word = isinstance(value, str) and ";" not in value
-    if key == "table" or (key in ("metric", "gain") and not word):
+    if key in ("table", "then") or (key in ("metric", "gain") and not word):
         return matrix(value)
     if key == "answers":
         return [_parsed(answer, "[[answers]]") for answer in value]
+    if key == "metrics" and isinstance(value, list):
+        return tuple(one if isinstance(one, str) else matrix(one) for one in value)
     readers: dict[str, Callable[[Any], Any]] = {"prior": prior, "where": condition} | dict.fromkeys(POINTS, points)
     return readers[key](value) if key in readers else value
 

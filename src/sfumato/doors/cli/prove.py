@@ -10,7 +10,6 @@ import json
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
 
 from sfumato.doors.cli.say import console, print_json, stop
 from sfumato.errors import ClaimError, InputError, SfumatoError
@@ -49,7 +48,7 @@ def verify(name: str, *, explain: bool, tight: bool, target: Path | None, as_jso
 def check(path: Path, *, as_json: bool) -> None:
     """Check a certificate from the ground up."""
     require_solvers()
-    from sfumato.verify.kernel.certificate import faults_of
+    from sfumato.verify.checking import faults_of
     from sfumato.verify.kernel.second import second_solver
 
     try:
@@ -61,15 +60,18 @@ def check(path: Path, *, as_json: bool) -> None:
     kind = document.get("verdict") if isinstance(document, dict) else None
     if kind not in ("PROVED", "REFUTED"):
         raise InputError(f'"{path}" is not a certificate', hint="Write one with sfumato verify --certificate.")
-    second = second_solver() if kind == "PROVED" else None
-    faults = faults_of(document, second) if kind == "PROVED" else _witness_faults(document)
+    exact = kind == "REFUTED" or document.get("kind") == "enumeration" or "listing" in document
+    second = None if exact else second_solver()
+    faults = faults_of(document, second)
     if as_json:
         print_json({"holds": not faults, "verdict": kind, "faults": faults, "second_solver": second is not None})
         sys.exit(1 if faults else 0)
     if faults:
         raise ClaimError("the certificate does not hold", detail="; ".join(faults))
-    by = "z3 and cvc5" if second else "z3" if kind == "PROVED" else "exact chances"
-    console().print(f"The certificate holds: {kind}, checked anew by {by}.", soft_wrap=True)
+    by = "exact chances" if exact else "z3 and cvc5" if second else "z3"
+    scope = document.get("scope", "all")
+    sizes = "" if scope == "all" else f" for {', '.join(f'{name} <= {most}' for name, most in scope.items())} only"
+    console().print(f"The certificate holds: {kind}{sizes}, checked anew by {by}.", soft_wrap=True)
 
 
 def release(name: str, column: str, epsilon: str | None, given: list[str], *, policy: Path, as_json: bool) -> None:
@@ -101,12 +103,6 @@ def _parameter(text: str) -> tuple[str, str]:
     if not equals:
         raise InputError(f'"{text}" sets nothing', hint="Write --set NAME=VALUE.")
     return name.strip(), value.strip()
-
-
-def _witness_faults(document: dict[str, Any]) -> list[str]:
-    from sfumato.verify.verdict import witness_faults
-
-    return witness_faults(document)
 
 
 def _load(name: str) -> Code:

@@ -44,6 +44,7 @@ PAGES = (
     Page("/", "ask", "Ask", ASKS),
     Page("/history", "history", "Your questions", ASKS),
     Page("/ledger", "ledger", "Ledger", READS),
+    Page("/redteam", "redteam", "Red team", READS),
     Page("/people", "people", "People", (OWNER,)),
     Page("/policy", "policy", "Policy", (OWNER,)),
     Page("/play", "play", "Playground", ALL),

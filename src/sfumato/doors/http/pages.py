@@ -17,6 +17,7 @@ from sfumato.doors.http.failing import status_of
 from sfumato.doors.http.gatehouse import Guest, about
 from sfumato.doors.http.office import Office
 from sfumato.doors.http.reading import WRITTEN, Asked, question, read_body
+from sfumato.doors.http.redteam import newest
 from sfumato.doors.http.writing import ANSWERS, JSON, LINES, reply, to_json, wanted
 from sfumato.errors import InputError, LedgerError, SfumatoError
 from sfumato.words import as_written, whole
@@ -91,9 +92,6 @@ async def play(office: Office, request: Request, _: Guest) -> Response:
     wanted(request)
     given = dict(request.query_params)
     name = given.pop("page", "geometric")
-    for word, value in given.items():
-        if not WRITTEN.fullmatch(value):
-            raise InputError(f"{word} must be a number like 0.1 or 1/10")
     return reply(await office.look(lambda _: playground.play(name, given)))
 
 
@@ -131,16 +129,22 @@ async def verify(office: Office, request: Request, _: Guest) -> Response:
     return reply(await office.look(desk.verify))
 
 
+async def redteam(office: Office, request: Request, _: Guest) -> Response:
+    """What attackers found, when somebody let them try."""
+    wanted(request)
+    return reply(await office.look(newest))
+
+
 async def metrics(office: Office, _: Request, __: Guest) -> Response:
     """Counts and budgets."""
     text = await office.look(lambda gate: desk.metrics(gate, office))
     return Response(text, media_type="text/plain; version=0.0.4")
 
 
-async def me(_: Office, request: Request, guest: Guest) -> Response:
-    """Who asks."""
+async def me(office: Office, request: Request, guest: Guest) -> Response:
+    """Who asks, and which data there are."""
     wanted(request)
-    return reply(about(guest))
+    return reply({**about(guest), "data": office.gate.policy.data.id})
 
 
 async def health(office: Office, _: Request) -> Response:

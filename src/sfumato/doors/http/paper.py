@@ -72,7 +72,7 @@ def _refusals(entry: Entry) -> list[int]:
         found |= {401, 429}
     if entry.path in ("/api/query", "/api/law"):
         found |= {402, 422}
-    if entry.path.startswith("/api/policy/"):
+    if entry.path.startswith("/api/policy/") or entry.path == "/api/redteam":
         found.add(422)
     if entry.path not in ("/api/me", "/openapi.json", "/login", "/logout"):
         found.add(503)

@@ -7,7 +7,7 @@ the lines of Python that give the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.accounting import Pure, advanced, belief, epsilon_of_rho, optimal, parallel, price, sequential
+from sfumato.doors.http import worth
 from sfumato.doors.http.gallery import HALF, two_laws
+from sfumato.doors.http.reading import WRITTEN
 from sfumato.errors import InputError
 from sfumato.mechanisms import Gaussian, Geometric, Laplace, RandomizedResponse
 from sfumato.pictures import curves, neighbours
@@ -26,10 +28,14 @@ _MOST_POINTS = 24
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: its numbers with their limits and defaults, and what draws it."""
+    """A page: its numbers with their limits and defaults, its choices with the first as the default, what draws it.
+
+    A number whose upper limit is the name of another one before it is at most that one.
+    """
 
     numbers: Mapping[str, tuple[str, str, str]]
     draw: Callable[..., dict[str, Any]]
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def _law(epsilon: Fraction, sensitivity: Fraction) -> dict[str, Any]:
@@ -182,6 +188,10 @@ def _joint(epsilon: Fraction, colours: Fraction, traits: Fraction) -> dict[str, 
     return _page(picture, rows, f"from sfumato.accounting import Pure, parallel, price\n{code}")
 
 
+def _utility(**given: Any) -> dict[str, Any]:
+    return _page(*worth.draw(**given))
+
+
 def _short(number: Fraction) -> str:
     return f"{float(number):.4g}"
 
@@ -201,25 +211,57 @@ PAGES: dict[str, Page] = {
     ),
     "response": Page({"epsilon": _EPSILON}, _response),
     "joint": Page({"epsilon": _EPSILON, "colours": ("2", "20", "4"), "traits": ("1", "10", "2")}, _joint),
+    "utility": Page(
+        {"n": ("2", "12", "10"), "epsilon": ("0.1", "3", "0.7"), "seen": ("0", "n", "3")},
+        _utility,
+        {"mechanism": worth.MECHANISMS, "prior": tuple(worth.PRIORS), "gain": worth.GAINS},
+    ),
 }
-WHOLE = ("sensitivity", "k", "colours", "traits")
+WHOLE = ("sensitivity", "k", "colours", "traits", "n", "seen")
 WORDS = tuple(dict.fromkeys(name for page in PAGES.values() for name in page.numbers))
+CHOICES = {name: words for page in PAGES.values() for name, words in page.choices.items()}
 
 
 def play(name: str, given: Mapping[str, str]) -> dict[str, Any]:
     """One page, with the numbers that it was drawn with and their limits."""
     if name not in PAGES:
         raise InputError("this page is not known", hint=f"There are {', '.join(PAGES)}.")
-    page, numbers, limits = PAGES[name], {}, {}
+    page = PAGES[name]
     for word in given:
-        if word not in page.numbers:
-            raise InputError(f'"{word}" is not a number of this page', hint=f"There are {', '.join(page.numbers)}.")
+        if word not in page.numbers and word not in page.choices:
+            known = ", ".join((*page.numbers, *page.choices))
+            raise InputError(f'"{word}" is not a number of this page', hint=f"There are {known}.")
+    numbers, limits = _numbers(page, given)
+    chosen = {word: _chosen(word, given.get(word, words[0]), words) for word, words in page.choices.items()}
+    return {
+        "page": name,
+        "numbers": {word: show(value) for word, value in numbers.items()},
+        "limits": limits,
+        "chosen": chosen,
+        "choices": {word: list(words) for word, words in page.choices.items()},
+        **page.draw(**numbers, **chosen),
+    }
+
+
+def _numbers(page: Page, given: Mapping[str, str]) -> tuple[dict[str, Fraction], dict[str, list[str]]]:
+    numbers: dict[str, Fraction] = {}
+    limits = {}
     for word, (low, high, otherwise) in page.numbers.items():
-        value = as_written(given.get(word, otherwise), word)
-        if not as_written(low) <= value <= as_written(high):
+        text = given.get(word, otherwise)
+        if not WRITTEN.fullmatch(text):
+            raise InputError(f"{word} must be a number like 0.1 or 1/10")
+        value, follows = as_written(text, word), high in numbers
+        most = numbers[high] if follows else as_written(high)
+        value = min(value, most) if follows else value
+        if not as_written(low) <= value <= most:
             raise InputError(f"{word} must be from {low} to {high}")
         if word in WHOLE and value.denominator != 1:
             raise InputError(f"{word} must be a whole number")
-        numbers[word], limits[word] = value, [low, high]
-    shown = {word: show(value) for word, value in numbers.items()}
-    return {"page": name, "numbers": shown, "limits": limits, **page.draw(**numbers)}
+        numbers[word], limits[word] = value, [low, show(most)]
+    return numbers, limits
+
+
+def _chosen(word: str, given: str, words: tuple[str, ...]) -> str:
+    if given not in words:
+        raise InputError(f"this {word} is not known", hint=f"There are {', '.join(words)}.")
+    return given

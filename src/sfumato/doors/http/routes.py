@@ -9,7 +9,7 @@ from sfumato.doors.http import owning, pages
 from sfumato.doors.http.entry import Entry
 from sfumato.doors.http.gatehouse import log_in, log_out
 from sfumato.doors.http.office import Office
-from sfumato.doors.http.play import WORDS
+from sfumato.doors.http.play import CHOICES, WORDS
 from sfumato.doors.http.writing import reply
 from sfumato.doors.users import ANALYST, AUDITOR, OWNER
 
@@ -39,10 +39,13 @@ ROUTES = (
     ),
     Entry("/api/law", "POST", ASKS, "The exact law of a column, with one person in and out: free.", pages.law),
     Entry("/api/odds", "GET", ALL, "What an epsilon makes of a suspicion, at most.", pages.odds, ("epsilon",)),
-    Entry("/api/play", "GET", ALL, "A page of the playground: no data, no price.", pages.play, ("page", *WORDS)),
+    Entry(
+        "/api/play", "GET", ALL, "A page of the playground: no data, no price.", pages.play, ("page", *WORDS, *CHOICES)
+    ),
     Entry("/api/ledger/verify", "GET", READS, "Recompute the whole chain.", pages.verify),
     Entry("/api/me", "GET", ALL, "Who asks.", pages.me),
     Entry("/metrics", "GET", (OWNER,), "Counts and budgets for Prometheus; no row has a part in them.", pages.metrics),
+    Entry("/api/redteam", "GET", READS, "The newest report of the red team, if there is one.", pages.redteam),
     Entry("/api/spending", "GET", READS, "What was spent when and by whom, from the chain.", owning.spending),
     Entry("/api/freeze", "POST", OWNS, "Stop all answers, or answer again.", owning.freeze),
     Entry("/api/people", "GET", OWNS, "Who may come in, and which tokens there are.", owning.people),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.doors.http.play import PAGES, WORDS
+from sfumato.doors.http.play import CHOICES, PAGES, WORDS
 from sfumato.doors.http.reading import NOISES, WRITTEN
 from sfumato.doors.http.writing import ARROW, CSV, JSON, LINES, PARQUET
 from sfumato.doors.users import ROLES
@@ -63,8 +63,9 @@ _BOUGHT = {
 }
 _NUMBERS = _list({"type": "number"})
 _LAW = {
-    **dict.fromkeys(("column", "law", "moves", "svg"), TEXT),
-    **dict.fromkeys(("epsilon", "at_most"), _MAYBE),
+    **dict.fromkeys(("what", "svg"), TEXT),
+    "several": _TRUTH,
+    **dict.fromkeys(("assumed", "moves", "epsilon", "at_most"), _MAYBE),
     "outputs": _list(TEXT),
     **dict.fromkeys(("bob_out", "bob_in", "belief"), _NUMBERS),
 }
@@ -122,11 +123,21 @@ SCHEMAS: dict[str, Schema] = {
     "ColumnQuestion": _object(
         _QUESTION[0], _QUESTION[1] | {"column": {"type": "integer", "minimum": 0, "description": "Which, from 0 on."}}
     ),
-    "Law": _object(_LAW),
+    "Law": _object(
+        {"column": TEXT, "law": TEXT, "why": _MAYBE, "epsilon": _MAYBE, "at_most": _MAYBE}
+        | {"pictures": _list(_object(_LAW))}
+    ),
     "Odds": _object({"epsilon": TEXT, "before": TEXT, "at_most": TEXT}),
     "Spending": _object(
         {"frozen": _TRUTH, "debits": WHOLE, "entries": WHOLE, "head": TEXT, "total": of("Amounts"), "partition": _TRUTH}
         | {"points": _list(_object(_POINT))}
+    ),
+    "RedTeam": _object(
+        {
+            "command": TEXT,
+            "report": {"type": ["object", "null"]},
+            "pictures": {"type": "object", "additionalProperties": _list(TEXT)},
+        }
     ),
     "Freeze": _object({"frozen": _TRUTH}),
     "People": _object({"users": _list(_object(_USER)), "tokens": _list(_object(_TOKEN))}),
@@ -156,12 +167,14 @@ SCHEMAS: dict[str, Schema] = {
             "page": TEXT,
             "numbers": {"type": "object", "additionalProperties": TEXT},
             "limits": {"type": "object", "additionalProperties": _list(TEXT)},
+            "chosen": {"type": "object", "additionalProperties": TEXT},
+            "choices": {"type": "object", "additionalProperties": _list(TEXT)},
             "svg": TEXT,
             "rows": _list(_list(TEXT)),
             "code": TEXT,
         }
     ),
-    "Me": _object({"name": TEXT, "role": TEXT, "ends": TEXT}, {"csrf": TEXT}),
+    "Me": _object({"name": TEXT, "role": TEXT, "ends": TEXT}, {"csrf": TEXT, "data": TEXT}),
     "Login": _object({"name": TEXT, "password": TEXT}),
     "Health": _object({"status": TEXT}),
 }
@@ -195,6 +208,7 @@ GIVES: dict[str, dict[str, Schema]] = {
     "/api/law": {JSON: of("Law")},
     "/api/odds": {JSON: of("Odds")},
     "/api/spending": {JSON: of("Spending")},
+    "/api/redteam": {JSON: of("RedTeam")},
     "/api/freeze": {JSON: of("Freeze")},
     "/api/people": {JSON: of("People")},
     "/api/people/add": {JSON: of("Person")},
@@ -232,6 +246,7 @@ PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
             (word, "query", {"type": "string", "pattern": f"^({WRITTEN.pattern})$"}, "As it is written.")
             for word in WORDS
         ),
+        *((word, "query", {"enum": list(words)}, "One of these.") for word, words in CHOICES.items()),
     ],
     "/api/odds": [
         ("epsilon", "query", {"type": "string", "pattern": f"^({WRITTEN.pattern})$"}, "As it is written."),

@@ -105,8 +105,8 @@ def bounded_number(arg: Node | None, name: str, position: int) -> Node:
 class Term:
     """The noise of one released sum: geometric with a scale, or Gaussian with a variance, on multiples of step.
 
-    Of a running total: the sum of so many independent `draws`, or that of the first `end` entries by a `law` of its
-    own. A running total stands alone in its form: see `forms`.
+    Of a total: the sum of so many independent `draws`; of a running one also that of the first `end` entries by a `law`
+    of its own, which stands alone in its form: see `forms`.
     """
 
     scale: Fraction
@@ -142,33 +142,46 @@ def width_of(terms: tuple[tuple[Fraction, Term], ...], confidence: Fraction) -> 
             law = Gaussian(None, Fraction(1, 2), squared=term.scale / term.step**2)
             return law.interval(confidence)[1] * term.step * weight
         return Geometric(Fraction(1), term.step / term.scale).interval(confidence)[1] * term.step * weight
-    terms_ = [(float(weight), float(term.scale), float(term.step), term.gaussian) for weight, term in used]
-    return Fraction(wide_enough(terms_, float(1 - confidence))) * Fraction(1_000_001, 1_000_000)
+    noise = [noise_of(float(weight), term) for weight, term in used]
+    return Fraction(wide_enough(noise, float(1 - confidence))) * Fraction(
+        1_000_001, 1_000_000
+    )
 
 
-def wide_enough(terms: list[tuple[float, float, float, bool]], miss: float) -> float:
-    """`width_of` for several terms (weight, scale, step, Gaussian), in doubles.
+Noise = tuple[float, float, float, bool, int]
+"""Weight, scale, step, whether it is Gaussian, and how many independent draws of it are added up."""
+
+
+def noise_of(weight: float, term: Term) -> Noise:
+    """The noise of a term, in doubles."""
+    return weight, float(term.scale), float(term.step), term.gaussian, term.draws
+
+
+def wide_enough(terms: list[Noise], miss: float) -> float:
+    """`width_of` for several terms, in doubles.
 
     The bounds are proved, and what doubles lose is far below what they leave.
     """
-    sizes = sorted((abs(w) * scale for w, scale, _, gaussian in terms if not gaussian and w), reverse=True)
-    variance = sum(w * w * scale for w, scale, _, gaussian in terms if gaussian)
-    if len(sizes) <= 2 and not variance:
-        slack = sum(abs(w) * step for w, _, step, _ in terms)
-        return slack + (_two(sizes, miss) if len(sizes) == 2 else sizes[0] * -math.log(miss) if sizes else 0.0)
+    known = [(abs(w) * scale, draws) for w, scale, _, gaussian, draws in terms if not gaussian and w]
+    sizes = sorted(known, reverse=True)
+    variance = sum(draws * w * w * scale for w, scale, _, gaussian, draws in terms if gaussian)
+    if sum(draws for _, draws in sizes) <= 2 and not variance:
+        single = [size for size, draws in sizes for _ in range(draws)]
+        slack = sum(draws * abs(w) * step for w, _, step, _, draws in terms)
+        return slack + (_two(single, miss) if len(single) == 2 else single[0] * -math.log(miss) if single else 0.0)
     return _chernoff(sizes, variance, math.log(2 / miss))
 
 
-def _chernoff(sizes: list[float], variance: float, needed: float) -> float:
+def _chernoff(sizes: list[tuple[float, int]], variance: float, needed: float) -> float:
     """The least bound over some l, by golden section; every l gives a true one."""
 
     def bound(rate: float) -> float:
-        moments = variance * rate * rate / 2 - sum(math.log1p(-((rate * size) ** 2)) for size in sizes)
+        moments = variance * rate * rate / 2 - sum(draws * math.log1p(-((rate * size) ** 2)) for size, draws in sizes)
         return (needed + moments) / rate
 
     if not sizes:
         return math.sqrt(2 * variance * needed)
-    low, high = 0.0, 1 / sizes[0]
+    low, high = 0.0, 1 / sizes[0][0]
     ratio = (math.sqrt(5) - 1) / 2
     left, right = high - ratio * (high - low), low + ratio * (high - low)
     at_left, at_right = bound(left), bound(right)

@@ -8,7 +8,8 @@ Proof: the listing holds all inputs (inputs.py) and the laws are exact (law.py).
     P(o) - e^k P'(o) over those o where it may be positive is never above t, the worst E being the set of those o where
     it is. Signs are proved for all parameters (signs.py). Never returning is an output too.
 Reference: Dwork, McSherry, Nissim, Smith, TCC 2006; Barthe, Chadha, Jagannath, Sistla, Viswanathan, LICS 2020.
-Checked by: verify::exact_verdicts_agree_with_an_independent_enumeration, verify::a_claim_at_its_tight_constant_is_proved
+Checked by: verify::exact_verdicts_agree_with_an_independent_enumeration,
+    verify::a_claim_at_its_tight_constant_is_proved
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from sfumato.verify.finite.field import NeedRoot, Ratio, with_precision
+from sfumato.verify.finite.field import NeedRoot, with_precision
 from sfumato.verify.finite.inputs import Listing, Setting, adjacent_pairs
-from sfumato.verify.finite.law import Law, Machine
+from sfumato.verify.finite.law import WORK, Law, Machine
 from sfumato.verify.run import Env, Fault, NotRun
 from sfumato.verify.tree import Draw, Program, statements
 
@@ -72,11 +73,15 @@ def decide(program: Program) -> Decision | None:
 
 
 def _decide(program: Program, listing: Listing) -> Decision:
-    found = Decision(holds=True)
+    found, left = Decision(holds=True), WORK
     for setting in listing.settings():
         inputs = listing.inputs(setting)
         pairs = adjacent_pairs(program, inputs)
-        laws = [whole_law(program, setting, env) for env in inputs]
+        laws = []
+        for env in inputs:
+            machine = Machine(program, setting.domain, most=left)
+            laws.append(whole_law(program, machine, env))
+            left -= machine.work
         found.inputs += len(inputs)
         found.pairs += len(pairs)
         judge = Judge(program, setting, inputs, laws)
@@ -91,9 +96,8 @@ def _decide(program: Program, listing: Listing) -> Decision:
     return found
 
 
-def whole_law(program: Program, setting: Setting, env: Env) -> Law:
+def whole_law(program: Program, machine: Machine, env: Env) -> Law:
     """The law on one input, with every weight known; raises NotRun if some are not."""
-    machine = Machine(program, setting.domain)
     for reach in REACHES:
         try:
             law = machine.run(env, reach)
@@ -122,7 +126,6 @@ class Judge:
         self.laws = laws
         self.sure = setting.domain.always
         runner = setting.runner(program)
-        self.limits: list[tuple[Any, ...]] = []
         self.claims = [[runner.code(part)(env) for part in program.claim] for env in inputs]
 
     def factor(self, one: int) -> Any:
@@ -198,13 +201,10 @@ def exact_loss(program: Program) -> Any:
     decision = decide(program)
     if decision is None or len(decision.losses) != 1:
         return None
-    (setting, pairs), sure = decision.losses[0], decision.losses[0][0].domain.always
+    setting, pairs = decision.losses[0]
     if any(second == 0 and first != 0 for first, second in pairs):
         return "infinite"
     try:
-        return best([Fraction(1), *(first / second for first, second in pairs if second != 0)], sure)
+        return best([Fraction(1), *(first / second for first, second in pairs if second != 0)], setting.domain.always)
     except NotRun:
         return None
-
-
-__all__ = ["NEVER", "Decision", "Suspect", "decide", "exact_loss", "whole_law", "Ratio"]

@@ -1,4 +1,4 @@
-"""Verify, finite laws: draws that can be listed. Comes in: a draw and its arguments. Goes out: values with their chances.
+"""Verify, finite laws: draws that can be listed. Comes in: a draw and its arguments. Goes out: values with chances.
 
 Geometric noise has no end: it is listed up to a reach, and what lies further is one value on each side of which only
 its range is known. A test that such a range decides (a clamp) makes it exact again.
@@ -41,14 +41,12 @@ class Beyond:
     __radd__ = __add__
 
     def __neg__(self) -> Beyond:
-        return Beyond(
-            None if self.high is None else -self.high, None if self.low is None else -self.low
-        )
+        return Beyond(None if self.high is None else -self.high, None if self.low is None else -self.low)
 
-    def __sub__(self, other: Any) -> Beyond:
+    def __sub__(self, other: Any) -> Any:
         return self + -other
 
-    def __rsub__(self, other: Any) -> Beyond:
+    def __rsub__(self, other: Any) -> Any:
         return -self + other
 
     def __mul__(self, other: Any) -> Any:
@@ -130,8 +128,10 @@ def _check(draw: Draw, args: tuple[Any, ...], domain: Domain) -> None:
         return
     first = _number(args[0])
     sure = {
-        "Choice": lambda: all(domain.always(weight, ">=") for weight in inside)
-        and domain.always(sum(inside[1:], _number(inside[0])), ">"),
+        "Choice": lambda: (
+            all(domain.always(weight, ">=") for weight in inside)
+            and domain.always(sum(inside[1:], _number(inside[0])), ">")
+        ),
         "Bernoulli": lambda: domain.always(first, ">=") and domain.always(1 - first, ">="),
         "Geometric": lambda: domain.always(first, ">") and domain.always(1 - first, ">"),
         "TruncGeometric": lambda: domain.always(first, ">") and domain.always(1 - first, ">"),
@@ -183,4 +183,4 @@ def _truncated(ratio: Any, low: Any, high: Any, centre: Any = Fraction(0)) -> li
 
 def _at_most(ratio: Any, k: int) -> Any:
     """P(Z <= k), which is P(Z >= -k)."""
-    return ratio ** -k / (1 + ratio) if k <= 0 else 1 - ratio ** (k + 1) / (1 + ratio)
+    return ratio**-k / (1 + ratio) if k <= 0 else 1 - ratio ** (k + 1) / (1 + ratio)

@@ -143,9 +143,9 @@ class Field:
         if len(value.top.to_dict()) == len(value.bottom.to_dict()) == 1:  # a product of letters
             ((tops, factor),), ((bottoms, divisor),) = value.top.to_dict().items(), value.bottom.to_dict().items()
             kinds = [
-                (self.letters[place], power - tops_below)
-                for place, (power, tops_below) in enumerate(zip(tops, bottoms, strict=True))
-                if power - tops_below
+                (self.letters[place], int(above - below))
+                for place, (above, below) in enumerate(zip(tops, bottoms, strict=True))
+                if above != below
             ]
             if factor > 0 and all(letter.kind in ("decay", "e") for letter, _ in kinds):
                 total = self._ln(Fraction(int(factor), int(divisor)))
@@ -308,8 +308,5 @@ def _at(one: Any, points: dict[int, Any]) -> Any:
 
 def _whole_root(number: int, degree: int) -> int | None:
     """The whole root of a positive whole number, if it has one."""
-    if degree == 2:
-        found = isqrt(number)
-    else:
-        found = round(number ** (1 / degree)) if number < 1 << 900 else 0
+    found = isqrt(number) if degree == 2 else round(number ** (1 / degree)) if number < 1 << 900 else 0
     return found if found**degree == number else None

@@ -1,5 +1,5 @@
-"""Verify, finite laws: the curve of Gaussian noise. Comes in: a program and the bounds of a proof. Goes out: whether they
-keep within the claim.
+"""Verify, finite laws: the curve of Gaussian noise. Comes in: a program and the bounds of a proof. Goes out: whether
+they keep within the claim.
 
 Guarantee: `keeps_within` is True only if delta_m(k - c) <= delta for the claim (k, delta), where c bounds what other
     draws cost and m^2 the squares of Gaussian shifts over scales.

@@ -1,5 +1,5 @@
-"""Verify, finite laws: all inputs of a program, where they can be listed. Comes in: a program. Goes out: settings of its
-public parameters, and for each its inputs.
+"""Verify, finite laws: all inputs of a program, where they can be listed. Comes in: a program. Goes out: settings of
+its public parameters, and for each its inputs.
 
 Whole numbers, truths and bits are listed; public reals stay letters, in the range that types and requirements give.
 A listing holds at least every admitted input: what a requirement does not exclude for certain stays in.
@@ -279,7 +279,11 @@ def adjacent_pairs(program: Program, inputs: list[Env]) -> list[tuple[int, int]]
     if program.adjacent in ("inc", "dec", "moves") and not kinds <= {"int", "range", "real", "interval"}:
         raise NotRun
     single = [
-        [other for other in range(len(inputs)) if other != one and are_adjacent(program, inputs[one], inputs[other], None, 1)]
+        [
+            other
+            for other in range(len(inputs))
+            if other != one and are_adjacent(program, inputs[one], inputs[other], None, 1)
+        ]
         for one in range(len(inputs))
     ]
     found = []

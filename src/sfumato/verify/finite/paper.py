@@ -13,13 +13,19 @@ from sfumato.errors import SfumatoError
 from sfumato.verify.finite.decide import Decision, decide
 from sfumato.verify.finite.field import Ratio
 from sfumato.verify.finite.inputs import Setting
+from sfumato.verify.finite.rounds import decide_rounds
 from sfumato.verify.finite.say import say_number
 from sfumato.verify.kernel.certificate import FORMAT, hash_of
 from sfumato.verify.parse import read_program
 from sfumato.verify.tree import Program
 
 
-def write(program: Program, decision: Decision) -> dict[str, Any]:
+def listed(program: Program, kind: str) -> Decision | None:
+    """What listing says: all `inputs`, or one of the `rounds` of a loop."""
+    return {"inputs": decide, "rounds": decide_rounds}[kind](program)
+
+
+def write(program: Program, kind: str, decision: Decision) -> dict[str, Any]:
     """The certificate of a claim that was found to hold."""
     return {
         "format": FORMAT,
@@ -27,6 +33,7 @@ def write(program: Program, decision: Decision) -> dict[str, Any]:
         "program": program.source,
         "hash": hash_of(program.source),
         "listing": {
+            "of": kind,
             "inputs": decision.inputs,
             "pairs": decision.pairs,
             "settings": [_setting(setting, losses) for setting, losses in decision.losses],
@@ -47,10 +54,11 @@ def faults_of(document: dict[str, Any]) -> list[str]:
         if hash_of(document["program"]) != document["hash"]:
             return ["the hash is not that of the program"]
         program = read_program(document["program"])
-        decision = decide(program) if program.claim else None
+        kind = document["listing"]["of"]
+        decision = listed(program, kind) if program.claim else None
         if decision is None or not decision.holds:
             return ["the claim is not proved by listing"]
-        if write(program, decision) != document:
+        if write(program, kind, decision) != document:
             return ["the chances are others"]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]

@@ -23,7 +23,7 @@ def say_number(value: Any) -> str:
 def _polynomial(one: Any, value: Ratio) -> str:
     terms = []
     for powers, factor in one.to_dict().items():
-        letters = [(value.field.letters[place], power) for place, power in enumerate(powers) if power]
+        letters = [(value.field.letters[place], power) for place, power in enumerate(map(int, powers)) if power]
         parts = [_letter(letter, power, value.field.root) for letter, power in letters]
         size = abs(int(factor))
         words = [str(size)] * (size != 1 or not parts) + parts
@@ -51,7 +51,7 @@ def say_loss(factor: Any) -> str:
         return factor
     if isinstance(factor, Ratio) and factor.top.is_constant() and len(factor.bottom.to_dict()) == 1:
         ((powers, _),) = factor.bottom.to_dict().items()
-        letters = [(factor.field.letters[place], power) for place, power in enumerate(powers) if power]
+        letters = [(factor.field.letters[place], power) for place, power in enumerate(map(int, powers)) if power]
         if factor.top.is_one() and len(letters) == 1 and letters[0][0].kind == "decay":
             exponent = Fraction(letters[0][1], factor.field.root)
             return "eps" if exponent == 1 else f"{exponent} * eps"

@@ -14,8 +14,10 @@ Checked by: verify::signs_of_polynomials_are_those_of_their_values, verify::a_cl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as empty
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from flint import ctx, fmpq_poly, fmpz_poly
@@ -43,9 +45,9 @@ class Domain:
     """What is known about parameters."""
 
     field: Field
-    ranges: dict[str, Range] = field(default_factory=lambda: {"eps": Range(Fraction(0))})
-    facts: list[tuple[Ratio, str]] = field(default_factory=list)
-    _known: dict[tuple[Any, str], bool] = field(default_factory=dict)
+    ranges: dict[str, Range] = empty(default_factory=lambda: {"eps": Range(Fraction(0))})
+    facts: list[tuple[Ratio, str]] = empty(default_factory=list)
+    _known: dict[tuple[Any, str], bool] = empty(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.field.sure = self.always
@@ -102,13 +104,13 @@ class Domain:
         """An interval of fractions that holds all values of a letter."""
         if letter.kind == "name":
             found = self.ranges.get(letter.name, Range())
-            low, high = self._outward(found.low), self._outward(found.high)
-            return Range(low and low[0], high and high[1], found.low_open, found.high_open)
+            below, above = self._outward(found.low), self._outward(found.high)
+            return Range(below and below[0], above and above[1], found.low_open, found.high_open)
         if letter.kind == "decay":
             found = self.ranges["eps"]
             ends = [None if end is None else self._decayed(end) for end in (found.high, found.low)]
-            low, high = ends[0] or (Fraction(0),) * 2, ends[1] or (Fraction(1),) * 2
-            return Range(low[0], high[1], found.high_open, found.low_open)
+            least, greatest = ends[0] or (Fraction(0),) * 2, ends[1] or (Fraction(1),) * 2
+            return Range(least[0], greatest[1], found.high_open, found.low_open)
         if letter.kind in ("e", "pow") or self.field.is_fixed(letter.of):
             low, high = enclosed(self.field.letter_ball(letter, {}))
             return Range(low, high, low_open=False, high_open=False)
@@ -153,6 +155,16 @@ class Domain:
         if eps in reached and decay in reached:
             time = names[eps] / self.field.root
             solver.add(names[decay] * (1 + time) <= 1, names[decay] >= 1 - time)
+        unit = self._place(Letter("e"))
+        for end, sign in ((self.ranges["eps"].low, "<="), (self.ranges["eps"].high, ">=")):
+            if (
+                unit in reached
+                and decay in reached
+                and isinstance(end, Fraction)
+                and end.numerator * end.denominator < 50
+            ):
+                reached_end = names[decay] ** end.denominator * names[unit] ** end.numerator  # e^-eps against e^-end
+                solver.add(reached_end <= 1 if sign == "<=" else reached_end >= 1)
         for fact, sign in facts:
             if {place for place in range(LETTERS) if fact.degrees()[place]} <= reached:
                 term = _term(fact, names)
@@ -273,6 +285,4 @@ def _fraction_value(one: Any, point: Fraction) -> Fraction:
 
 def _changes(values: list[Fraction]) -> int:
     signs = [value > 0 for value in values if value]
-    return sum(a != b for a, b in zip(signs, signs[1:], strict=False))
-
-
+    return sum(a != b for a, b in pairwise(signs))

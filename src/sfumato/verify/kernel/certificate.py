@@ -17,6 +17,7 @@ from sfumato.errors import SfumatoError
 from sfumato.verify.kernel.check import as_text, conditions_of, is_open, is_possible
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.product import Product, Proof
+from sfumato.verify.kernel.scope import scoped
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.show import show
@@ -30,14 +31,16 @@ def hash_of(source: str) -> str:
     return sha256(source.encode()).hexdigest()
 
 
-def write(program: Program, proofs: tuple[Proof, ...]) -> dict[str, Any]:
-    """The certificate of proofs that were accepted."""
+def write(program: Program, proofs: tuple[Proof, ...], size: int | None = None) -> dict[str, Any]:
+    """The certificate of proofs that were accepted, for all inputs or for lists of at most a size."""
+    scope: Any = "all" if size is None else {"size": size}
     return {
         "format": FORMAT,
         "verdict": "PROVED",
+        "scope": scope,
         "program": program.source,
         "hash": hash_of(program.source),
-        "proofs": [_proof(program, proof) for proof in proofs],
+        "proofs": [_proof(scoped(program, scope), proof) for proof in proofs],
     }
 
 
@@ -97,7 +100,7 @@ def faults_of(
             return ["it is not a certificate of a proof in this format"]
         if hash_of(document["program"]) != document["hash"]:
             return ["the hash is not that of the program"]
-        program = read_program(document["program"])
+        program = scoped(read_program(document["program"]), document["scope"])
         if sorted(proof["direction"] for proof in document["proofs"]) != sorted(directions(program)):
             return ["there is not one proof for each direction"]
         proofs = [read(proof) for proof in document["proofs"]]
@@ -114,9 +117,10 @@ def faults_of(
 
 def _faults(program: Program, document: dict[str, Any], second: Callable[[str], bool | None] | None) -> list[str]:
     product = conditions_of(program, read(document))
+    made = _conditions(product)  # before anything is solved: solving renumbers what the solver prints
     if not is_possible(product):
         return ["nothing satisfies what the program requires"]
-    if _conditions(product) != document["conditions"]:
+    if made != document["conditions"]:
         return ["the conditions are not those of the alignment and the invariants"]
     faults = []
     for condition, said in zip(product.conditions, document["conditions"], strict=True):

@@ -70,7 +70,10 @@ class Coupled:
         first, second = one.copy(), two.copy()
         first.noise, first.other = noise, second
         second.other = first
-        return self.reader.value(node, first)
+        try:
+            return self.reader.value(node, first)
+        finally:  # no cycle is left: the solver orders terms by when others are freed, which must not be up to chance
+            first.other = second.other = None
 
     # ---- laws
 
@@ -114,7 +117,7 @@ class Coupled:
             return world.bit_list(name, args[0])
         term = world.real(name) if law in _REAL else world.integer(name)
         for fact in _inside(law, args, term):  # true on this way only: elsewhere the support may be empty
-            world.facts.append(z3.Implies(z3.And(*self.reader.known), fact) if self.reader.known else fact)
+            world.tell(z3.Implies(z3.And(*self.reader.known), fact) if self.reader.known else fact)
         return Number(term)
 
     # ---- conditions

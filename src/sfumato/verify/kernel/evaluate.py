@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import z3
@@ -344,8 +343,9 @@ class Evaluator:
         if node.name == "#if":
             test = self.truth(node.args[0], state)
             first, second = (self.number(arg, state) for arg in node.args[1:])
-            found = self.terms.choose(test.one, first.one, second.one)
-            return Number(found, found, first.whole and second.whole)
+            one = self.terms.choose(test.one, first.one, second.one)
+            two = self.terms.choose(test.two, first.two, second.two)
+            return Number(one, two, first.whole and second.whole)
         inside = self.value(node.args[0], state)
         if node.name == "#same":
             same = self.equal(inside)
@@ -361,7 +361,10 @@ class Evaluator:
             sign = ">" if name == "ln" else ">="
             self.safe(f"{name} is of a number {sign} 0", at, state, self.compare(inside, sign, state))
         values = [inside.one.constant, inside.two.constant]
-        if any(value is not None and (value < 0 or (name == "ln" and value == 0)) for value in values) and name != "exp":
+        if (
+            any(value is not None and (value < 0 or (name == "ln" and value == 0)) for value in values)
+            and name != "exp"
+        ):
             raise NotCovered(f"{name} of this number")
         one = self.functions.call(name, inside.one, self.positive(state, 0))
         two = one if inside.one == inside.two else self.functions.call(name, inside.two, self.positive(state, 1))

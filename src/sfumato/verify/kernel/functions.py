@@ -104,7 +104,9 @@ class Functions:
         if one.constant is None and not one.divisors:
             unit = z3.RealVal(1, self.terms.context)
             inside, term = self.terms.term(one), self.terms.atoms[atom]
-            self.facts.append(z3.Implies(inside > 0, z3.And((term < 0) == (inside < unit), (term == 0) == (inside == unit))))
+            self.facts.append(
+                z3.Implies(inside > 0, z3.And((term < 0) == (inside < unit), (term == 0) == (inside == unit)))
+            )
         return found
 
     # ---- sqrt, and what is known of numbers

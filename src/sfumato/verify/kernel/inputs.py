@@ -104,9 +104,21 @@ class Inputs:
             self.tell(size, ">=")
             self.tell(other, ">=")
             self.sizes[param.name] = Number(size, other, True)
+            if private and self.program.adjacent in ("one", "moves"):
+                self._place_inside(param, size)
         elif private and self.program.adjacent in ("addremove", "moves"):
             raise NotCovered("this adjacency is covered for lists only")
         return Input(param.name, param.type)
+
+    def _place_inside(self, param: Param, size: Poly) -> None:
+        """Two places that move are in the list; where at most one element changes, its place is (if there is any)."""
+        for word in {"one": ("#place",), "moves": ("#up", "#down")}[self.program.adjacent or ""]:
+            place = self.ghosts[f"{word}_{param.name}"]
+            assert isinstance(place, Number)
+            self.tell(place.one, ">=")
+            inside = self._says(place.one - size, "<")
+            some = self.terms.true if word != "#place" else self._says(size, ">")
+            self.facts.append(z3.Implies(some, inside))
 
     # ---- elements
 
@@ -207,7 +219,8 @@ class Inputs:
             return two
         inner = places if word != "one" or param.type.kind != "list" else places[1:]
         change = self.terms.atom(self._at(f"{name}.change", inner, whole=whole))
-        self._bounded(change, kind)
+        element = param.type.items[0] if param.type.kind == "list" else param.type
+        self._bounded(change, kind, free=element.kind == "tuple")
         conditions = []
         if word == "one" and param.type.kind == "list":
             conditions.append(places[0] == self._place(param, "#place"))
@@ -222,11 +235,13 @@ class Inputs:
         assert isinstance(found, Number)
         return self.terms.term(found.one, whole=True)
 
-    def _bounded(self, change: Poly, kind: Type) -> None:
-        """How far an element may move: by 1 where its type has no ends; in one direction for `inc`."""
+    def _bounded(self, change: Poly, kind: Type, *, free: bool) -> None:
+        """How far an element may move: by 1 where its type has no ends; in one direction for `inc`. The language says
+        so of numbers; of numbers inside of a tuple it does not, and nothing is assumed.
+        """
         if not self._once("bounded", change):
             return
-        if not kind.args:
+        if not kind.args and not free:
             self.tell(change - number(1), "<=")
             self.tell(change + number(1), ">=")
         if self.program.adjacent in ("inc", "dec"):

@@ -41,6 +41,7 @@ import z3
 
 from sfumato.verify.kernel.evaluate import Evaluator, State
 from sfumato.verify.kernel.kinds import kinds_of
+from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.laws import shifted_draw
 from sfumato.verify.kernel.polynomial import Poly, number, single
 from sfumato.verify.kernel.values import Boolean, Items, NotCovered, Number, Stream, Value
@@ -89,9 +90,9 @@ class Product(Evaluator):
     """Two runs of a program, step by step."""
 
     def __init__(self, program: Program, proof: Proof) -> None:
-        super().__init__(program, proof.direction)
+        super().__init__(late(program), proof.direction)
         self.proof = proof
-        self.kinds = kinds_of(program)
+        self.kinds = kinds_of(self.program)
         self.invariants: dict[str, Any] = {}  # as they are assumed at the head of their loop
 
     def run(self) -> None:
@@ -127,9 +128,9 @@ class Product(Evaluator):
             match todo.pop():
                 case Binary(op="&&", left=left, right=right):
                     todo += [left, right]
-                case Binary(op="=", left=Var(name=name), right=other) | Binary(op="=", left=other, right=Var(name=name)) if (
-                    name in public and not names(other)
-                ):
+                case (
+                    Binary(op="=", left=Var(name=name), right=other) | Binary(op="=", left=other, right=Var(name=name))
+                ) if name in public and not names(other):
                     before, value = self.inputs.values[name], self.bound(other)
                     if isinstance(before, Number) and value.one.constant is not None and before.one.constant is None:
                         self.inputs.tell(before.one - value.one, "=")
@@ -238,7 +239,9 @@ class Product(Evaluator):
             total = total + state.spent[draw] * self.units[draw]
         over = total * number(self.program.group**2) - most.one
         goal = self.terms.compare(over, "<=", self.positive(state))
-        self.require("cost", "the squares of Gaussian shifts are within their bound", at=at, state=state, goal=goal, more=more)
+        self.require(
+            "cost", "the squares of Gaussian shifts are within their bound", at=at, state=state, goal=goal, more=more
+        )
         return pure
 
     def _if(self, statement: If, state: State) -> State | None:

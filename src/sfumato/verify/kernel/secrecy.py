@@ -52,21 +52,15 @@ def first_open(pair: Pair) -> Open | None:
     return next((condition for condition in pair.conditions if is_open(pair, condition)), None)
 
 
-def is_possible(program: Program) -> bool:
-    """Whether the solver finds no contradiction in what is required: otherwise everything would follow."""
-    pair = Pair(program, Case())
-    reader = pair.reader([])
-    for side in (1, 2):
-        reader.parameters(program, side, shared=program.property == "uniform")
-    return pair.possible([])
-
-
 def is_shown(program: Program, coupling: Coupling) -> bool:
-    """Whether a coupling shows the property of a program, for everything that is required."""
+    """Whether a coupling shows the property of a program, for everything that is required; from a contradiction
+    nothing is shown.
+    """
     try:
-        return is_possible(program) and all(first_open(pair) is None for pair in pairs_of(program, coupling))
+        pairs = pairs_of(program, coupling)
     except NotCovered:
         return False
+    return any(pair.reached for pair in pairs) and all(first_open(pair) is None for pair in pairs)
 
 
 # ---- certificates
@@ -97,6 +91,7 @@ def _case(case: Case) -> dict[str, Any]:
         ],
         "alone": sorted(list(site) for site in case.alone),
         "order": list(case.order),
+        "turned": list(case.turned),
         "invariants": {str(loop): [show(node) for node in nodes] for loop, nodes in case.invariants.items()},
     }
 
@@ -133,6 +128,7 @@ def read(document: dict[str, Any]) -> Coupling:
                 frozenset((int(side), int(number)) for side, number in case["alone"]),
                 {int(loop): tuple(read_proof(text) for text in texts) for loop, texts in case["invariants"].items()},
                 tuple(int(place) for place in case["order"]),
+                tuple(int(place) for place in case["turned"]),
             )
             for case in document["cases"]
         ),
@@ -149,9 +145,9 @@ def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | N
         program = read_program(document["program"])
         if program.property != document["property"]:
             return ["the property is not that of the program"]
-        if not is_possible(program):
-            return ["nothing satisfies what the program requires"]
         pairs = pairs_of(program, read(document))
+        if not any(pair.reached for pair in pairs):
+            return ["nothing satisfies what the program requires"]
         faults = []
         for pair, case in zip(pairs, document["cases"], strict=True):
             if _conditions(pair) != case["conditions"]:

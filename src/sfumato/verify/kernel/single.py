@@ -1,16 +1,16 @@
-"""Verify, kernel: expressions of one run. Comes in: expressions and a run's variables. Goes out: symbols, and conditions
-under which nothing fails: no division by zero, no index outside, no bit lists of different lengths.
+"""Verify, kernel: expressions of one run. Comes in: expressions and a run's variables. Goes out: symbols, and
+conditions under which nothing fails: no division by zero, no index outside, no bit lists of different lengths.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import z3
 
 from sfumato.verify.kernel import forms
+from sfumato.verify.kernel.arithmetic import COMPARED, as_real, is_number, remainder
 from sfumato.verify.kernel.symbols import Bit, Bits, Chain, Given, Number, Row, Symbol, Truth, World
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.tree import Binary, Call, Expr, Index, Items, Num, Param, Program, Type, Unary, Var, names
@@ -67,13 +67,13 @@ class Reader:
         """The inputs of a run; what is shared has the same names in both."""
         eps, delta = z3.Real("eps", self.world.context), z3.Real("delta", self.world.context)
         found: dict[str, Symbol] = {"eps": Number(eps), "delta": Number(delta)}
-        self.world.facts += [eps > 0, delta >= 0, delta < 1]
+        self.world.tell(eps > 0, delta >= 0, delta < 1)
         run = Run(side, found, found, {}, ())
         for param in _by_need(program):
             own = param.private and not shared
             found[param.name] = self.given(param.name, side if own else 0, param.type, (), run)
         for node in program.requires:
-            self.world.facts.append(self.truth(node, run))
+            self.world.tell(self.truth(node, run))
         return found
 
     def given(self, name: str, side: int, kind: Type, at: tuple[Any, ...], run: Run) -> Symbol:
@@ -88,9 +88,8 @@ class Reader:
             case "bool":
                 return Truth(term(z3.BoolSort(world.context)))
             case "int" | "range":
-                if kind.kind == "range" and all(isinstance(end, Num) for end in kind.args):
-                    if [end.value for end in kind.args if isinstance(end, Num)] == [0, 1]:
-                        return world.bit_of(term(z3.BoolSort(world.context)))
+                if [end.value for end in kind.args if isinstance(end, Num)] == [0, 1]:
+                    return world.bit_of(term(z3.BoolSort(world.context)))
                 whole = term(z3.IntSort(world.context))
                 self._between(kind, whole, run, (name, side, at))
                 return Number(whole)
@@ -124,13 +123,13 @@ class Reader:
         there = []
         for depth, index in enumerate(at):
             there += [index >= 0, index < self._length(name.partition(".")[0], side, at[:depth])]
-        self.world.facts.append(z3.Implies(z3.And(*there), fact) if there else fact)
+        self.world.tell(z3.Implies(z3.And(*there), fact) if there else fact)
 
     def _length(self, name: str, side: int, at: tuple[Any, ...]) -> Any:
         integer = z3.IntSort(self.world.context)
         label = f"size {name}@{side}" if side else f"size {name}"
         found = self.world.function(label, len(at), integer)(*at) if at else z3.Const(label, integer)
-        self.world.facts.append(found >= 0)
+        self.world.tell(found >= 0)
         return found
 
     # ---- expressions
@@ -213,7 +212,7 @@ class Reader:
                 argument = z3.ToReal(terms[0]) if terms[0].is_int() else terms[0]
                 found = z3.Function(node.name, real, real)(argument)
                 if node.name == "exp":
-                    self.world.facts.append(found > 0)
+                    self.world.tell(found > 0)
                 return Number(found)
         raise NotCovered(f"the function {node.name}")
 
@@ -247,9 +246,10 @@ class Reader:
                 place = z3.simplify(index)
                 if not z3.is_int_value(place):
                     raise NotCovered("an element at an unknown place")
-                if not 0 <= place.as_long() < len(items):
+                number = int(place.as_long())
+                if not 0 <= number < len(items):
                     raise NotCovered("an index outside")
-                return items[place.as_long()]
+                return items[number]
             case Bits():
                 return self.world.bit_at(base, index)
             case Given(name=name, run=side, type=kind, at=before):
@@ -276,12 +276,17 @@ class Reader:
             return self.joined(left_value, right_value)
         if op in ("xor", "and", "or") or (op in ("+", "-") and isinstance(left_value, Bits)):
             return self._bitwise(op, left_value, right_value, node.at)
-        if op == "-" and isinstance(right_value, Bit) and isinstance(left_value, Number) and _is(left_value.term, 1):
+        if (
+            op == "-"
+            and isinstance(right_value, Bit)
+            and isinstance(left_value, Number)
+            and is_number(left_value.term, 1)
+        ):
             return Bit(forms.xor(right_value.form, forms.ONE))
         return self._arithmetic(node, self.world.number(left_value), self.world.number(right_value))
 
     def _same(self, left: Symbol, right: Symbol, at: int) -> Any:
-        """Whether two values are equal, exactly: a test must not be taken for false because its lists look different."""
+        """Whether two values are equal, exactly: a test is not false because its lists look different."""
         if isinstance(left, Bits) and isinstance(right, Row):
             right = self._as_bits(right, at)
         elif isinstance(left, Row) and isinstance(right, Bits):
@@ -323,12 +328,12 @@ class Reader:
                 return Number(z3.simplify(left * right))
             case "/":
                 self.require("safe", "no division by zero", node.at, z3.simplify(right != 0))
-                return Number(z3.simplify(_real(left) / _real(right)))
+                return Number(z3.simplify(as_real(left) / as_real(right)))
             case "mod":
                 self.require("safe", "the modulus is positive", node.at, z3.simplify(right > 0))
                 if not (left.is_int() and right.is_int()):
                     raise NotCovered("a remainder of numbers that are not whole")
-                return Number(self.remainder(left, right))
+                return Number(remainder(self.world, [*self.known, *self.inside], left, right))
             case "^":
                 if not z3.is_int_value(right) or not 0 <= right.as_long() <= 8:
                     raise NotCovered("a power")
@@ -336,29 +341,15 @@ class Reader:
                 for _ in range(right.as_long()):
                     found = found * left
                 return Number(z3.simplify(found))
-        return Truth(z3.simplify(_COMPARED[node.op](left, right)))
-
-    def remainder(self, left: Any, modulus: Any) -> Any:
-        """left mod modulus, without remainders by the same modulus inside."""
-        bare = z3.simplify(_without(left, modulus))
-        if z3.is_int_value(bare) and z3.is_int_value(modulus) and modulus.as_long() > 0:
-            return self.world.value(bare.as_long() % modulus.as_long())
-        if not z3.is_int_value(modulus) or z3.is_const(bare):
-            known = [*self.known, *self.inside]
-            if self.world.proves(known, z3.And(bare >= 0, bare < modulus)):
-                return bare
-        return bare % modulus
+        return Truth(z3.simplify(COMPARED[node.op](left, right)))
 
     def _bitwise(self, op: str, left: Symbol, right: Symbol, at: int) -> Symbol:
         if isinstance(left, Bits | Row) and isinstance(right, Bits | Row):
             one, two = self._as_bits(left, at), self._as_bits(right, at)
             self.require("safe", "bit lists of the same length", at, z3.simplify(one.size == two.size))
-            try:
-                if op in ("+", "-"):
-                    return Bits(forms.plus(one.form, two.form, 1 if op == "+" else -1), one.size)
-                return Bits(forms.BITWISE[op](one.form, two.form), one.size)
-            except forms.TooWide:
-                raise NotCovered("too many products of bits") from None
+            if op in ("+", "-"):
+                return Bits(forms.plus(one.form, two.form, 1 if op == "+" else -1), one.size)
+            return Bits(forms.BITWISE[op](one.form, two.form), one.size)
         if op in ("+", "-"):
             raise NotCovered("a sum of a bit list and something else")
         return Bit(forms.BITWISE[op](self._as_bit(left, at).form, self._as_bit(right, at).form))
@@ -414,35 +405,3 @@ def _by_need(program: Program) -> list[Param]:
 
 def _ends(kind: Type) -> tuple[Expr, ...]:
     return (*kind.args, *(end for item in kind.items for end in _ends(item)))
-
-
-_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
-
-
-def _is(term: Any, value: int) -> bool:
-    return bool(z3.is_int_value(term)) and term.as_long() == value
-
-
-def _real(term: Any) -> Any:
-    return z3.ToReal(term) if term.is_int() else term
-
-
-def _without(term: Any, modulus: Any) -> Any:
-    """A whole number without remainders by this modulus: a sum changes by multiples of it only."""
-    if z3.is_mod(term) and term.arg(1).eq(modulus):
-        return _without(term.arg(0), modulus)
-    if z3.is_add(term):
-        return z3.Sum(*[_without(part, modulus) for part in term.children()])
-    if z3.is_mul(term) and term.num_args() == 2 and z3.is_int_value(term.arg(0)):
-        return term.arg(0) * _without(term.arg(1), modulus)
-    if z3.is_sub(term):
-        first, *rest = [_without(part, modulus) for part in term.children()]
-        for part in rest:
-            first = first - part
-        return first
-    return term

@@ -87,18 +87,28 @@ class World:
 
     context: Any = field(default_factory=z3.Context)
     facts: list[Any] = field(default_factory=list)
+    told: set[int] = field(default_factory=set)
     words: dict[object, Any] = field(default_factory=dict)
     bits: dict[object, Any] = field(default_factory=dict)
     composed: dict[Form, Any] = field(default_factory=dict)
     origins: dict[object, tuple[Any, Any]] = field(default_factory=dict)
     """Where the name of an element comes from: (list, index)."""
     count: int = 0
+    running: Any = None
+    added: int = 0
     word_sort: Any = None
     list_sort: Any = None
 
     def __post_init__(self) -> None:
         self.word_sort = z3.DeclareSort("Word", self.context)
         self.list_sort = z3.DeclareSort("List", self.context)
+
+    def tell(self, *facts: Any) -> None:
+        """State what holds on every way; what was told before is not repeated."""
+        for fact in facts:
+            if fact.get_id() not in self.told:  # facts are kept, so that no other term gets their id
+                self.told.add(fact.get_id())
+                self.facts.append(fact)
 
     # ---- numbers and truths
 
@@ -261,6 +271,18 @@ class World:
     def proves(self, known: Sequence[Any], goal: Any) -> bool:
         """Whether a goal follows from all facts, and what is known besides."""
         return self.follows((*self.facts, *known), goal)
+
+    def is_possible(self, known: Sequence[Any]) -> bool:
+        """Whether the solver finds no contradiction between all facts and what is known besides."""
+        if self.running is None:
+            self.running = self.solver(())
+        self.running.add(*self.facts[self.added :])
+        self.added = len(self.facts)
+        self.running.push()
+        self.running.add(*known)
+        found = self.running.check()
+        self.running.pop()
+        return bool(found != z3.unsat)
 
     def solver(self, assumed: Sequence[Any]) -> Any:
         """A solver with a fixed seed and a limit in steps."""

@@ -9,45 +9,37 @@ every state is a candidate; `houdini.py` keeps those that are true.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from sfumato.verify.kernel.kinds import kinds_of
-from sfumato.verify.prover.rewrite import ONE, ZERO, linear, minus, replaced, scaled
-from sfumato.verify.prover.sites import widths_of
+from sfumato.verify.prover.loops import added_by, comparisons, effects_of
+from sfumato.verify.prover.quantity import NEAR, Array, Quantity, implies, is_equation, passed_once, times
+from sfumato.verify.prover.rewrite import ONE, ZERO, minus, negative, replaced, scaled
+from sfumato.verify.prover.sites import ends_of, given_by, widths_of
+from sfumato.verify.prover.spending import spendings
 from sfumato.verify.prover.trial import Bench, Sight
+from sfumato.verify.run import Fault, NotRun
 from sfumato.verify.tree import (
     Assign,
     Binary,
     Call,
     Draw,
     Expr,
-    If,
+    Index,
     Num,
     Program,
-    Stmt,
     Unary,
     Var,
     While,
     changed,
+    expressions,
     names,
     statements,
+    walk,
 )
-
-Array = Any
-_NEAR = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """An expression of a proof, and its value in every state."""
-
-    node: Expr
-    values: Array
 
 
 class Guess:
@@ -81,50 +73,98 @@ class Guess:
         ghost = self.bench.ghost(node)
         return Quantity(node, np.array([float(ghost(sight.one, sight.two)) for sight in self.sights]))
 
-    def candidates(self) -> list[Expr]:
-        """Everything that held in all states, without repetitions."""
-        found = [*self._same(), *self._shifts(), *self._counters(), *self._resized(), *self._bounds(), *self._spent()]
-        return list(dict.fromkeys(found))
+    def candidates(self, hints: tuple[Expr, ...] = ()) -> list[Expr]:
+        """Everything that held in all states, without repetitions; hints too, if they did."""
+        spent = spendings(self)
+        found = [*self._same(), *self._shifts(), *self._counters(), *self._resized(), *self._bounds(), *spent]
+        return list(dict.fromkeys((*(hint for hint in hints if self._held(hint)), *found)))
+
+    def _held(self, hint: Expr) -> bool:
+        """Whether something held in all states, and speaks of what there is at this loop."""
+        try:
+            return bool((self.quantity(hint).values == 1.0).all())
+        except (Fault, NotRun, KeyError, TypeError, IndexError, ZeroDivisionError):
+            return False
 
     # ---- where states are looked at
 
-    def _guards(self) -> Iterator[tuple[Expr | None, Array]]:
+    def guards(self) -> Iterator[tuple[Expr | None, Array]]:
+        """Everywhere; where the loop goes on; before and after each place; in the last round of a loop around."""
         yield None, np.ones(len(self.sights), dtype=bool)
         if not names(self.loop.test) <= self.fixed | set(self.moving):
             return
         goes = self.quantity(self.loop.test)
         yield self.loop.test, goes.values == 1.0
-        seen = self.sights[0].one
-        ghosts = [
-            name for name in seen if name in ("#place", "#up", "#down", "#answer") and not isinstance(seen[name], bool)
-        ]
-        for name in self.whole:
-            counter = self.quantity(Var(name))
-            start = self._start(name)
-            if start is not None and "#answer" in ghosts:
-                later = Binary(">", Var(name), start.node)
-                yield later, counter.values > start.values
-                yield Binary("=", Var(name), start.node), counter.values == start.values
-                yield Binary("<", Var("#answer"), start.node), self.quantity(Var("#answer")).values < start.values
-            for ghost in ghosts:
-                place = self.quantity(Var(ghost))
-                before, after = Binary("<=", Var(name), Var(ghost)), Binary(">", Var(name), Var(ghost))
-                yield before, counter.values <= place.values
-                yield after, counter.values > place.values
-                if ghost != "#answer":
-                    continue
-                if start is not None:
-                    yield (
-                        Binary("&&", later, before),
-                        (counter.values > start.values) & (counter.values <= place.values),
-                    )
-                for other in self.whole:
-                    if other != name:
-                        chosen = self.quantity(Var(other)).values == place.values
-                        guard = Binary("&&", after, Binary("=", Var(other), Var(ghost)))
-                        yield guard, (counter.values > place.values) & chosen
+        if self.program.adjacent == "addremove":  # one run is over before the other
+            yield Unary("!", self.loop.test), goes.values != 1.0
+        yield from self._last_rounds()
+        for name, ghost in product(self.whole, self.ghosts):
+            for position in self._positions(name, ghost):
+                yield from self._around(name, position, ghost)
 
-    def _start(self, name: str) -> Quantity | None:
+    def _last_rounds(self) -> Iterator[tuple[Expr, Array]]:
+        """Where the counter of a loop around this one, that ends at a number, is at its greatest."""
+        for outer in statements(self.program.body):
+            if isinstance(outer, While) and self.loop in statements(outer.body):
+                for less, more in comparisons(outer.test):
+                    if isinstance(less, Var) and isinstance(more, Num) and less.name in self.sights[0].one:
+                        counter = self.quantity(less)
+                        last = Num(Fraction(int(counter.values.max())))
+                        yield Binary(">=", less, last), counter.values >= float(last.value)
+
+    @property
+    def ghosts(self) -> list[str]:
+        """Places where inputs differ or an answer is decided."""
+        seen = self.sights[0].one
+        words = ("#up", "#down", "#answer")
+        places = [name for name in seen if name.startswith("#place_")]
+        return [
+            *(name for name in words if name in seen),
+            *(places if len(places) > 1 else ["#place"] if places else []),
+        ]
+
+    def _positions(self, name: str, ghost: str) -> list[Expr]:
+        """What of a counter is compared with a place: itself, and what the loop says: `d[i - 1]`, `max := i + 1`."""
+        found: list[Expr] = [Var(name)]
+        if ghost == "#answer":
+            found += given_by(self.program, [name])
+        else:
+            found += [
+                part.index
+                for statement in statements(self.loop.body)
+                for node in expressions(statement)
+                for part in walk(node)
+                if isinstance(part, Index) and names(part.index) == {name}
+            ]
+        return list(dict.fromkeys(found))
+
+    def _around(self, name: str, position: Expr, ghost: str) -> Iterator[tuple[Expr, Array]]:
+        """Before and after a place; for an answer also whether it was chosen, and the first round."""
+        here, place = self.quantity(position), self.quantity(Var(ghost))
+        before, after = Binary("<=", position, Var(ghost)), Binary(">", position, Var(ghost))
+        earlier, passed = here.values <= place.values, here.values > place.values
+        yield before, earlier
+        yield after, passed
+        if ghost != "#answer":
+            return
+        start = self.start(name)
+        if start is not None:
+            first = self.quantity(replaced(position, {name: start.node}))
+            counter = self.quantity(Var(name)).values
+            later = Binary(">", Var(name), start.node)
+            yield later, counter > start.values
+            yield Binary("=", Var(name), start.node), counter == start.values
+            yield Binary("<", Var(ghost), first.node), place.values < first.values
+            yield Binary("&&", later, before), (counter > start.values) & earlier
+        for other in self.whole:
+            if other != name:
+                chosen = self.quantity(Var(other)).values == place.values
+                guard = Binary("&&", after, Binary("=", Var(other), Var(ghost)))
+                yield guard, passed & chosen
+                if start is not None and position != Var(name):  # where it was not chosen before the first round
+                    yield Binary("&&", later, guard), passed & chosen & (counter > start.values)
+
+    def start(self, name: str) -> Quantity | None:
         """What a variable was before any loop, if that is said by parameters."""
         for statement in statements(self.program.body):
             if isinstance(statement, Assign) and statement.name == name:
@@ -145,25 +185,79 @@ class Guess:
         steps = [Quantity(ZERO, np.zeros(len(self.sights))), self.quantity(ONE), self.quantity(Num(Fraction(-1)))]
         for width in self.widths:
             steps += [Quantity(scaled(width.node, Fraction(k)), k * width.values) for k in (1, -1, 2, -2)]
-        guards = list(self._guards())
+        guards = list(self.guards())
         if self.program.adjacent == "moves":
             for name in self.whole:
-                net = self.quantity(Binary("-", _passed(name, "#up"), _passed(name, "#down")))
+                net = self.quantity(Binary("-", passed_once(name, "#up"), passed_once(name, "#down")))
                 steps += [net, Quantity(scaled(net.node, Fraction(-1)), -net.values)]
         for shift in shifts:
-            yield from self._guarded(guards, shift, steps)
+            first = list(self.guarded(guards, shift, steps))
+            yield from first
+            if not any(is_equation(node) for node in first):
+                yield from self._extremes(shift)
+                yield from self._alone(shift)
+                yield from self._drift(shift)
 
-    def _guarded(
+    def _extremes(self, shift: Quantity) -> Iterator[Expr]:
+        """The greatest and the least that was seen, as a multiple of a width."""
+        for width in self.widths:
+            if not (width.values > 0).all():
+                continue
+            ratios = shift.values / width.values
+            for extreme, sign in ((ratios.max(), "<="), (ratios.min(), ">=")):
+                factor = Fraction(round(float(extreme) * 12), 12)
+                if abs(float(factor) - extreme) < NEAR:
+                    yield Binary(sign, shift.node, scaled(width.node, factor))
+
+    def _alone(self, shift: Quantity) -> Iterator[Expr]:
+        """Under `one`: it moves only if the element at the place does, and then perhaps as far."""
+        if self.program.adjacent != "one":
+            return
+        still = Binary("=", shift.node, ZERO)
+        for param in self.program.params:
+            ghost = f"#place_{param.name}"
+            if ghost not in self.sights[0].one or param.name not in self.fixed:
+                continue
+            if param.type.items[0].kind in ("bits", "tuple", "bool", "list"):
+                continue
+            element = Call("#shift", (Index(Var(param.name), Var(ghost)),))
+            read = self.bench.ghost(element)
+            moved = np.array([float(read(s.one, s.two)) if s.one[param.name] else 0.0 for s in self.sights])
+            went = np.abs(shift.values) > NEAR
+            if (np.abs(moved[went]) > NEAR).all():
+                yield Binary("||", still, Binary("!=", element, ZERO))
+            if (np.abs(shift.values - moved)[went] < NEAR).all():
+                yield Binary("||", still, Binary("=", shift.node, element))
+
+    def _drift(self, shift: Quantity) -> Iterator[Expr]:
+        """At most so far for each step that a counter has made, where every element may move."""
+        if self.program.adjacent not in ("all", "inc", "dec", "any"):
+            return
+        for name, width in product(self.whole, self.widths):
+            start = self.start(name)
+            if start is None or np.abs(shift.values).max() <= 2 * width.values.max():
+                continue
+            steps = self.quantity(minus(Var(name), start.node))
+            reach = steps.values * width.values
+            went = reach > 0
+            if not went.any() or (steps.values < 0).any() or np.abs(shift.values[~went]).max(initial=0) > NEAR:
+                continue
+            rate = (np.abs(shift.values[went]) / reach[went]).max()
+            far = scaled(times(width.node, steps.node), Fraction(-int((NEAR - rate) * 12 // 1), 12))
+            yield Binary("<=", shift.node, far)
+            yield Binary(">=", shift.node, negative(far))
+
+    def guarded(
         self, guards: list[tuple[Expr | None, Array]], quantity: Quantity, steps: list[Quantity]
     ) -> Iterator[Expr]:
         """Against references everywhere; and where that is not an equation, also before and after each place."""
-        first = list(self._against(None, guards[0][1], quantity, steps))
+        first = list(self.against(None, guards[0][1], quantity, steps))
         yield from first
-        if any(isinstance(node, Binary) and node.op == "=" for node in first):
+        if any(is_equation(node) for node in first):
             return
         for guard, where in guards[1:]:
             if where.any():
-                yield from self._against(guard, where, quantity, steps)
+                yield from self.against(guard, where, quantity, steps)
 
     def _resized(self) -> Iterator[Expr]:
         """Under `addremove`: a sum is off by the element that is there once, and by the one that is read early or
@@ -174,9 +268,9 @@ class Guess:
         ):
             return
         effects = effects_of(self.loop.body)
-        steps = [Quantity(ZERO, np.zeros(len(self.sights)))]
-        for width in (*self.widths, *(self.quantity(node) for node in sorted(_leaves(effects), key=str))):
-            steps += [width, Quantity(scaled(width.node, Fraction(-1)), -width.values)]
+        added = (*(width.node for width in self.widths), *sorted(added_by(effects), key=str), ONE)
+        ends = dict.fromkeys((*ends_of(self.program), *added))
+        steps = [self.quantity(node) for node in dict.fromkeys((ZERO, *ends, *(negative(end) for end in ends)))]
         for name, counter in product(self.numbers, self.whole):
             if name == counter or effects.get(counter) != ONE or name not in effects:
                 continue
@@ -186,28 +280,28 @@ class Guess:
             same = Binary("=", Call("#shift", (Var(counter),)), ZERO)
             yield Binary("||", same, over)
             shift = self.quantity(Call("#shift", (Var(name),)))
-            yield from self._against(over, np.abs(level) > 0, shift, steps)
+            yield from self.against(over, np.abs(level) > 0, shift, steps)
             behind = replaced(effects[name], {counter: minus(Var(counter), ONE)})
             off = Binary("+", shift.node, behind) if more else Binary("-", shift.node, effects[name])
             inside = Binary("<", Var(counter), Call("size", (Var(self.program.params[0].name),)))
             guard = Binary("&&", Binary(">", Var(counter), Var("#place")), same)
             before = Binary("&&", Binary("<=", Var(counter), Var("#place")), same)
-            yield _implies(before, Binary("=", shift.node, ZERO))
+            yield implies(before, Binary("=", shift.node, ZERO))
             for step in steps:
                 for sign in ("<=", ">="):
-                    yield _implies(guard if more else Binary("&&", guard, inside), Binary(sign, off, step.node))
+                    yield implies(guard if more else Binary("&&", guard, inside), Binary(sign, off, step.node))
 
-    def _against(self, guard: Expr | None, where: Array, quantity: Quantity, steps: list[Quantity]) -> Iterator[Expr]:
+    def against(self, guard: Expr | None, where: Array, quantity: Quantity, steps: list[Quantity]) -> Iterator[Expr]:
         """The quantity equals a reference value, or keeps to one side of it and touches it."""
         for step in steps:
             gap = (quantity.values - step.values)[where]
-            if np.abs(gap).max() < _NEAR:
-                yield _implies(guard, Binary("=", quantity.node, step.node))
+            if np.abs(gap).max() < NEAR:
+                yield implies(guard, Binary("=", quantity.node, step.node))
                 return
-            if gap.max() < _NEAR and np.abs(gap).min() < _NEAR:
-                yield _implies(guard, Binary("<=", quantity.node, step.node))
-            if gap.min() > -_NEAR and np.abs(gap).min() < _NEAR:
-                yield _implies(guard, Binary(">=", quantity.node, step.node))
+            if gap.max() < NEAR and np.abs(gap).min() < NEAR:
+                yield implies(guard, Binary("<=", quantity.node, step.node))
+            if gap.min() > -NEAR and np.abs(gap).min() < NEAR:
+                yield implies(guard, Binary(">=", quantity.node, step.node))
 
     def _counters(self) -> Iterator[Expr]:
         """Counters from where they start, up to parameters and sizes, and below each other."""
@@ -219,7 +313,7 @@ class Guess:
         ]
         for name in self.whole:
             counter = self.quantity(Var(name))
-            start = self._start(name)
+            start = self.start(name)
             if start is not None and (counter.values >= start.values).all():
                 yield Binary(">=", Var(name), start.node)
             if start is not None and (counter.values <= start.values).all():
@@ -236,12 +330,15 @@ class Guess:
                 gap = counter.values - self.quantity(Var(other)).values
                 if gap.max() in (0, -1):
                     yield Binary("<=", Var(name), Var(other))
+                begun = self.quantity(Var(other)).values > 0
+                if begun.any() and counter.values.min() == 0 and counter.values[begun].min() > 0:
+                    yield implies(Binary(">", Var(other), ZERO), Binary(">", Var(name), ZERO))
                 if start is not None and (later := self.quantity(Var(other)).values > 0).any() and gap[later].max() < 0:
-                    yield _implies(Binary(">", Var(other), ZERO), Binary("<", Var(name), Var(other)))
+                    yield implies(Binary(">", Var(other), ZERO), Binary("<", Var(name), Var(other)))
 
     def _bounds(self) -> Iterator[Expr]:
         """How far the loop's own test can be overstepped."""
-        for left, right in _comparisons(self.loop.test):
+        for left, right in comparisons(self.loop.test):
             gap = minus(left, right)
             if any(name in self.scales for name in names(gap)):
                 unit = next(self.scales[name] for name in sorted(names(gap)) if name in self.scales)
@@ -250,163 +347,3 @@ class Guess:
                 continue
             most = self.quantity(gap).values.max()
             yield Binary("<=", gap, Num(Fraction(round(most * 4), 4)))
-
-    # ---- what was spent
-
-    def _spent(self) -> Iterator[Expr]:
-        spent = [self.quantity(Var(f"#spent{number}")) for number in self.draws]
-        total = self._total()
-        sums = [*spent, *([total] if total is not None else [])]
-        steps = [Quantity(ZERO, np.zeros(len(self.sights)))]
-        for width in self.widths:
-            steps += [Quantity(scaled(width.node, Fraction(k)), k * width.values) for k in (1, 2, 4)]
-        guards = list(self._guards())
-        for amount in sums:
-            yield from self._guarded(guards, amount, steps)
-            yield from self._progress(amount)
-            yield from self._moved_twice(amount)
-            yield from self._parameters(amount)
-            for name in self.numbers:
-                if not self.quantity(Call("#shift", (Var(name),))).values.any():
-                    continue
-                shift = Call("abs", (Call("#shift", (Var(name),)),))
-                both = Quantity(Binary("+", amount.node, shift), amount.values + self.quantity(shift).values)
-                yield from (
-                    node for node in self._against(None, both.values == both.values, both, steps[1:]) if _is_most(node)
-                )
-
-    def _moved_twice(self, amount: Quantity) -> Iterator[Expr]:
-        """Under `moves`: at most so much for each of the two places that were passed."""
-        if self.program.adjacent != "moves":
-            return
-        for name in self.whole:
-            passed = Binary("+", _passed(name, "#up"), _passed(name, "#down"))
-            if (amount.values <= self.quantity(passed).values + _NEAR).all():
-                yield Binary("<=", amount.node, passed)
-
-    def _total(self) -> Quantity | None:
-        """The draws of this loop together, where their units are multiples of each other."""
-        if len(self.draws) < 2:
-            return None
-        units = [self.quantity(self.units[number]).values for number in self.draws]
-        node: Expr = ZERO
-        values = np.zeros(len(self.sights))
-        for number, unit in zip(self.draws, units, strict=True):
-            ratios = unit / units[0]
-            ratio = Fraction(round(float(ratios[0]) * 48), 48)
-            if np.abs(ratios - float(ratio)).max() > _NEAR:
-                return None
-            part = scaled(Var(f"#spent{number}"), ratio)
-            node = part if node == ZERO else Binary("+", node, part)
-            values = values + self.quantity(Var(f"#spent{number}")).values * float(ratio)
-        return Quantity(node, values)
-
-    def _progress(self, amount: Quantity) -> Iterator[Expr]:
-        """At most so much for each step that a counter has made."""
-        for name in self.numbers:
-            start = self._start(name)
-            if start is None:
-                continue
-            node: Expr = Var(name)
-            first = start.node
-            if name in self.scales:
-                node, first = (Binary("/", part, self.scales[name]) for part in (node, first))
-            steps = self.quantity(minus(node, first))
-            if (steps.values < 0).any():
-                steps = self.quantity(minus(first, node))
-            if (steps.values < 0).any() or not (steps.values > 0).any():
-                continue
-            for width in self.widths:
-                reach = steps.values * width.values
-                went = reach > 0
-                if not went.any():
-                    continue
-                rate = (amount.values[went] / reach[went]).max()
-                factor = Fraction(-int((_NEAR - rate) * 12 // 1), 12)
-                if factor > 0 and (amount.values <= float(factor) * reach + _NEAR).all():
-                    times = steps.node if width.node == ONE else Binary("*", width.node, steps.node)
-                    yield Binary("<=", amount.node, scaled(times, factor))
-
-    def _parameters(self, amount: Quantity) -> Iterator[Expr]:
-        """At most a multiple of a parameter, or of one less than it."""
-        kinds = kinds_of(self.program)
-        for name in sorted(self.fixed):
-            if kinds.get(name) != "int":
-                continue
-            for less in (ZERO, ONE):
-                end = self.quantity(minus(Var(name), less))
-                for width in self.widths:
-                    for factor in (1, 2):
-                        most = factor * end.values * width.values
-                        if (amount.values <= most + _NEAR).all() and (np.abs(amount.values - most) < _NEAR).any():
-                            times = end.node if width.node == ONE else Binary("*", width.node, end.node)
-                            yield Binary("<=", amount.node, scaled(times, Fraction(factor)))
-
-
-def effects_of(body: tuple[Stmt, ...]) -> dict[str, Expr]:
-    """What one round adds to each variable, where the body says so: `x := x + e`, also under a test."""
-    found: dict[str, Expr] = {}
-    for statement in body:
-        if isinstance(statement, Assign):
-            split = linear(statement.value, statement.name)
-            if split is not None and split[0] == 1 and statement.name not in found:
-                found[statement.name] = split[1]
-            else:
-                found.pop(statement.name, None)
-        elif isinstance(statement, If):
-            then, other = effects_of(statement.then), effects_of(statement.other)
-            for name in changed((statement,)):
-                if name in found or (name in changed(statement.then) and name not in then):
-                    found.pop(name, None)
-                elif name not in changed(statement.other) or name in other:
-                    found[name] = Call("#if", (statement.test, then.get(name, ZERO), other.get(name, ZERO)))
-    return found
-
-
-def _leaves(effects: dict[str, Expr]) -> set[Expr]:
-    """The numbers that a round may add under a test."""
-    return {
-        part
-        for node in effects.values()
-        if isinstance(node, Call) and node.name == "#if"
-        for part in node.args[1:]
-        if isinstance(part, Num) and part.value
-    }
-
-
-def _implies(guard: Expr | None, node: Expr) -> Expr:
-    return node if guard is None else Binary("||", Unary("!", guard), node)
-
-
-def _passed(name: str, ghost: str) -> Expr:
-    return Call("#if", (Binary(">", Var(name), Var(ghost)), ONE, ZERO))
-
-
-def _is_most(node: Expr) -> bool:
-    return isinstance(node, Binary) and node.op == "<="
-
-
-def _comparisons(test: Expr) -> Iterator[tuple[Expr, Expr]]:
-    """(less, more) of the comparisons that must all hold."""
-    if isinstance(test, Binary):
-        if test.op == "&&":
-            yield from _comparisons(test.left)
-            yield from _comparisons(test.right)
-        elif test.op in ("<", "<="):
-            yield test.left, test.right
-        elif test.op in (">", ">="):
-            yield test.right, test.left
-
-
-def rank_of(loop: While) -> Expr | None:
-    """What falls with every round: the distance of a counter that the body moves to its end."""
-    moved = {
-        statement.name
-        for statement in loop.body
-        if isinstance(statement, Assign) and statement.name in names(statement.value)
-    }
-    pairs = list(_comparisons(loop.test))
-    for less, more in pairs:
-        if (names(less) | names(more)) & moved:
-            return minus(more, less)
-    return minus(pairs[0][1], pairs[0][0]) if pairs else None

@@ -33,6 +33,26 @@ def replaced(node: Expr, by: dict[str, Expr]) -> Expr:
     return rebuilt(node, lambda part: replaced(part, by))
 
 
+def folded(node: Expr) -> Expr:
+    """Numbers that are added, subtracted or multiplied, as one number."""
+    match rebuilt(node, folded):
+        case Unary(op="-", arg=Num(value=value)):
+            return Num(-value)
+        case Binary(op="+" | "-" | "*" as op, left=Num(value=left), right=Num(value=right)):
+            return Num(left + right if op == "+" else left - right if op == "-" else left * right)
+        case found:
+            return found
+
+
+def picked(node: Expr) -> Expr:
+    """`[a, b][0]` is a."""
+    match rebuilt(node, picked):
+        case Index(base=Items(items=items), index=Num(value=place)) if place in range(len(items)):
+            return items[int(place)]
+        case found:
+            return found
+
+
 def plus(left: Expr, right: Expr) -> Expr:
     """A sum, without zeros."""
     if left == ZERO:

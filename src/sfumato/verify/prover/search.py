@@ -16,15 +16,31 @@ from sfumato.verify.cases import Dice, Maker, to_floats
 from sfumato.verify.kernel.check import conditions_of, first_open
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
+from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.product import Proof
 from sfumato.verify.kernel.values import NotCovered
-from sfumato.verify.prover.guess import Guess, rank_of
+from sfumato.verify.prover.guess import Guess
 from sfumato.verify.prover.houdini import settled, trimmed
+from sfumato.verify.prover.loops import rank_of
 from sfumato.verify.prover.rewrite import ONE, ZERO, scaled
 from sfumato.verify.prover.sites import shifts_to_try
 from sfumato.verify.prover.trial import Bench, Sight, Trial
 from sfumato.verify.run import Fault, NotRun, TooLong
-from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, Num, Program, Unary, Var, While, changed, names, statements
+from sfumato.verify.tree import (
+    Assign,
+    Binary,
+    Call,
+    Draw,
+    Expr,
+    Num,
+    Program,
+    Unary,
+    Var,
+    While,
+    changed,
+    names,
+    statements,
+)
 
 CASES, COMBINATIONS, SURVIVORS = 160, 6000, 3
 """Cases for a trial; combinations of shifts that are tried; survivors for which invariants are looked for."""
@@ -41,18 +57,19 @@ class Attempt:
     stuck: Condition | None = None
 
 
-def search(program: Program) -> Attempt:
-    """A proof of the claim in every direction."""
+def search(program: Program, hints: tuple[Expr, ...] = ()) -> Attempt:
+    """A proof of the claim in every direction. Hints are candidates for invariants, and no more than that."""
+    program = late(program)  # as the kernel reads it
     proofs: list[Proof] = []
     for direction in directions(program):
-        attempt = _search(program, direction)
+        attempt = _search(program, direction, hints)
         if attempt.proofs is None:
             return attempt
         proofs += attempt.proofs
     return Attempt(tuple(proofs))
 
 
-def _search(program: Program, direction: str) -> Attempt:
+def _search(program: Program, direction: str, hints: tuple[Expr, ...]) -> Attempt:
     stuck = None
     for pointwise in (False, True):
         if pointwise and program.output.kind not in ("int", "bool", "range"):
@@ -62,7 +79,7 @@ def _search(program: Program, direction: str) -> Attempt:
         for shifts in islice(_survivors(program, bench, trials, pointwise=pointwise), SURVIVORS):
             for units in _units(program):
                 try:
-                    proof = _with_guesses(bench, trials, Proof(direction, pointwise, shifts, units))
+                    proof = _with_guesses(bench, trials, Proof(direction, pointwise, shifts, units), hints)
                     proof, open_condition = settled(program, proof)
                 except (NotCovered, NotRun, Fault):
                     continue
@@ -136,14 +153,14 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
             if statement.law in ("Laplace", "Exponential") and names(scale) <= fixed:
                 own[statement.number] = Binary("/", ONE, scale)
             elif statement.law in ("Geometric", "TruncGeometric") and names(scale) <= fixed:
-                is_exp = isinstance(scale, Call) and scale.name == "exp"
-                own[statement.number] = Unary("-", scale.args[0] if is_exp else Call("ln", (scale,)))
+                exponent = scale.args[0] if isinstance(scale, Call) and scale.name == "exp" else Call("ln", (scale,))
+                own[statement.number] = Unary("-", exponent)
     yield own
     if any(unit != EPS for unit in own.values()):
         yield dict.fromkeys(own, EPS)
 
 
-def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof) -> Proof:
+def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[Expr, ...]) -> Proof:
     """The proof with candidates for every loop."""
     scales = _scales(bench, trials)
     for trial in trials:
@@ -154,7 +171,7 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof) -> Proof:
         if isinstance(loop, While):
             sights: list[Sight] = [sight for trial in trials for sight in trial.sights.get(loop.number, ())]
             if sights:
-                invariants[loop.number] = tuple(Guess(bench, loop, sights, proof.units, scales).candidates())
+                invariants[loop.number] = tuple(Guess(bench, loop, sights, proof.units, scales).candidates(hints))
             rank = rank_of(loop)
             if rank is not None:
                 ranks[loop.number] = rank

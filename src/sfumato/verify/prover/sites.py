@@ -12,7 +12,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sfumato.verify.kernel.kinds import kinds_of
-from sfumato.verify.prover.rewrite import ONE, ZERO, linear, minus, negative, plus, replaced, scaled, shift_of
+from sfumato.verify.prover.rewrite import (
+    ONE,
+    ZERO,
+    folded,
+    linear,
+    minus,
+    negative,
+    picked,
+    plus,
+    replaced,
+    scaled,
+    shift_of,
+)
 from sfumato.verify.tree import (
     Assign,
     Binary,
@@ -32,10 +44,12 @@ from sfumato.verify.tree import (
     changed,
     names,
     parts,
+    statements,
     walk,
 )
 
-NOISE = "#noise"
+NOISE, LATER = "#noise", "#later"
+"""The noise that is looked at, and what is not known when it is drawn."""
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -78,26 +92,26 @@ def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) ->
                 for atom in _atoms(test):
                     direct = [_simple(node, program) for node in _direct_undone(atom, program)]
                     tried += [
-                        Call("#if", (where, plus(step, node), ZERO)) for node in direct for step in (*steps, ZERO)
+                        Call("#if", (where, plus(step, node), home)) for node in direct for step in (*steps, ZERO)
                     ]
             for value in (*uses.kept, *uses.shown):
                 direct = [_simple(node, program) for node in _direct_undone(value, program)]
-                tried += [Call("#if", (where, plus(step, node), ZERO)) for node in direct for step in (*steps, ZERO)]
-            tried += [Call("#if", (where, node, ZERO)) for _, node in tested]
+                tried += [Call("#if", (where, plus(step, node), home)) for node in direct for step in (*steps, ZERO)]
+            tried += [Call("#if", (where, node, home)) for _, node in tested]
     for test, node in tested:
-        tried += [Call("#if", (test, node, ZERO)), Call("#if", (test, ZERO, node))]
+        tried += [Call("#if", (test, node, home)), Call("#if", (test, home, node))]
     tried += undone
     for test in uses.tests:
-        tried += [Call("#if", (test, node, ZERO)) for node in undone]
+        tried += [Call("#if", (test, node, home)) for node in undone]
     tried += kept
     if not undone or tested:
         tried += [node for _, node in tested]
         steps = [plus(home, step) for step in steps]
         tried += steps
         for test in (*([uses.again] if uses.again else []), *(loop.test for loop in uses.loops[-1:])):
-            tried += [Call("#if", (test, step, ZERO)) for step in steps]
+            tried += [Call("#if", (test, step, home)) for step in steps]
         for test, node in tested:
-            tried += [Call("#if", (test, plus(step, node), ZERO)) for step in steps]
+            tried += [Call("#if", (test, plus(step, node), home)) for step in steps]
     return [*tried, home, ZERO]
 
 
@@ -106,9 +120,24 @@ def _answers(program: Program, uses: Uses) -> list[Expr]:
     kinds = kinds_of(program)
     whole = sorted(name for name in changed(program.body) if kinds.get(name) == "int")
     inside = [name for loop in uses.loops for name in whole if name in changed(loop.body)]
-    found: list[Expr] = [Var(name) for name in dict.fromkeys(inside)]
+    found: list[Expr] = [*given_by(program, inside), *(Var(name) for name in dict.fromkeys(inside))]
     numbers = [Num(Fraction(k)) for k in range(4)] + [Num(Fraction(-1))]
-    return [Binary("=", node, Var("#answer")) for node in (found or numbers)]
+    return [Binary("=", node, Var("#answer")) for node in (list(dict.fromkeys(found)) or numbers)]
+
+
+def given_by(program: Program, counters: list[str]) -> list[Expr]:
+    """What is assigned to the variable that is returned, where counters alone say it: `max := i + 1`."""
+    shown = {
+        statement.value.name
+        for statement in statements(program.body)
+        if isinstance(statement, Return) and isinstance(statement.value, Var)
+    }
+    return [
+        statement.value
+        for statement in statements(program.body)
+        if isinstance(statement, Assign) and statement.name in shown
+        if names(statement.value) and names(statement.value) <= set(counters) - shown
+    ]
 
 
 def widths_of(program: Program) -> list[Expr]:
@@ -121,12 +150,20 @@ def widths_of(program: Program) -> list[Expr]:
     return list(dict.fromkeys(found)) or [ONE]
 
 
+def ends_of(program: Program) -> list[Expr]:
+    """The least and the greatest that an element of a list may be."""
+    return [
+        folded(end)
+        for param in program.params
+        if param.private and param.type.items and param.type.items[0].kind in ("interval", "range")
+        for end in param.type.items[0].args
+    ]
+
+
 def _widths(kind: Type) -> list[Expr]:
     if kind.kind in ("interval", "range"):
-        low, high = kind.args
-        if isinstance(low, Num) and isinstance(high, Num):
-            return [Num(high.value - low.value)]
-        return [minus(high, low)]
+        low, high = (folded(end) for end in kind.args)
+        return [folded(minus(high, low))]
     return [width for item in kind.items for width in _widths(item)] if kind.items else [ONE]
 
 
@@ -139,8 +176,12 @@ def _atoms(test: Expr) -> list[Expr]:
 
 def _undone(value: Expr, program: Program) -> list[Expr]:
     """The shift that keeps c * noise + rest where it is."""
+    if isinstance(value, Binary) and value.op in _COMPARISONS:
+        return _undone(minus(value.left, value.right), program)
     found = linear(value, NOISE)
-    if found is None or not found[0]:
+    if found is None:  # inside of a quotient, max, clamp, …: undone there, it is undone here
+        return [node for part in parts(value) if NOISE in names(part) for node in _undone(part, program)]
+    if not found[0]:
         return []
     return [_simple(scaled(negative(shift_of(found[1])), 1 / found[0]), program)]
 
@@ -207,13 +248,13 @@ def _find(
         rest = [body[place + 1 :], *later]
         if isinstance(statement, Draw):
             uses = Uses(loops=list(loops))
-            by: dict[str, Expr | None] = {statement.name: Var(NOISE)}
+            by: dict[str, Expr] = {statement.name: Var(NOISE)}
             for block in rest:
                 by = _follow(block, by, uses)
             for loop in loops[-1:]:
                 again = _said(loop.test, by)
-                uses.again = None if again is None or NOISE in names(again) else again
-                by |= dict.fromkeys(changed(loop.body))
+                uses.again = None if names(again) & {NOISE, LATER} else again
+                by |= dict.fromkeys(changed(loop.body), Var(LATER))
             for block in outside:
                 by = _follow(block, by, uses)
             found[statement] = uses
@@ -224,8 +265,8 @@ def _find(
             _find(statement.body, [], [*loops, statement], found, [*rest, *outside])
 
 
-def _follow(body: tuple[Stmt, ...], by: dict[str, Expr | None], uses: Uses) -> dict[str, Expr | None]:
-    """Note where the noise is used; `by` says what variables are, in terms of those at the draw (None: not known)."""
+def _follow(body: tuple[Stmt, ...], by: dict[str, Expr], uses: Uses) -> dict[str, Expr]:
+    """Note where the noise is used; `by` says what variables are, in terms of those at the draw."""
     by = dict(by)
     for statement in body:
         match statement:
@@ -238,14 +279,14 @@ def _follow(body: tuple[Stmt, ...], by: dict[str, Expr | None], uses: Uses) -> d
                 for item in _shown(value):
                     _note(uses.shown, _said(item, by))
             case Draw(name=name):
-                by[name] = None
+                by[name] = Var(LATER)
             case If(test=test, then=then, other=other):
                 _note(uses.tests, _said(test, by))
                 _follow(then, by, uses)
                 _follow(other, by, uses)
-                by |= dict.fromkeys(changed((statement,)))
+                by |= dict.fromkeys(changed((statement,)), Var(LATER))
             case While(body=inner):
-                by |= dict.fromkeys(changed(inner))
+                by |= dict.fromkeys(changed(inner), Var(LATER))
                 _follow(inner, by, uses)
     return by
 
@@ -259,12 +300,10 @@ def _shown(value: Expr) -> list[Expr]:
     return [value]
 
 
-def _said(node: Expr, by: dict[str, Expr | None]) -> Expr | None:
-    if any(by.get(name, node) is None for name in names(node)):
-        return None
-    return replaced(node, {name: found for name, found in by.items() if found is not None})
+def _said(node: Expr, by: dict[str, Expr]) -> Expr:
+    return picked(replaced(node, by))
 
 
-def _note(where: list[Expr], node: Expr | None) -> None:
-    if node is not None and NOISE in names(node) and node not in where:
+def _note(where: list[Expr], node: Expr) -> None:
+    if NOISE in names(node) and LATER not in names(node) and node not in where:
         where.append(node)

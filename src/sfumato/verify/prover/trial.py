@@ -86,7 +86,7 @@ class Bench:
             return False
 
     def _passes(self, trial: Trial, shifts: dict[int, Expr], *, pointwise: bool, watch: dict[int, Expr] | None) -> bool:
-        ones, twos = {**trial.one, **trial.ghosts}, dict(trial.two)
+        ones, twos = {**trial.one, **trial.ghosts}, {**trial.two, **trial.ghosts}
         runs = (self.runner.run(ones, 64), self.runner.run(twos, 64))
         stops: list[Any] = [_advance(running, None) for running in runs]
         used, cost, squares, waiting = 0, 0.0, 0.0, {}

@@ -84,10 +84,10 @@ def chance(noises: list[Noise], tests: list[Form]) -> Any:
     """The chance that every form is at least 0 (a form that is 0 has no chance)."""
     gauss = {number for number, noise in enumerate(noises) if noise.law == "Gauss"}
     if gauss:
-        mine = [test for test in tests if any(noise in gauss for noise, _ in test.factors)]
-        found = _normal_chance(noises, mine, gauss)
-        others = [noise if number not in gauss else _UNUSED for number, noise in enumerate(noises)]
-        return found * chance(others, [test for test in tests if test not in mine])
+        normal = [test for test in tests if any(noise in gauss for noise, _ in test.factors)]
+        found = _normal_chance(noises, normal, gauss)
+        rest = [noise if number not in gauss else _UNUSED for number, noise in enumerate(noises)]
+        return found * chance(rest, [test for test in tests if test not in normal])
     functions = {number: density(noise) for number, noise in enumerate(noises)}
     left = list(tests)
     while functions:
@@ -108,8 +108,9 @@ def chance(noises: list[Noise], tests: list[Form]) -> Any:
 
 
 def _normal_chance(noises: list[Noise], tests: list[Form], gauss: set[int]) -> Any:
-    """The chance of tests of Gaussian noise alone, of which no two share a noise: each is a test of one normal number."""
-    total, seen = arb(1), set()
+    """The chance of tests of Gaussian noise alone of which no two share a noise: each is one of a normal number."""
+    total = arb(1)
+    seen: set[int] = set()
     for test in tests:
         members = {noise for noise, _ in test.factors}
         if not members <= gauss or members & seen:

@@ -108,17 +108,16 @@ class Listed:
             return
         eps = list(dict.fromkeys((*pools.eps, *EPS)))
         sizes = [size for size in pools.sizes if 0 < size <= 5] if lists else [0]
-        choices = product(eps, pools.delta, sizes, *(pools.publics[param.name][:6] for param in named))
-        for first, delta, size, *values in islice(choices, 120):
-            env = {"eps": first, "delta": delta}
+        publics = product(*(pools.publics[param.name][:6] for param in named))
+        for first, delta, size, values in islice(product(eps, pools.delta, sizes, publics), 120):
+            env: Env = {"eps": first, "delta": delta}
             yield env | {param.name: value for param, value in zip(named, values, strict=True)}, size
 
     def _inputs(self, neutral: Env, elements: list[Element], far: Fraction) -> Iterator[Env]:
         """All elements alike, and one of them away from the others, to either side."""
         patterns = [[0] * len(elements)]
-        for place in range(len(elements)):
-            for side in (1, -1):
-                patterns.append([side if place == at else 0 for at in range(len(elements))])
+        for place, side in product(range(len(elements)), (1, -1)):
+            patterns += [[side if place == at else 0 for at in range(len(elements))]]
         for pattern in patterns if far else patterns[:1]:
             env = neutral
             for element, side in zip(elements, pattern, strict=True):
@@ -143,27 +142,29 @@ class Listed:
                 against = [side if place == at else -side for at in range(count)]
                 signs += {"one": [alone], "moves": [], "inc": [alone], "dec": [alone]}.get(word or "", [against, alone])
         if word == "moves":
-            signs = [[(at == a) - (at == b) for at in range(count)] for a in range(count) for b in range(count) if a != b]
+            signs = [
+                [(at == a) - (at == b) for at in range(count)] for a in range(count) for b in range(count) if a != b
+            ]
         elif word != "one":
             signs += [[1] * count, [-1] * count]
-        for pattern in signs:
+        steps = [list(map(Fraction, pattern)) for pattern in signs]
+        steps += [[side / 2 for side in pattern] for pattern in steps[:2]]  # between whole numbers
+        for moves in steps:
             env = one
-            for element, side in zip(elements, pattern, strict=True):
-                if side:
-                    env = self._moved(env, element, side)
+            for element, move in zip(elements, moves, strict=True):
+                if move and (move.denominator == 1 or element.type.kind == "real"):
+                    env = self._moved(env, element, move)
             if env != one:
                 yield env
 
-    def _moved(self, env: Env, element: Element, side: int) -> Env:
+    def _moved(self, env: Env, element: Element, side: Fraction) -> Env:
         poles = self.base.poles(element.type, env)
         before = env[element.name] if element.place is None else env[element.name][element.place]
-        if poles:
-            after = (poles[1] if before == poles[0] else poles[0]) if element.type.kind != "range" else (
-                poles[1] if side > 0 else poles[0]
-            )
-        else:
-            after = before + side * (self.program.group if self.program.adjacent == "one" else 1)
-        return put(env, element, after)
+        if poles is None:
+            steps = self.program.group if self.program.adjacent == "one" else 1
+            return put(env, element, before + side * steps)
+        end = side > 0 if element.type.kind == "range" else before == poles[0]
+        return put(env, element, poles[1] if end else poles[0])
 
     # ---- one pair
 

@@ -56,6 +56,35 @@ def leaves_of(output: Any) -> tuple[Any, list[Any]]:
     return None, [output]
 
 
+def begins(event: Event, output: tuple[Any, ...]) -> bool:
+    """Whether an output that begins so may lie in an event; yes where that is not clear."""
+    if not isinstance(event.shape, tuple) or any(inner is not None for inner in event.shape):
+        return True  # lists inside of lists are looked at when they are complete
+    if len(output) > len(event.shape):
+        return False
+    return all(
+        not isinstance(leaf, tuple) and is_leaf(leaf, wanted)
+        for leaf, wanted in zip(output, event.leaves[: len(output)], strict=True)
+    ) and all(_holds(test, output) for test in event.tests)
+
+
+def _holds(test: Test, output: tuple[Any, ...]) -> bool:
+    """Whether a test holds of an output so far; yes where it reads noise, or what is not there yet."""
+    if any(place >= len(output) or not isinstance(output[place], Fraction | int) for place, _ in test.factors):
+        return True
+    value = sum((output[place] * factor for place, factor in test.factors), -test.bound)
+    return bool({"<=": value <= 0, ">=": value >= 0, "=": value == 0}[test.sign])
+
+
+def is_leaf(leaf: Any, wanted: bool | Fraction | None) -> bool:
+    """Whether a number or truth of an output is the one that an event asks for (None: any number)."""
+    if wanted is None:
+        return not isinstance(leaf, bool)
+    if isinstance(leaf, Form):  # a form of noise equals a number with no chance
+        return False
+    return isinstance(leaf, bool) == isinstance(wanted, bool) and bool(leaf == wanted)
+
+
 def chance_of(event: Event, ways: list[Way]) -> Any:
     """The chance of an event on the input whose ways these are."""
     total = arb(0)
@@ -71,12 +100,8 @@ def meets(event: Event, way: Way) -> list[Form] | None:
     shape, leaves = leaves_of(way.output)
     if shape != event.shape:
         return None
-    for leaf, wanted in zip(leaves, event.leaves, strict=True):
-        if wanted is None:
-            if isinstance(leaf, bool):
-                return None
-        elif isinstance(leaf, Form) or isinstance(leaf, bool) != isinstance(wanted, bool) or leaf != wanted:
-            return None  # a form of noise equals a number with no chance
+    if not all(is_leaf(leaf, wanted) for leaf, wanted in zip(leaves, event.leaves, strict=True)):
+        return None
     tests: list[Form] = []
     for test in event.tests:
         value: Any = -test.bound

@@ -62,9 +62,8 @@ def listed_chance(program: Program, env: Env, event: Event | Outputs, reach: int
         if may_contain(event, value):
             unsure += weight
     if isinstance(event, Outputs) and NEVER in event.values:
-        everything = [weight for _, weight in law.outputs.values()]
-        total += 1 - sum(everything, arb(0))
-        unsure = unsure + sum((weight for _, weight in law.vague), arb(0))
+        returned = [weight for _, weight in (*law.outputs.values(), *law.vague)]
+        total += 1 - sum(returned, arb(0)) - law.lost  # what was lost may return or not: it is unsure already
     return total + unsure * arb(0.5, 0.5)
 
 
@@ -109,7 +108,7 @@ def _may_pass(leaves: list[Any], test: Test) -> bool:
     for place, factor in test.factors:
         total = total + leaves[place] * factor
     if not isinstance(total, Beyond):
-        return {"<=": total <= 0, ">=": total >= 0, "=": total == 0}[test.sign]
+        return bool({"<=": total <= 0, ">=": total >= 0, "=": total == 0}[test.sign])
     try:
         return total.compare(test.sign)
     except Undecided:

@@ -7,9 +7,9 @@ the curve's delta. Nothing but `witness.certified` says that a claim is false.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from math import erfc, exp, sqrt
 
 from sfumato.verify.refuter.chances import NotComputed, scale_ball, with_precision
 from sfumato.verify.refuter.discrete import Listed
@@ -41,27 +41,29 @@ class Normal:
             if number > PAIRS or tried >= CERTIFIED:
                 return None
             event = self._event(one, two)
-            if event is not None:
-                tried += 1
-                found = certified(self.program, one, two, event)
+            if event is None:
+                continue
+            tried += 1
+            for grid in (1000, FINE):  # small numbers, if they do
+                found = certified(self.program, one, two, _rounded(event, grid))
                 if found is not None:
                     return found
-                with_precision(192)
+            with_precision(192)
         return None
 
     def _event(self, one: Env, two: Env) -> Event | None:
         """The half-space that tells two inputs apart best."""
         try:
             ways = [Walker(self.program, most=40).ways(as_input(env)) for env in (one, two)]
-            claim = float(real(self.program.claim[0], one).mid())
+            claim = [float(real(part, one).mid()) for part in self.program.claim]
         except (NotRun, NotComputed, TooMany, Fault, TooLong, TypeError, ArithmeticError):
             return None
         if any(len(found) != 1 or found[0].tests for found in ways):
             return None
-        return _half_space(ways[0][0], ways[1][0], claim)
+        return _half_space(ways[0][0], ways[1][0], claim[0], sum(claim[1:]))
 
 
-def _half_space(first: Way, second: Way, claim: float) -> Event | None:
+def _half_space(first: Way, second: Way, claim: float, delta: float) -> Event | None:
     shape, leaves = leaves_of(first.output)
     other_shape, others = leaves_of(second.output)
     laws = [[noise.law for noise in way.noises] for way in (first, second)]
@@ -71,6 +73,9 @@ def _half_space(first: Way, second: Way, claim: float) -> Event | None:
     mean, squares = Fraction(0), 0.0
     used: set[int] = set()
     for (places, form), (_, moved) in zip(reduced(leaves), reduced(others), strict=True):
+        if not isinstance(form, Form) and not isinstance(moved, Form) and form != moved:  # here no noise is left
+            named = tuple(sorted(places.items()))
+            return Event(shape, (None,) * len(leaves), (Test(named, "=", Fraction(form)),))
         if not isinstance(form, Form) or not isinstance(moved, Form) or len(form.factors) != 1:
             return None
         ((noise, size),) = form.factors
@@ -84,19 +89,22 @@ def _half_space(first: Way, second: Way, claim: float) -> Event | None:
             factors[place] = factors.get(place, Fraction(0)) + weight * factor
         mean += weight * form.constant
         squares += float(step) ** 2 / variance
-    if not squares:
+    if not squares or _curve(sqrt(squares), claim) < delta * (1 - 1e-6):
         return None
     bound = mean + Fraction(squares / 2 - claim)
-    tests = (Test(tuple(sorted((place, factor) for place, factor in factors.items() if factor)), "<=", bound),)
-    return _simplified(shape, leaves, tests)
+    kept = tuple(sorted((place, factor) for place, factor in factors.items() if factor))
+    return Event(shape, (None,) * len(leaves), (Test(kept, "<=", bound),)) if kept else None
 
 
-def _simplified(shape: Any, leaves: list[Any], tests: tuple[Test, ...]) -> Event | None:
-    """The event with small numbers: one output alone is compared with a number."""
-    (test,) = tests
-    if not test.factors:
-        return None
+def _curve(shift: float, epsilon: float) -> float:
+    """About the delta of Gaussian noise: for looking."""
+    low, high = (erfc((epsilon / shift + side * shift / 2) / sqrt(2)) / 2 for side in (-1, 1))
+    return low - exp(min(epsilon, 700.0)) * high
+
+
+def _rounded(event: Event, grid: int) -> Event:
+    """The event in multiples of 1/grid, its largest factor being one."""
+    (test,) = event.tests
     largest = max(abs(factor) for _, factor in test.factors)
-    factors = tuple((place, (factor / largest).limit_denominator(1000)) for place, factor in test.factors)
-    bound = (test.bound / largest).limit_denominator(1000)
-    return Event(shape, (None,) * len(leaves), (Test(factors, test.sign, bound),))
+    factors = tuple((place, Fraction(round(factor / largest * grid), grid)) for place, factor in test.factors)
+    return replace(event, tests=(Test(factors, test.sign, Fraction(round(test.bound / largest * grid), grid)),))

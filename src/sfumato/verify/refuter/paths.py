@@ -6,6 +6,7 @@ Noise stays a letter; where a test reads it, the way forks. Coins, dice and choi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,15 +14,42 @@ from typing import Any
 from sfumato.reals import Real, exp, ln, sqrt
 from sfumato.verify.refuter.chances import Noise
 from sfumato.verify.refuter.forms import Form, noise
-from sfumato.verify.run import AtDraw, Env, NotRun, Runner
-from sfumato.verify.tree import Program
+from sfumato.verify.run import COMPARE, AtDraw, Env, NotRun, Runner
+from sfumato.verify.tree import Assign, Binary, Draw, Items, Program, Return, Var, changed, statements
 
+INPUT = 1 << 20
+"""Letters from here on stand for inputs, not for noise: only searches use such ways."""
+Fits = Callable[[tuple[Any, ...]], bool]
+"""Whether an event may still come of an output that has begun like this."""
 
 _REAL = {"exp": exp, "ln": ln, "sqrt": sqrt}
 
 
 class TooMany(Exception):
     """More ways than are looked at."""
+
+
+class _Misfit(Exception):
+    """A way that leads to no output of the event."""
+
+
+def grown_by(program: Program) -> str | None:
+    """The variable that is returned, if it is a list that begins empty and to which things are only ever joined."""
+    returned = [statement.value for statement in statements(program.body) if isinstance(statement, Return)]
+    if len(returned) != 1 or not isinstance(returned[0], Var):
+        return None
+    name, empty = returned[0].name, 0
+    for statement in statements(program.body):
+        match statement:
+            case Assign(name=found, value=Items(items=())) if found == name:
+                empty += 1
+            case Assign(name=found, value=Binary(op="++", left=Var(name=before))) if found == before == name:
+                continue
+            case Assign(name=found) | Draw(name=found) if found == name:
+                return None
+    first = next((part for part in program.body if name in changed((part,))), None)
+    known = any(param.name == name for param in program.params)
+    return name if empty == 1 and first == Assign(name, Items(())) and not known else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +61,7 @@ class Way:
     tests: tuple[Form, ...]
     weight: Fraction
     output: Any
+    hidden: bool = False  # whether inputs alone have decided a test, where there are letters for inputs
 
 
 class Walker:
@@ -46,16 +75,33 @@ class Walker:
         self._taken = 0
         self._open: list[tuple[int, ...]] = []
         self._tests: list[Form] = []
+        self._rule: Callable[[int], int] | None = None
+        self._fits: Fits | None = None
+        self._hidden = False
+        self.grown = grown_by(program)
 
-    def ways(self, env: Env) -> list[Way]:
-        """All ways on an input, in a fixed order."""
+    def ways(self, env: Env, fits: Fits | None = None) -> list[Way]:
+        """All ways on an input, in a fixed order; with `fits`, those whose list of outputs always fitted as it grew."""
         self._open = [()]
+        self._fits = fits if self.grown is not None else None
         found: list[Way] = []
         while self._open:
             if len(found) >= self.most:
                 raise TooMany
-            found.append(self._walk(dict(env), self._open.pop()))
+            try:
+                found.append(self._walk(dict(env), self._open.pop()))
+            except _Misfit:
+                continue
+        self._fits = None
         return found
+
+    def by_rule(self, env: Env, rule: Callable[[int], int]) -> Way:
+        """The way whose k-th choice is what a rule says."""
+        self._rule = rule
+        try:
+            return self._walk(dict(env), ())
+        finally:
+            self._rule = None
 
     def way(self, env: Env, decided: tuple[int, ...]) -> Way | None:
         """The way that decides so, if there is one."""
@@ -67,7 +113,7 @@ class Walker:
         return [self._walk(dict(env), ()), self._walk(dict(env), (1,) * 64)]
 
     def _walk(self, env: Env, choices: tuple[int, ...]) -> Way:
-        self._choices, self._taken, self._tests = list(choices), 0, []
+        self._choices, self._taken, self._tests, self._hidden = list(choices), 0, [], False
         noises: list[Noise] = []
         weight = Fraction(1)
         running = self.runner.run(env, 200)
@@ -78,22 +124,27 @@ class Walker:
                 if isinstance(stop, AtDraw):
                     value, factor = self._draw(stop, noises)
                     weight *= factor
+                elif self._fits is not None and self.grown and not self._fits(stop.env.get(self.grown, ())):
+                    raise _Misfit
                 stop = running.send(value)
         except StopIteration as end:
-            return Way(tuple(self._choices), tuple(noises), tuple(self._tests), weight, end.value)
+            return Way(tuple(self._choices), tuple(noises), tuple(self._tests), weight, end.value, self._hidden)
 
     def _choose(self, count: int) -> int:
         """The next choice; other ones are kept for later."""
         if self._taken == len(self._choices):
             so_far = tuple(self._choices)
             self._open += [(*so_far, other) for other in range(count - 1, 0, -1)]
-            self._choices.append(0)
+            self._choices.append(0 if self._rule is None else min(self._rule(self._taken), count - 1))
         self._taken += 1
         return self._choices[self._taken - 1]
 
     def _decide(self, difference: Any, sign: str) -> bool:
         if not isinstance(difference, Form):
             raise NotRun
+        if all(number >= INPUT for number, _ in difference.factors):  # inputs alone decide
+            self._hidden = True
+            return COMPARE[sign](difference.constant, 0)
         if sign in ("=", "!="):  # a linear form of continuous noise has no atoms
             return sign == "!="
         yes = self._choose(2) == 0

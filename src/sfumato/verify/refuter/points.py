@@ -24,7 +24,10 @@ from sfumato.verify.tree import Program
 
 TRIES = 4000
 EPS = tuple(
-    map(Fraction, ("1", "1/2", "2", "1/4", "3/4", "3/2", "3", "4", "1/8", "8", "1/10", "1/20", "1/100", "12", "20", "40"))
+    map(
+        Fraction,
+        ("1", "1/2", "2", "1/4", "3/4", "3/2", "3", "4", "1/8", "8", "1/10", "1/20", "1/100", "12", "20", "40"),
+    )
 )
 
 
@@ -100,14 +103,15 @@ def _between_roots(name: str, suspect: Suspect) -> Iterator[Fraction]:
     coefficients = [0] * (top.degrees()[place] + 1)
     for powers, factor in top.to_dict().items():
         coefficients[powers[place]] = int(factor)
-    roots = sorted(float(root.real.mid()) for root, _ in fmpz_poly(coefficients).complex_roots() if abs(root.imag) < 1e-9)
+    found: Any = fmpz_poly(coefficients).complex_roots()
+    roots = sorted(float(root.real.mid()) for root, _ in found if abs(root.imag) < 1e-9)
     marks = [Fraction(root) for root in roots]
     for first, second in zip([*marks[:1], *marks], [*marks, *marks[-1:]], strict=True):
         middle = (first + second) / 2
         if letter.kind == "decay":
             if 0 < middle < 1:
                 low, high = enclosed(-field.ball(middle).log() * field.root)
-                yield ((low + high) / 2).limit_denominator(10**9)
+                yield Fraction(round((low + high) / 2 * 10**9), 10**9)
         else:
             yield middle
 

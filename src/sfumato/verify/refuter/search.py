@@ -8,30 +8,36 @@ that a sampler sees most often. Nothing but `witness.certified` says that a clai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from itertools import islice, product
 from typing import Any
 
 from sfumato.verify.cases import Maker, make_pools
-from sfumato.verify.refuter.chances import Noise, NotComputed, ball, with_precision
-from sfumato.verify.refuter.events import Event, chance_of, event_around, leaves_of, meets, reduced
+from sfumato.verify.refuter.chances import NotComputed, with_precision
+from sfumato.verify.refuter.events import Event, begins, chance_of, event_around, leaves_of, meets, reduced
 from sfumato.verify.refuter.forms import Form
-from sfumato.verify.refuter.paths import TooMany, Walker, Way
+from sfumato.verify.refuter.lettered import Lettered, lettered, most, signs
+from sfumato.verify.refuter.paths import INPUT, TooMany, Walker, Way
 from sfumato.verify.refuter.witness import Witness, as_input, certified, real, refutes
 from sfumato.verify.run import Env, Fault, NotRun, TooLong
-from sfumato.verify.tree import Draw, Param, Program, Type, names, statements
+from sfumato.verify.tree import Draw, Num, Param, Program, Type, expressions, names, statements, walk
 
-DEPTHS = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128))
+DEPTHS = tuple(Fraction(n, 2) for n in (0, 1, 2, 4, 8, 16, 32, 64))
 FAR, NEAR, REVEALED = (Fraction(64), Fraction(0)), (Fraction(0), Fraction(1, 2)), (Fraction(-1, 2), Fraction(0))
+APART, BETWEEN, MIDDLE = (Fraction(0), Fraction(-64)), (Fraction(6), Fraction(0)), Fraction(-1000)
 """Depth of the inputs, and how much nearer the event's threshold is, where it is first looked whether a claim
 breaks.
 """
-SIZES, WORK, WAYS = 9, 60_000, 10
-"""Lists of up to so many elements; so much work (about ways times noises) before the search gives up, and so many
-ways for each setting.
+SIZES, WORK, WAYS, ALL, PUBLICS, NEARER = 12, 45_000, 8, 40, 16, 1500
+"""Lists of up to so many elements; so much work (about ways times noises) before the search gives up, so many looks
+for each of up to three of so many parameters, so many ways are all looked at, and so much work goes into seeing a
+witness more often.
 """
+UNKNOWN = 1e6
+"""What may be lost where that is not known: much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,15 @@ class Look:
     neutral: Env
 
 
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One place to look at: which elements change, and what may be lost."""
+
+    look: Look
+    plan: Plan
+    most: float
+
+
 @dataclass(slots=True)
 class Search:
     """What is left to spend, and the best loss seen."""
@@ -63,13 +78,23 @@ class Search:
     program: Program
     work: int = WORK
     best: float = 0.0
+    seen_loss: float = 0.0  # of the last look
     tried: set[Any] = field(default_factory=set)
     seen: dict[Any, list[Way]] = field(default_factory=dict)
     maker: Maker = field(init=False)
     walker: Walker = field(init=False)
+    written: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
         self.maker = Maker(self.program)
+        numbers = {
+            part.value
+            for statement in statements(self.program.body)
+            for node in expressions(statement)
+            for part in walk(node)
+            if isinstance(part, Num) and part.value not in (0, 1)
+        }
+        self.written = tuple(sorted(numbers)[:4])
         self.walker = Walker(self.program, most=300)
 
     def run(self) -> Witness | None:
@@ -78,35 +103,29 @@ class Search:
             return None  # its losses grow without end: normal.py
         with_precision(384)
         try:
-            for public, size in self._settings():
-                found = self._at(public, size)
+            for publics, size in self._settings():
+                found = self._at(publics, size)
                 if found is not None:
                     return found
         except _Spent:
             return None
         return None
 
-    def _settings(self) -> Iterator[tuple[Env, int]]:
-        """Parameters and sizes: epsilon 1 first, short lists first, promising parameters first."""
+    def _settings(self) -> Iterator[tuple[list[Env], int]]:
+        """Parameters and sizes: epsilon 1 first, short lists first."""
         pools = make_pools(self.program, SIZES)
         lists = any(param.private and param.type.kind == "list" for param in self.program.params)
-        sizes = [size for size in pools.sizes if size > 0] if lists else [0]
+        sizes = [size for size in pools.sizes if size and (size <= 6 or size % 2 == 0)] if lists else [0]
         more = (Fraction(1, 4), Fraction(4), Fraction(1, 10), Fraction(10))
         first, rest_eps = pools.eps[0], [*pools.eps[1:], *more]
         plans = [(first, size) for size in sizes]
         others = [(eps, size) for eps in rest_eps for size in sizes[:2]]
-        plans = [*plans, *others] if self._scales_with_epsilon(sizes) else [*plans[:2], *others, *plans[2:]]
+        plans = plans if self._scales_with_epsilon(sizes) else [*plans[:2], *others, *plans[2:]]
         deltas = pools.delta if self._names("delta") else pools.delta[:1]
-        kept: list[tuple[Env, int]] = []
         for (eps, size), delta in product(plans, deltas):
             found = self._publics({"eps": eps, "delta": delta}, size)
-            rest = found[1:]
-            yield from ((public, size) for public in found[:1])
-            if size <= 2:  # small ones are cheap
-                yield from ((public, size) for public in rest)
-            else:
-                kept += [(public, size) for public in rest if eps == first]
-        yield from kept
+            if found:
+                yield found, size
 
     def _scales_with_epsilon(self, sizes: list[int]) -> bool:
         """Whether noise and claim just scale when epsilon doubles: then epsilon 1 shows what others would."""
@@ -123,39 +142,38 @@ class Search:
         return any(name in names(node) for node in (*self.program.requires, *self.program.claim))
 
     def _publics(self, base: Env, size: int) -> list[Env]:
-        """Parameters: of those that are admitted, those under which runs are given away most by their noise."""
+        """Parameters that are admitted; of those that agree in whole numbers only two."""
         pools = make_pools(self.program, SIZES)
         named = [param for param in self.program.params if not param.private]
         if any(param.type.kind in ("list", "bits", "tuple", "bool") for param in named):
             return []
         ordered = [tuple(dict.fromkeys((*pools.publics[param.name], Fraction(size)))) for param in named]
-        found: list[tuple[Fraction, bool, Env]] = []
+        found: list[Env] = []
+        alike: dict[tuple[Fraction, ...], int] = {}
         for values in islice(product(*ordered), 400):
+            whole = tuple(
+                value for param, value in zip(named, values, strict=True) if param.type.kind in ("int", "range")
+            )
             env = base | {param.name: value for param, value in zip(named, values, strict=True)}
+            if alike.get(whole, 0) >= ((2 if whole else PUBLICS) if size < 3 else 1):
+                continue
             neutral = self.neutral(env, size)
             if neutral is None or not self.maker.admits(neutral):
                 continue
-            try:
-                limit = float(real(self.program.claim[0], neutral).mid())
-                ends = self.walker.ends(as_input(neutral))
-            except (NotRun, TooMany, Fault, TooLong):
-                continue
-            most = max(_given_away(way) for way in ends)
-            found.append((most - Fraction(limit), any(_shows(way) for way in ends), env))
-            if len(found) >= 16:
+            alike[whole] = alike.get(whole, 0) + 1
+            found.append(env)
+            if len(found) >= PUBLICS:
                 break
-        if not found:
-            return []
-        found.sort(key=lambda row: -row[0])
-        bare = [row for row in found if row[1] and row[1] != found[0][1]]
-        level = [row for row in found if row[0] == found[0][0]]
-        chosen = [*bare[:1], found[0], *(level[1:] if not size else [*level[1:3], level[-1]])]
-        return [env for place, (_, _, env) in enumerate(chosen) if env not in [row[2] for row in chosen[:place]]]
+        return found
 
     # ---- inputs
 
     def _private(self) -> list[Param]:
         return [param for param in self.program.params if param.private]
+
+    def _all_elements(self, size: int) -> list[Element]:
+        """Private elements, and functions of `uses`."""
+        return self.elements(size) + [Element(f"{use.name}()", None, Type("real")) for use in self.program.uses]
 
     def elements(self, size: int) -> list[Element]:
         """The private elements of inputs with lists of this size."""
@@ -200,26 +218,102 @@ class Search:
 
     # ---- one setting
 
-    def _at(self, public: Env, size: int) -> Witness | None:
-        neutral = self.neutral(public, size)
-        if neutral is None:
-            return None
-        try:
-            ways = self._ways(neutral)
-        except (NotRun, TooMany, Fault, TooLong):
-            return None
-        ways.sort(key=lambda way: (-_given_away(way), way.decided))
-        for way in ways[:WAYS]:
-            for side in (-1, 1, 0):
+    def _at(self, publics: list[Env], size: int) -> Witness | None:
+        """The first witness at one size: where most may be lost is looked at first."""
+        tasks: list[Task] = []
+        for public in publics:
+            neutral = self.neutral(public, size)
+            if neutral is not None:
                 try:
-                    found = self._around(way, side, neutral, size)
-                except (NotRun, NotComputed, TooMany, Fault, TooLong):
+                    tasks += self._tasks(neutral, size)
+                except (NotRun, TooMany, Fault, TooLong):
                     continue
-                if found is not None:
-                    return found
-                if not event_around(way, (), Fraction(0)).tests:
-                    break
+        tasks.sort(key=lambda task: -task.most)
+        different = {_alike(task): task for task in reversed(tasks)}  # of those that look alike the most promising
+        chosen = sorted(different.values(), key=lambda task: -task.most)
+        for task in chosen[: WAYS * min(len(publics), 3)]:
+            try:
+                found = self._around(task)
+            except (NotRun, NotComputed, TooMany, Fault, TooLong):
+                continue
+            if found is not None:
+                return found
         return None
+
+    def _tasks(self, neutral: Env, size: int) -> Iterator[Task]:
+        """Where to look: near each way, outputs below (-1), above (1), or each where it moves from (0)."""
+        letters = {INPUT + place: element for place, element in enumerate(self._all_elements(size))}
+        ways = self._promising(self._marked(neutral, letters), size)
+        slow = not ways
+        for found in ways or self._promising(neutral, size):
+            sides = (-1, 1, 0) if event_around(found.way, (), Fraction(0)).tests else (-1,)
+            same = [other for other in ways if _output(other) == _output(found)]
+            for side in sides:
+                self.work -= 2 + size // 4
+                if self.work < 0:
+                    raise _Spent
+                look = Look(found.way, side, neutral)
+                if slow or found.hidden:
+                    yield from self._slowly(look, size, hidden=found.hidden)
+                    continue
+                signed = {letters[letter]: sign for letter, sign in signs(found, side, list(letters)).items()}
+                if self.program.uses and not any(signed[element] for element in self.elements(size)):
+                    signed |= dict.fromkeys(self.elements(size), 1)
+                for plan in self._plans(signed, size):
+                    tried = (self._above(other, look, plan, letters) for other in (found, *same[:6]))
+                    above = next((lost for lost in tried if lost > 0), 0.0)
+                    if above > 0:
+                        yield Task(look, plan, above)
+
+    def _marked(self, neutral: Env, letters: dict[int, Element]) -> Env | None:
+        """The input with a letter added to each number; None if some elements are no numbers."""
+        if any(element.type.kind not in ("real", "int", "interval", "range") for element in letters.values()):
+            return None
+        marked = neutral
+        for letter, element in letters.items():
+            marked = put(marked, element, Form(_get(neutral, element), ((letter, Fraction(1)),)))
+        return marked
+
+    def _promising(self, env: Env | None, size: int) -> list[Lettered]:
+        """All ways if there are few; else those that change their mind seldom, or at equal intervals; none if this
+        input cannot be walked.
+        """
+        if env is None:
+            return []
+        self.work -= ALL
+        walker = Walker(self.program, most=ALL)
+        try:
+            return [lettered(way) for way in walker.ways(as_input(env))]
+        except TooMany:
+            pass
+        except (NotRun, Fault, TooLong, TypeError):
+            return []
+        rules = [rule for first in range(2 * size) for rule in _rules(first, size)]
+        self.work -= len(rules)
+        found = {way.decided: way for way in (walker.by_rule(as_input(env), rule) for rule in rules)}
+        return [lettered(way) for way in found.values()]
+
+    def _above(self, found: Lettered, look: Look, plan: Plan, letters: dict[int, Element]) -> float:
+        """How far above the claim a plan may lose."""
+        if any(element.type.kind == "gone" for element in plan[1]):
+            return UNKNOWN
+        one = self._far(look.neutral, plan[0], FAR[0])
+        two = self._changed(one, plan[1], look.neutral)
+        change = {letter: _get(two, element) - _get(one, element) for letter, element in letters.items()}
+        lost = most(found, look.side, change)
+        return UNKNOWN if lost is None else lost - float(real(self.program.claim[0], one).mid()) * (1 + 1e-9)
+
+    def _slowly(self, look: Look, size: int, *, hidden: bool) -> Iterator[Task]:
+        """The same for ways that are not linear in inputs: each element is moved for itself."""
+        try:
+            signed = self._signs(look.way, look.side, look.neutral, size)
+            if hidden:  # inputs alone decide something, perhaps far from here
+                signed = {element: sign or 1 for element, sign in signed.items()}
+            for plan in self._plans(signed, size):
+                self.work -= 4
+                yield Task(look, plan, UNKNOWN)
+        except (NotRun, NotComputed, TooMany, Fault, TooLong):
+            return
 
     def _ways(self, env: Env) -> list[Way]:
         key = tuple(sorted(env.items()))
@@ -231,51 +325,60 @@ class Search:
 
     def _chance(self, event: Event, env: Env) -> Any:
         """The chance of an event; what it takes is taken off the work that is allowed."""
-        ways = self._ways(env)
+        ways = self.walker.ways(as_input(env), partial(begins, event)) if self.walker.grown else self._ways(env)
         meeting = [way for way in ways if meets(event, way) is not None]
         self.work -= 4 + len(ways) + sum(len(way.noises) ** 2 for way in meeting)
         if self.work < 0:
             raise _Spent
         return chance_of(event, meeting)
 
-    def _around(self, way: Way, side: int, neutral: Env, size: int) -> Witness | None:
-        """Look for a witness near one way through the program: outputs below (-1), above (1), or each where it moves
-        from (0).
-        """
-        look = Look(way, side, neutral)
-        signs, hidden = self._signs(way, side, neutral, size)
-        for plan in self._plans(signs, size):
-            for depth, offset in self._looks(way, hidden=hidden):
-                if self._breaks(look, plan, depth, offset) is None:
-                    continue
-                for nearer in (*DEPTHS, depth):
-                    pair = self._breaks(look, plan, nearer, offset)
-                    if pair is not None:
-                        found = certified(self.program, *pair)
-                        if found is not None:
-                            return found
+    def _around(self, task: Task) -> Witness | None:
+        """Look for a witness near one way through the program, and then for the nearest one to be seen."""
+        look, plan = task.look, task.plan
+        for depth, offset in self._looks(task):
+            self.seen_loss = 0.0
+            far = self._breaks(look, plan, depth, offset)
+            if far is not None:
+                return self._nearer(task, far, offset) or certified(self.program, *far)
+            if self.seen_loss and task.most < UNKNOWN:  # far out is where losses are greatest, if they are seen there
+                return None
         return None
 
-    @staticmethod
-    def _looks(way: Way, *, hidden: bool) -> Iterator[tuple[Fraction, Fraction]]:
-        yield FAR
-        if event_around(way, (), Fraction(0)).tests:
-            yield NEAR
-        if hidden:
-            yield REVEALED
+    def _nearer(self, task: Task, far: tuple[Env, Env, Event], offset: Fraction) -> Witness | None:
+        """The same at the first depth at which the claim breaks, if that is found with little work."""
+        enough = self.work - NEARER
+        for depth in DEPTHS:
+            if self.work < enough:
+                return None
+            try:
+                pair = self._breaks(task.look, task.plan, depth, offset)
+            except (_Spent, NotRun, NotComputed, TooMany, Fault, TooLong):
+                return None
+            if pair is not None and pair != far:
+                found = certified(self.program, *pair)
+                if found is not None:
+                    return found
+        return None
 
-    def _signs(self, way: Way, side: int, neutral: Env, size: int) -> tuple[dict[Element, int], bool]:
+    def _looks(self, task: Task) -> Iterator[tuple[Fraction, Fraction]]:
+        """(depth of the inputs, how much nearer the event's threshold is)."""
+        yield FAR
+        yield NEAR
+        yield BETWEEN
+        yield REVEALED
+        if task.most == UNKNOWN:  # nothing is known: inputs near the numbers of the text, and events far from inputs
+            yield APART
+            yield MIDDLE, Fraction(0)
+            yield from ((number, Fraction(0)) for number in self.written)
+
+    def _signs(self, way: Way, side: int, neutral: Env, size: int) -> dict[Element, int]:
         """+1 where a greater element makes the event of this way less likely, -1 where more likely, 0 where it does
         nothing.
-
-        And whether two tests on the neutral input exclude each other, as when nothing but inputs decides between them.
         """
         event = event_around(way, (side,) if side else None, Fraction(0))
         before = self._tests(event, way)
         found = {}
-        for element in self.elements(size) + [
-            Element(f"{use.name}()", None, Type("real")) for use in self.program.uses
-        ]:
+        for element in self._all_elements(size):
             poles = self.poles(element.type, neutral) or (Fraction(0), Fraction(1))
             moved = self.walker.way(as_input(put(neutral, element, poles[1])), way.decided)
             after = self._tests(event, moved) if moved else None
@@ -284,8 +387,7 @@ class Search:
                 found[element] = 1
         if self.program.uses and not any(found[element] for element in self.elements(size)):
             found |= dict.fromkeys(self.elements(size), 1)
-        seen = {test.factors for test in before or ()}
-        return found, any(tuple((noise, -factor) for noise, factor in factors) in seen for factors in seen)
+        return found
 
     @staticmethod
     def _tests(event: Event, way: Way) -> list[Form] | None:
@@ -336,30 +438,16 @@ class Search:
         if event is None or tried in self.tried:
             return None
         limits = [real(part, one) for part in self.program.claim]
-        most = self._at_most(event, look.way.decided, (one, two))
-        if most is not None and ball(most) <= limits[0]:
-            return None
         chances = [self._chance(event, env) for env in (one, two)]
         if chances[1] > 0 and chances[0] > 0 and limits[0] > 0:
-            self.best = max(self.best, abs(float(((chances[0] / chances[1]).log() / limits[0]).mid())))
+            self.seen_loss = abs(float(((chances[0] / chances[1]).log() / limits[0]).mid()))
+            self.best = max(self.best, self.seen_loss)
         if refutes(chances[0], chances[1], limits):
             return one, two, event
         if refutes(chances[1], chances[0], limits):
             return two, one, event
         self.tried.add(tried)
         return None
-
-    def _at_most(self, event: Event, decided: tuple[int, ...], pair: tuple[Env, Env]) -> Fraction | None:
-        """What this way can lose at most: the cost of moving noises so that all its tests stay as they are."""
-        one, two = (self.walker.way(as_input(env), decided) for env in pair)
-        if one is None or two is None or one.noises != two.noises:
-            return None
-        first, second = self._tests(event, one), self._tests(event, two)
-        if first is None or second is None or [test.factors for test in first] != [test.factors for test in second]:
-            return None
-        steps = [b.constant - a.constant for a, b in zip(first, second, strict=True)]
-        costs = [_cover(first, steps, one.noises, widest=widest) for widest in (True, False)]
-        return min((cost for cost in costs if cost is not None), default=None)
 
     def _far(self, neutral: Env, signs: dict[Element, int], depth: Fraction) -> Env:
         env = neutral
@@ -368,7 +456,8 @@ class Search:
                 continue
             poles = self.poles(element.type, neutral)
             if poles:
-                env = put(env, element, poles[0] if sign >= 0 else poles[1])
+                middle = depth == MIDDLE and element.type.kind == "interval"
+                env = put(env, element, sum(poles) / 2 if middle else poles[0] if sign >= 0 else poles[1])
             else:
                 whole = depth if element.type.kind == "real" else Fraction(int(depth))
                 env = put(env, element, sign * whole)
@@ -410,38 +499,43 @@ class Search:
         return event_around(one, tuple(sides), depth)
 
 
-def _cover(tests: list[Form], steps: list[Fraction], noises: tuple[Noise, ...], *, widest: bool) -> Fraction | None:
-    """The cost of undoing all steps by noises of which each undoes every test that it stands in; None if that fails."""
-    members: dict[int, list[tuple[int, Fraction]]] = {}
-    for place, test in enumerate(tests):
-        for number, factor in test.factors:
-            members.setdefault(number, []).append((place, factor))
-    left = {place for place, step in enumerate(steps) if step}
-    cost = Fraction(0)
-    for number, where in sorted(
-        members.items(), key=lambda item: (len(item[1]) if not widest else -len(item[1]), item[0])
-    ):
-        shifts = {-steps[place] / factor for place, factor in where}
-        if len(shifts) == 1 and {place for place, _ in where} <= left:
-            cost += abs(shifts.pop()) / noises[number].scale
-            left -= {place for place, _ in where}
-    return None if left else cost
+def _rules(first: int, size: int) -> list[Callable[[int], int]]:
+    """Choices that change once, after the first ones, or again and again at that distance."""
+
+    def once(k: int) -> int:
+        return int(k >= first)
+
+    def often(k: int) -> int:
+        return int(k % (first + 1) == first)
+
+    kinds = [once] if first == 0 or first >= size else [once, often]
+    return [rule for kind in kinds for rule in (kind, lambda k, kind=kind: 1 - kind(k))]
 
 
-def _shows(way: Way) -> bool:
-    """Whether an output holds a number, or outputs a combination of numbers, without noise."""
-    _, leaves = leaves_of(way.output)
-    bare = any(isinstance(leaf, Fraction) for leaf in leaves)
-    return bare or any(not isinstance(value, Form) for _, value in reduced(leaves))
+def _output(found: Lettered) -> Event:
+    """What a way shows, but for numbers with noise."""
+    return event_around(found.way, None, Fraction(0))
 
 
-def _given_away(way: Way) -> Fraction:
-    """At most what moving every noise of a way by one costs: where that is much, much may be lost."""
-    return sum((1 / noise.scale for noise in way.noises), Fraction(0))
+def _alike(task: Task) -> tuple[Any, ...]:
+    """What two tasks have in common that look at one event on one pair of inputs."""
+    event = event_around(task.look.way, None, Fraction(0))
+    return (
+        tuple(sorted(task.look.neutral.items())),
+        event,
+        task.look.side,
+        *(tuple(part.items()) for part in task.plan),
+    )
 
 
 class _Spent(Exception):
     """No more work is allowed."""
+
+
+def _get(env: Env, element: Element) -> Fraction:
+    value = env[element.name] if element.place is None else env[element.name][element.place]
+    assert isinstance(value, Fraction)
+    return value
 
 
 def put(env: Env, element: Element, value: Any) -> Env:

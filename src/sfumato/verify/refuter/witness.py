@@ -14,14 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from flint import arb
 
 from sfumato.verify.adjacent import are_adjacent
 from sfumato.verify.cases import Maker
+from sfumato.verify.finite.admit import surely_admitted
 from sfumato.verify.refuter.chances import NotComputed, ball, with_precision
-from sfumato.verify.refuter.events import Event, Outputs, chance_of
+from sfumato.verify.refuter.events import Event, Outputs, begins, chance_of
 from sfumato.verify.refuter.listed import listed_chance
 from sfumato.verify.refuter.paths import TooMany, Walker
 from sfumato.verify.run import Env, Fault, NotRun, TooLong
@@ -66,7 +68,7 @@ def _ways_to_chances(program: Program, event: Event | Outputs) -> Iterator[Calla
     """Functions that compute the chance of an event on an input: along ways, or by listing."""
     if isinstance(event, Event):
         walker = Walker(program)
-        yield lambda env: chance_of(event, walker.ways(as_input(env)))
+        yield lambda env: chance_of(event, walker.ways(as_input(env), partial(begins, event)))
     for reach in REACHES:
         yield lambda env, reach=reach: listed_chance(program, env, event, reach)  # type: ignore[misc]  # bound now
 
@@ -74,8 +76,7 @@ def _ways_to_chances(program: Program, event: Event | Outputs) -> Iterator[Calla
 def _witness(inputs: tuple[Env, Env], event: Event | Outputs, chances: tuple[Any, Any], limits: list[Any]) -> Witness:
     (one, two), (first, second) = inputs, chances
     rest = first - (limits[1] if len(limits) > 1 else 0)
-    infinite = second == 0
-    loss = "infinite" if infinite else _floor((rest / second).log())
+    loss = "infinite" if second == 0 else _floor((rest.lower() / second.upper()).log())
     return Witness(one, two, event, _text(first), _text(second), loss, _text(limits[0]), float(first.mid()))
 
 
@@ -88,7 +89,25 @@ def refutes(first: Any, second: Any, limits: list[Any]) -> bool:
 def admitted(program: Program, one: Env, two: Env) -> bool:
     """Whether two inputs are admitted and adjacent."""
     maker = Maker(program)
-    return maker.admits(one) and maker.admits(two) and are_adjacent(program, one, two, maker)
+    if not surely_admitted(program, one) or not surely_admitted(program, two):
+        return False
+    return are_adjacent(program, one, two, maker.bound) or _chained(program, one, two, maker)
+
+
+def _chained(program: Program, one: Env, two: Env, maker: Maker) -> bool:
+    """Whether steps through admitted inputs, of which each changes one private number, lead from one to the other."""
+    names = [param.name for param in program.params if param.private and param.type.kind in ("int", "range")]
+    here = one
+    for _ in range(program.group):
+        moving = next((name for name in names if here[name] != two[name]), None)
+        if moving is None:
+            break
+        step = max(min(two[moving] - here[moving], Fraction(1)), Fraction(-1))
+        there = {**here, moving: here[moving] + step}
+        if not surely_admitted(program, there) or not are_adjacent(program, here, there, maker.bound, 1):
+            return False
+        here = there
+    return program.adjacent == "one" and here == two
 
 
 def as_input(env: Env) -> Env:

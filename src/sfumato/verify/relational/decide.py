@@ -1,5 +1,5 @@
-"""Verify, relational: the decision by exact laws. Comes in: a program with a property. Goes out: two inputs with different
-laws, or that there are none, or none up to a size.
+"""Verify, relational: the decision by exact laws. Comes in: a program with a property. Goes out: two inputs with
+different laws, or that there are none, or none up to a size.
 
 For `secrecy` the laws on all private inputs are compared for each public one; for `uniform` each law with that of the
 output type.
@@ -7,26 +7,30 @@ output type.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any
 
 from sfumato.verify.faults import say_input
 from sfumato.verify.lexer import mistake
-from sfumato.verify.relational.exact import Budget, Law, frozen, law_of, thawed
+from sfumato.verify.relational.exact import Law, Laws, frozen, thawed
 from sfumato.verify.relational.inputs import Inputs
-from sfumato.verify.run import Env, Fault, NotRun, Runner, TooLong
-from sfumato.verify.tree import Program
+from sfumato.verify.relational.lowbits import length_of, resized, shortened
+from sfumato.verify.run import Env, Fault, NotRun
+from sfumato.verify.tree import Num, Program, Var
 
-LEVELS = 12
+CHECKED = 10**6
+"""Work for the two laws of a difference."""
+LEVELS, LOOKED = 12, 3
+"""Levels that are decided, and that are looked at where not all inputs can be listed."""
 TYPE = 4096
 """Output types with more values are not written out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What refutes a property: two inputs and an output whose chances differ; for `uniform`, one input and two outputs."""
+    """What refutes a property: two inputs and an output whose chances differ; for `uniform` one input, two outputs."""
 
     one: Env
     two: Env
@@ -34,42 +38,43 @@ class Difference:
     other_output: Any
     chance: Fraction
     other_chance: Fraction
+    bits: int | None = None
+    """If so, outputs are known by so many last bits of their bit lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What exact laws say: a difference; or up to which level there is none, and whether that is everything."""
+    """What exact laws say: a difference; or up to which sizes there is none, and whether that is everything."""
 
     difference: Difference | None
-    level: int | None
+    limits: dict[str, int] | None
     complete: bool
-    growing: tuple[str, ...]
 
 
-def enumerate_laws(program: Program, runs: int) -> Search:
-    """Compare laws, level by level, as far as so many runs reach."""
-    inputs, runner, budget = Inputs(program), Runner(program), Budget(runs)
-    last = inputs.last_level()
-    laws: dict[Any, Law] = {}
-    reached = None
+def enumerate_laws(program: Program, work: int) -> Search:
+    """Compare laws, level by level, as far as so much work reaches."""
+    inputs, laws = Inputs(program), Laws(program, work)
+    known: dict[Any, Law] = {}
+    reached, whole = None, True
     for level in range(LEVELS if inputs.growing else 1):
         try:
-            found, complete = _level(inputs, runner, budget, laws, level)
-        except (TooLong, NotRun, TypeError, OverflowError):
+            found, complete = _level(inputs, laws, known, level)
+        except (NotRun, TypeError, KeyError, OverflowError):
             break
         if found is not None:
-            return Search(found, None, False, inputs.growing)
-        if not complete:
+            return Search(found, None, False)
+        whole = whole and complete
+        if whole:
+            reached = level
+        if whole and inputs.is_last(level):
+            return Search(None, {}, True)
+        if not whole and level >= LOOKED:
             break
-        reached = level
-        if last is not None and level >= last:
-            return Search(None, level, True, inputs.growing)
-    return Search(None, reached, False, inputs.growing)
+    limits = None if reached is None else inputs.limits_at(reached)
+    return Search(None, limits, False)
 
 
-def _level(
-    inputs: Inputs, runner: Runner, budget: Budget, laws: dict[Any, Law], level: int
-) -> tuple[Difference | None, bool]:
+def _level(inputs: Inputs, laws: Laws, known: dict[Any, Law], level: int) -> tuple[Difference | None, bool]:
     complete = True
     uniform = inputs.program.property == "uniform"
     for public, all_public in inputs.publics(level):
@@ -78,23 +83,24 @@ def _level(
         first: Env | None = None
         for env in made:
             key = _key(env)
-            if key not in laws:
-                laws[key] = _law(inputs.program, runner, env, budget)
+            if key not in known:
+                known[key] = _law(laws, env)
             if uniform:
-                found = not_uniform(inputs, env, laws[key])
+                found = not_uniform(inputs, env, known[key])
             elif first is None:
                 first, found = env, None
             else:
-                found = difference(first, env, laws[_key(first)], laws[key])
+                found = difference(first, env, known[_key(first)], known[key])
             if found is not None:
                 return found, False
     return None, complete
 
 
-def _law(program: Program, runner: Runner, env: Env, budget: Budget) -> Law:
+def _law(laws: Laws, env: Env) -> Law:
     try:
-        return law_of(runner, env, budget)
+        return laws.of(env)
     except Fault as fault:
+        program = laws.program
         raise mistake(
             program.source, fault.at, f"{fault.message} is reached", detail=f"With {say_input(program, env)}.",
             hint="Exclude such inputs with `requires`, or test for them.",
@@ -107,10 +113,10 @@ def _key(env: Env) -> Any:
 
 def difference(one: Env, two: Env, law: Law, other: Law) -> Difference | None:
     """Where two laws differ most; None if they are equal."""
+    if law == other:
+        return None
     zero = Fraction(0)
     outputs = [output for output in {**law, **other} if law.get(output, zero) != other.get(output, zero)]
-    if not outputs:
-        return None
     best = min(outputs, key=lambda output: (-abs(law.get(output, zero) - other.get(output, zero)), repr(output)))
     output = thawed(best)
     return Difference(one, two, output, output, law.get(best, zero), other.get(best, zero))
@@ -120,8 +126,6 @@ def not_uniform(inputs: Inputs, env: Env, law: Law) -> Difference | None:
     """Two outputs that are not equally likely; None if all values of the type are, and nothing else is returned."""
     kind = inputs.program.output
     values = inputs.output_values(kind, env, TYPE)
-    if values is None:
-        return None
     keys = [frozen(value) for value in values.items]
     if values.all and all(law.get(key) == Fraction(1, len(keys)) for key in keys) and len(law) == len(keys):
         return None
@@ -130,19 +134,40 @@ def not_uniform(inputs: Inputs, env: Env, law: Law) -> Difference | None:
     often = max(seen, key=lambda key: law.get(key, zero))
     seldom = min(seen, key=lambda key: law.get(key, zero))
     if law.get(often, zero) == law.get(seldom, zero):
-        return None
+        raise NotRun
     return Difference(env, env, thawed(often), thawed(seldom), law.get(often, zero), law.get(seldom, zero))
+
+
+def last_bits(program: Program, work: int) -> Difference | None:
+    """A difference of long bit lists that their last bits show."""
+    length, inputs = length_of(program), Inputs(program)
+    if length is None or program.property == "uniform":
+        return None
+    low = length.value if isinstance(length, Num) else inputs.bounds(length, {})[0]
+    if low is None or low < 1:
+        return None
+    for bits in (1, 2):
+        found = enumerate_laws(shortened(program, bits), work).difference
+        if found is not None:
+            whole = int(-(-low // 1))
+            public = {length.name: Fraction(whole)} if isinstance(length, Var) else {}
+            one, two = ({**resized(program, env, whole), **public} for env in (found.one, found.two))
+            said = replace(found, one=one, two=two, bits=bits)
+            if is_difference(program, said):
+                return said
+    return None
 
 
 def is_difference(program: Program, said: Difference) -> bool:
     """Whether two inputs are admitted and related, and the chances are those that are said, and differ.
 
     Guarantee: then the property does not hold.
-    Proof: the laws are computed anew, exactly (exact.py); public parts are equal; both inputs satisfy what is required.
+    Proof: the laws are computed anew, exactly (exact.py), or those of their last bits (lowbits.py); public parts are
+        equal; both inputs satisfy what is required.
     Reference: the definition.
     Checked by: verify::a_changed_difference_is_rejected
     """
-    inputs, runner = Inputs(program), Runner(program)
+    inputs, laws = Inputs(program), Laws(program, CHECKED)
     private = {param.name for param in program.params if param.private}
     names = {param.name for param in program.params} | {"eps", "delta"}
     if set(said.one) != names or set(said.two) != names or not 0 <= said.one["delta"] < 1 or said.one["eps"] <= 0:
@@ -160,11 +185,20 @@ def is_difference(program: Program, said: Difference) -> bool:
             return False
     elif frozen(said.output) != frozen(said.other_output):
         return False
+    envs = (said.one, said.two)
+    if said.bits is not None:
+        length = length_of(program)
+        if length is None or program.property == "uniform":
+            return False
+        if not 1 <= said.bits <= (length.value if isinstance(length, Num) else said.one[length.name]):
+            return False
+        laws = Laws(shortened(program, said.bits), CHECKED)
+        envs = (resized(program, said.one, said.bits), resized(program, said.two, said.bits))
     try:
-        laws = [law_of(runner, env, Budget(10**6)) for env in (said.one, said.two)]
-    except (TooLong, NotRun, Fault, TypeError):
+        both = [laws.of(env) for env in envs]
+    except (NotRun, Fault, TypeError, KeyError):
         return False
     chances = [
-        law.get(frozen(output), Fraction(0)) for law, output in zip(laws, (said.output, said.other_output), strict=True)
+        law.get(frozen(output), Fraction(0)) for law, output in zip(both, (said.output, said.other_output), strict=True)
     ]
     return chances == [said.chance, said.other_chance] and chances[0] != chances[1]

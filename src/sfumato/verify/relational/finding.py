@@ -16,19 +16,23 @@ import z3
 
 from sfumato.errors import SfumatoError
 from sfumato.verify.faults import say_value
+from sfumato.verify.finite.decide import NEVER
 from sfumato.verify.kernel import secrecy
 from sfumato.verify.kernel.certificate import FORMAT, hash_of
 from sfumato.verify.kernel.pair import Coupling
+from sfumato.verify.lexer import read_tokens
 from sfumato.verify.parse import read_program
-from sfumato.verify.relational.decide import Difference, Search, difference, enumerate_laws, is_difference
-from sfumato.verify.relational.exact import Budget, law_of
+from sfumato.verify.relational.decide import Difference, Search, difference, enumerate_laws, is_difference, last_bits
+from sfumato.verify.relational.exact import Laws
 from sfumato.verify.relational.inputs import Inputs
-from sfumato.verify.relational.search import Stuck, search
-from sfumato.verify.run import Env, Fault, NotRun, Runner, TooLong
-from sfumato.verify.tree import Program
+from sfumato.verify.relational.search import ALL, Stuck, search
+from sfumato.verify.run import Env, Fault, NotRun
+from sfumato.verify.tree import Program, draws_of
 
-FEW, MANY = 1500, 16_000
-"""Runs of the program for a first look, and for a decision."""
+FEW, MANY = 3_000, 24_000
+"""Work for a first look, and for a decision: statements times states."""
+SHOWN = 40
+"""Pairs of runs that are followed for a coupling of what is decided already, only to show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +47,31 @@ class Finding:
     note: str = ""
 
 
-def find(program: Program) -> Finding | None:
-    """What couplings and exact laws say; None if neither says anything.
+def find(program: Program) -> tuple[Finding | None, Finding | None]:
+    """What couplings and exact laws say, None if neither says anything; and then what is shown for small sizes.
 
     Guarantee: PROVED with scope "all" only if the property holds; REFUTED only with inputs whose exact chances differ.
-    Proof: a coupling is accepted by the kernel (kernel/pair.py); laws are exact and of all inputs (relational/decide.py).
+    Proof: a coupling is accepted by the kernel (kernel/pair.py); laws are exact and of all inputs (decide.py).
     Reference: see there.
     Checked by: verify::what_is_said_of_random_programs_is_true, verify::properties_are_decided_as_derived_by_hand
     """
     first = enumerate_laws(program, FEW)
     if first.difference is not None:
-        return _refuted(program, first.difference)
-    coupling, stuck = search(program)
+        return _refuted(program, first.difference), None
+    coupling, stuck = search(program, SHOWN if first.complete else ALL)
     if coupling is not None:
-        return Finding("PROVED", "all", coupling, None, secrecy.write(program, coupling))
+        return Finding("PROVED", "all", coupling, None, secrecy.write(program, coupling)), None
     if first.complete:
-        return _enumerated(program, first)
-    guessed = _from_model(program, stuck)
+        return _enumerated(program, first), None
+    guessed = _from_model(program, stuck) or last_bits(program, FEW)
     if guessed is not None:
-        return _refuted(program, guessed)
+        return _refuted(program, guessed), None
     more = enumerate_laws(program, MANY)
     if more.difference is not None:
-        return _refuted(program, more.difference)
-    return _enumerated(program, more) if more.complete else None
-
-
-def up_to(program: Program) -> Finding | None:
-    """What exact laws of small inputs show: the property for these sizes, and no more."""
-    found = enumerate_laws(program, MANY)
-    return _enumerated(program, found) if found.level is not None and found.growing else None
+        return _refuted(program, more.difference), None
+    if more.complete:
+        return _enumerated(program, more), None
+    return None, _enumerated(program, more) if more.limits else None
 
 
 def _refuted(program: Program, found: Difference) -> Finding:
@@ -87,10 +87,14 @@ def _refuted(program: Program, found: Difference) -> Finding:
     return Finding("REFUTED", "all", None, found, document)
 
 
+def _scope(found: Search) -> str | dict[str, Any]:
+    if found.complete:
+        return "all"
+    return dict(found.limits) if found.limits else {}
+
+
 def _enumerated(program: Program, found: Search) -> Finding:
-    scope: str | dict[str, Any] = "all"
-    if not found.complete:
-        scope = {"size": found.level, "of": " and ".join(found.growing)}
+    scope = _scope(found)
     document = {
         "format": FORMAT,
         "verdict": "PROVED",
@@ -114,7 +118,7 @@ def _from_model(program: Program, stuck: Stuck) -> Difference | None:
     solver.add(z3.Not(condition.goal))
     if solver.check() != z3.sat:
         return None
-    model, inputs, runner = solver.model(), Inputs(program), Runner(program)
+    model, inputs, laws = solver.model(), Inputs(program), Laws(program, MANY)
     envs = [_read(program, model, side, pair.world.context) for side in (1, 2)]
     if None in envs or not all(inputs.fits(env) for env in envs if env is not None):
         return None
@@ -122,10 +126,9 @@ def _from_model(program: Program, stuck: Stuck) -> Difference | None:
     assert one is not None
     assert two is not None
     try:
-        laws = [law_of(runner, env, Budget(FEW)) for env in (one, two)]
-    except (TooLong, NotRun, Fault, TypeError):
+        return difference(one, two, laws.of(one), laws.of(two))
+    except (NotRun, Fault, TypeError, KeyError):
         return None
-    return difference(one, two, *laws)
 
 
 def _read(program: Program, model: Any, side: int, context: Any) -> Env | None:
@@ -144,7 +147,59 @@ def _read(program: Program, model: Any, side: int, context: Any) -> Env | None:
     return env
 
 
+# ---- secrecy as a claim
+
+
+def is_claimable(program: Program) -> bool:
+    """Whether the prover and the refuter of claims know what the program draws: numbers, not bit lists."""
+    lists = any(draw.law == "Uniform" and len(draw.args) == 1 for draw in draws_of(program))
+    return program.property != "uniform" and not lists
+
+
+def as_claim(source: str) -> str:
+    """The text of a program with secrecy written as a claim: any two private inputs lose nothing."""
+    tokens = read_tokens(source)
+    for place, token in enumerate(tokens[:-2]):
+        word, end = tokens[place + 1], tokens[place + 2]
+        if token.text == "property" and word.text in ("secrecy", "noninterference") and end.text == ";":
+            return f"{source[: token.at]}adjacent any; claim 0{source[end.at :]}"
+    raise ValueError("a program without this property")
+
+
+def claim_certificate(program: Program, document: dict[str, Any] | None) -> dict[str, Any]:
+    """The certificate of a property that was decided as a claim: it holds that of the claim."""
+    return {
+        "format": FORMAT,
+        "verdict": None if document is None else document["verdict"],
+        "kind": "claim",
+        "property": program.property,
+        "program": program.source,
+        "hash": hash_of(program.source),
+        "claim": document,
+    }
+
+
+def inner_certificate(document: dict[str, Any]) -> dict[str, Any] | None:
+    """The certificate of the claim, if it is about the very text that this program has as a claim."""
+    inner = document["claim"]
+    fits = (
+        document["format"] == FORMAT
+        and hash_of(document["program"]) == document["hash"]
+        and inner["program"] == as_claim(document["program"])
+        and inner["verdict"] == document["verdict"]
+    )
+    return inner if fits else None
+
+
 # ---- documents
+
+
+def event_of(found: Difference, output: Any) -> str:
+    """An event in words."""
+    if output == NEVER:
+        return "never returns"
+    what = "output" if found.bits is None else f"the last {found.bits} of the bits in output"
+    return f"{what} = {say_value(output)}"
 
 
 def difference_document(found: Difference) -> dict[str, Any]:
@@ -152,8 +207,9 @@ def difference_document(found: Difference) -> dict[str, Any]:
     return {
         "input": {name: _plain(value) for name, value in found.one.items()},
         "neighbour": {name: _plain(value) for name, value in found.two.items()},
-        "event": {"words": f"output = {say_value(found.output)}", "output": _plain(found.output)},
-        "neighbour_event": {"words": f"output = {say_value(found.other_output)}", "output": _plain(found.other_output)},
+        "event": {"words": event_of(found, found.output), "output": _plain(found.output)},
+        "neighbour_event": {"words": event_of(found, found.other_output), "output": _plain(found.other_output)},
+        "bits": found.bits,
         "chance": str(found.chance),
         "neighbour_chance": str(found.other_chance),
     }
@@ -170,8 +226,7 @@ def faults_of(document: dict[str, Any]) -> list[str]:
         if document["verdict"] == "REFUTED":
             return [] if is_difference(program, _difference(document["witness"])) else ["these chances do not differ"]
         found = enumerate_laws(program, MANY)
-        level = None if document["scope"] == "all" else int(document["scope"]["size"])
-        if found.complete or (level is not None and found.level is not None and found.level >= level):
+        if found.complete or (document["scope"] != "all" and document["scope"] == _scope(found)):
             return []
         return ["the laws are not equal on all these inputs"]
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError) as error:
@@ -182,17 +237,23 @@ def faults_of(document: dict[str, Any]) -> list[str]:
 
 def _difference(said: dict[str, Any]) -> Difference:
     one, two = ({name: _exact(value) for name, value in said[side].items()} for side in ("input", "neighbour"))
-    outputs = (_exact(said[side]["output"]) for side in ("event", "neighbour_event"))
-    return Difference(one, two, *outputs, Fraction(said["chance"]), Fraction(said["neighbour_chance"]))
+    output, other = (_exact(said[side]["output"]) for side in ("event", "neighbour_event"))
+    chances = Fraction(said["chance"]), Fraction(said["neighbour_chance"])
+    bits = None if said["bits"] is None else int(said["bits"])
+    return Difference(one, two, output, other, chances[0], chances[1], bits)
 
 
 def _plain(value: Any) -> Any:
+    if value == NEVER:
+        return "never"
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value if isinstance(value, bool) else str(value)
 
 
 def _exact(value: Any) -> Any:
+    if value == "never":
+        return NEVER
     if isinstance(value, list):
         return tuple(_exact(item) for item in value)
     return value if isinstance(value, bool) else Fraction(value)

@@ -1,5 +1,5 @@
-"""Verify, relational: the inputs of a program, level by level. Comes in: a program. Goes out: public inputs, and for each
-the private ones; with what is known about completeness.
+"""Verify, relational: the inputs of a program, level by level. Comes in: a program. Goes out: public inputs, and for
+each the private ones; with what is known about completeness.
 
 A level limits what can grow: sizes of lists, and public whole numbers without an upper limit or with a far one. Types
 that are not finite (`real`, `int` without limits) are represented by numbers around those of the text: good for finding
@@ -53,17 +53,33 @@ class Inputs:
         self.program = program
         self.most = most
         self.maker = Maker(program)
-        self.limits = [part for node in program.requires for part in _conjuncts(node)]
+        self.limits = [part for node in program.requires for part in conjuncts(node)]
         self.growing = self._growing()
+        self.rounded = any(
+            isinstance(part, Call) and part.name in ("exp", "ln", "sqrt")
+            for node in (*program.requires, *(end for param in program.params for end in _bounds(param.type)))
+            for part in walk(node)
+        )
         self.numbers = _written(program)
 
     # ---- what can grow
 
-    def last_level(self) -> int | None:
-        """The level at which nothing grows any more; None if there is none."""
-        tops = [self.bounds(Var(name), {})[1] for name in self.growing]
-        known = [int(top) for top in tops if top is not None]
-        return max(known, default=0) if len(known) == len(tops) else None
+    def limits_at(self, level: int) -> dict[str, int]:
+        """How far everything that grows has grown at a level."""
+        return {name: self._lowest(name) + level if not name.startswith("size(") else level for name in self.growing}
+
+    def is_last(self, level: int) -> bool:
+        """Whether nothing grows beyond a level."""
+        for name, limit in self.limits_at(level).items():
+            high = None if name.startswith("size(") else self.bounds(Var(name), {})[1]
+            if high is None or limit < high:
+                return False
+        return True
+
+    def _lowest(self, name: str) -> int:
+        low = self.bounds(Var(name), {})[0]
+        assert low is not None
+        return int(-(-low // 1))
 
     def _growing(self) -> tuple[str, ...]:
         found = []
@@ -72,7 +88,7 @@ class Inputs:
                 low, high = self.bounds(Var(param.name), {})
                 if low is not None and (high is None or high - low > FAR):
                     found.append(param.name)
-            elif _has_list(param.type) and not self._is_limited(param.name):
+            elif param.type.kind == "list" and not self._is_limited(param.name):
                 found.append(f"size({param.name})")
         return tuple(found)
 
@@ -120,7 +136,7 @@ class Inputs:
         for eps in (1, Fraction(1, 2), 3) if "eps" in reads else (1,):
             for delta in (0, Fraction(1, 8)) if "delta" in reads else (0,):
                 env = {"eps": Fraction(eps), "delta": Fraction(delta)}
-                start.append((env, not reads & {"eps", "delta"}))
+                start.append((env, not reads & {"eps", "delta"} and not self.rounded))
         return self._extended(start, [param for param in self.program.params if not param.private], level)
 
     def _extended(self, envs: list[tuple[Env, bool]], params: list[Param], level: int) -> list[tuple[Env, bool]]:
@@ -131,8 +147,7 @@ class Inputs:
         found = []
         for env, complete in envs:
             values = self.values(param, env, level)
-            for value in values.items:
-                found.append(({**env, param.name: value}, complete and values.all))
+            found += [({**env, param.name: value}, complete and values.all) for value in values.items]
         if len(found) > self.most:
             found = [(env, False) for env, _ in found[: self.most]]
         return self._extended(found, [other for other in params if other is not param], level)
@@ -158,13 +173,12 @@ class Inputs:
         )
         return (env for env in islice(made, self.most) if self.maker.admits(env)), complete
 
-    def output_values(self, kind: Type, env: Env, most: int) -> Values | None:
-        """Values of the output type; of one that is not finite some, and one that was not returned."""
-        try:
-            found = self._of(kind, env, 2)
-        except (NotRun, Fault, TypeError):
-            return None
-        return found if len(found.items) <= most else None
+    def output_values(self, kind: Type, env: Env, most: int) -> Values:
+        """Values of the output type; of one that is not finite some. Raises NotRun if there are too many."""
+        found = self._of(kind, env, 2)
+        if len(found.items) > most:
+            raise NotRun
+        return found
 
     def is_output(self, output: Any, env: Env) -> bool:
         """Whether a value is one of the output type."""
@@ -202,15 +216,16 @@ class Inputs:
         if param.type.kind == "int":
             low, high = self.bounds(Var(param.name), env)
             if param.name in self.growing:
-                assert low is not None
-                top = level if high is None else min(level, int(high))
-                return Values(
-                    tuple(Fraction(n) for n in range(int(-(-low // 1)), max(top, int(-(-low // 1))) + 1)), True
-                )
+                first = self._lowest(param.name)
+                top = first + level if high is None else min(first + level, int(high // 1))
+                return Values(tuple(Fraction(n) for n in range(first, top + 1)), True)
             if low is not None and high is not None:
                 return self._range(low, high)
-        limit = self.bounds(Call("size", (Var(param.name),)), env)[1] if _has_list(param.type) else None
-        return self._of(param.type, env, level, limit)
+        if param.type.kind == "list":
+            limit = self.bounds(Call("size", (Var(param.name),)), env)[1]
+            longest = level if f"size({param.name})" in self.growing or limit is None else max(-1, int(limit // 1))
+            return self._lists(param.type.items[0], env, level, longest)
+        return self._of(param.type, env, level)
 
     def _range(self, low: Fraction, high: Fraction) -> Values:
         first, last = -(-low // 1), high // 1
@@ -219,7 +234,7 @@ class Inputs:
             return Values(tuple(Fraction(n) for n in near), False)
         return Values(tuple(Fraction(n) for n in range(int(first), int(last) + 1)), True)
 
-    def _of(self, kind: Type, env: Env, level: int, limit: Fraction | None = None) -> Values:
+    def _of(self, kind: Type, env: Env, level: int) -> Values:
         match kind.kind:
             case "bool":
                 return Values((False, True), True)
@@ -240,16 +255,15 @@ class Inputs:
                 return Values(tuple(islice(made, self.most)), bits < 60 and 2 ** int(bits) <= self.most)
             case "tuple":
                 parts = [self._of(item, env, level) for item in kind.items]
-                made = islice(product(*(part.items for part in parts)), self.most)
+                tuples = islice(product(*(part.items for part in parts)), self.most)
                 total = 1
                 for part in parts:
                     total *= len(part.items)
-                return Values(tuple(made), all(part.all for part in parts) and total <= self.most)
-        return self._lists(kind.items[0], env, level, limit)
+                return Values(tuple(tuples), all(part.all for part in parts) and total <= self.most)
+        return Values(self._lists(kind.items[0], env, level, 2).items, False)  # a list inside of something
 
-    def _lists(self, kind: Type, env: Env, level: int, limit: Fraction | None) -> Values:
+    def _lists(self, kind: Type, env: Env, level: int, longest: int) -> Values:
         inner = self._of(kind, env, level)
-        longest = level if limit is None else max(-1, int(limit // 1))
         found: list[Any] = []
         complete = inner.all
         for size in range(longest + 1):
@@ -290,10 +304,11 @@ def _both_ways(node: Binary) -> tuple[tuple[Expr, Expr, str], ...]:
     return (node.left, node.right, node.op), (node.right, node.left, _TURNED[node.op])
 
 
-def _conjuncts(node: Expr) -> Iterator[Expr]:
+def conjuncts(node: Expr) -> Iterator[Expr]:
+    """The parts of a requirement that must all hold."""
     if isinstance(node, Binary) and node.op == "&&":
-        yield from _conjuncts(node.left)
-        yield from _conjuncts(node.right)
+        yield from conjuncts(node.left)
+        yield from conjuncts(node.right)
     else:
         yield node
 
@@ -306,7 +321,3 @@ def _written(program: Program) -> tuple[Fraction, ...]:
 
 def _bounds(kind: Type) -> tuple[Expr, ...]:
     return (*kind.args, *(bound for item in kind.items for bound in _bounds(item)))
-
-
-def _has_list(kind: Type) -> bool:
-    return kind.kind == "list" or any(_has_list(item) for item in kind.items)

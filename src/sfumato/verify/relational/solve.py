@@ -1,5 +1,5 @@
-"""Verify, relational: a map of noise from an equation. Comes in: two values that should be equal, and a draw of both runs
-that one of them hangs on. Goes out: what the second run must have drawn, as an expression, and its inverse.
+"""Verify, relational: a map of noise from an equation. Comes in: two values that should be equal, and a draw of both
+runs that one of them hangs on. Goes out: what the second run must have drawn, as an expression, and its inverse.
 
 Nothing here is trusted: the kernel checks every map that is found.
 """
@@ -32,9 +32,9 @@ def solutions(world: World, meeting: Meeting, one: Symbol, two: Symbol) -> list[
     if isinstance(one, Bit | Bits) and isinstance(two, Bit | Bits) and isinstance(meeting.two, Bit | Bits):
         found = _by_forms(world, meeting, one.form, two.form)
         return [found] if found else []
-    if isinstance(meeting.one, Number) and isinstance(meeting.two, Number):
-        if isinstance(one, Number | Bit) and isinstance(two, Number | Bit):
-            return _by_numbers(world, meeting, world.number(one), world.number(two))
+    numbers = all(isinstance(value, Number) for value in (meeting.one, meeting.two))
+    if numbers and isinstance(one, Number | Bit) and isinstance(two, Number | Bit):
+        return _by_numbers(world, meeting, world.number(one), world.number(two))
     return []
 
 

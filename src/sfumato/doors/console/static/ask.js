@@ -3,7 +3,8 @@ import { call, key, Lost, Refused } from "./api.js";
 import { $, h, pause } from "./dom.js";
 import { makeEditor } from "./editor.js";
 import { frame, say, showBudget } from "./frame.js";
-import { copyAs, drawLaw, exportAs, showLaw } from "./hand.js";
+import { copyAs, exportAs } from "./hand.js";
+import { drawLaw, showLaw } from "./law.js";
 import { brief, toNumber } from "./numbers.js";
 import { showPreview } from "./preview.js";
 import { showResult } from "./result.js";
@@ -95,7 +96,7 @@ async function ask(asked = question(), name = key()) {
   try {
     const answer = await call("/api/query", { body: asked, headers: { "Idempotency-Key": name } });
     const exact = state.preview && state.preview.asked.sql === asked.sql ? state.preview.found : await call("/api/explain", { body: asked });
-    const laws = exact.columns.map((column, number) => ({ number, name: column.name, drawn: column.scale !== null && ["geometric", "gaussian"].includes(column.law) }));
+    const laws = exact.columns.map((column, number) => ({ number, name: column.name, drawn: column.law !== "exact" }));
     showResult($("result"), answer, { asked, laws, onLaw: law(asked), onDraw: (number) => drawLaw(asked, number), onCopy: copyIt, onExport: (kind, what) => exportAs(kind, what, schema.data) });
     say("");
     state.past.unshift(asked.sql);

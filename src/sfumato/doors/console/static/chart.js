@@ -2,7 +2,7 @@
 import { h, s } from "./dom.js";
 import { brief, shown, toNumber } from "./numbers.js";
 
-const MOST_BARS = 30, MOST_POINTS = 600;
+const MOST_BARS = 30, MOST_POINTS = 600, MOST_WHISKERS = 60;
 const ORDERED = ["date", "timestamp", "bigint", "numeric"];
 
 const isNumber = (type) => type === "bigint" || type === "numeric";
@@ -13,7 +13,7 @@ export function planOf(answer) {
   const withEnds = noisy(answer);
   const measures = answer.columns.map((_, i) => i).filter((i) => withEnds[i] && isNumber(answer.types[i]));
   const keys = answer.columns.map((_, i) => i).filter((i) => !withEnds[i]);
-  if (!measures.length || !answer.rows.length || (answer.rows.length === 1 && measures.length === 1)) return null;
+  if (!measures.length || !answer.rows.length || answer.rows.length === 1) return null;
   const key = keys.length === 1 ? keys[0] : null;
   const ordered = key !== null && ORDERED.includes(answer.types[key]) && answer.rows.length > 2;
   return { measures, keys, key, kind: ordered ? (answer.types[key] === "date" || answer.types[key] === "timestamp" || answer.rows.length > 12 ? "line" : "points") : "bars" };
@@ -33,7 +33,7 @@ export function chartOf(answer, plan, measure) {
   const name = answer.columns[measure];
   const picture = plan.kind === "bars" ? bars(drawn, name) : points(drawn, name, plan.kind === "line", answer.columns[plan.key], answer.types[plan.key]);
   return h("figure", {}, picture, h("figcaption", { class: "quiet" },
-    `Whiskers: where the exact number lies with ${brief(toNumber(answer.confidence) * 100)} %.`,
+    `${plan.kind === "line" && drawn.length > MOST_WHISKERS ? "The band" : "Whiskers"}: where the exact number lies with ${brief(toNumber(answer.confidence) * 100)} %.`,
     left > 0 ? ` The first ${drawn.length} of ${all.length.toLocaleString("en").replaceAll(",", "\u202f")} rows are drawn.` : ""));
 }
 
@@ -112,7 +112,10 @@ function points(drawn, name, joined, axis, type) {
   }
   const label = (one) => (type === "date" || type === "timestamp" ? one.name.slice(0, 10) : one.name);
   const shownAt = there.length <= 6 ? there : [0, 1, 2, 3].map((i) => there[Math.round((i * (there.length - 1)) / 3)]);
-  for (const one of shownAt) svg.append(s("text", { x: x(one.at), y: bottom + 18, class: "tick", "text-anchor": "middle" }, fit(label(one), 12)));
+  for (const one of shownAt) {
+    const text = fit(label(one), 12);
+    svg.append(s("text", { x: Math.min(x(one.at), right + 12 - 3.6 * text.length), y: bottom + 18, class: "tick", "text-anchor": "middle" }, text));
+  }
   svg.append(s("text", { x: (left + right) / 2, y: bottom + 38, class: "tick", "text-anchor": "middle" }, fit(axis, 40)));
   if (joined) {
     const band = there.filter((one) => one.ends[0] !== null && one.ends[1] !== null);
@@ -121,8 +124,8 @@ function points(drawn, name, joined, axis, type) {
       s("polyline", { points: there.map((one) => `${x(one.at)},${y(one.value)}`).join(" "), class: "path" }));
   }
   for (const one of there) {
-    const group = s("g", {}, s("title", {}, `${one.name}: ${one.said.text} ${one.said.beside}`), s("circle", { cx: x(one.at), cy: y(one.value), r: there.length > 60 ? 1.5 : 3.5, class: "dot" }));
-    if (there.length <= 60) group.append(...whisker(y, one, x(one.at), false));
+    const group = s("g", {}, s("title", {}, `${one.name}: ${one.said.text} ${one.said.beside}`), s("circle", { cx: x(one.at), cy: y(one.value), r: there.length > MOST_WHISKERS ? 1.5 : 3.5, class: "dot" }));
+    if (there.length <= MOST_WHISKERS) group.append(...whisker(y, one, x(one.at), false));
     svg.append(group);
   }
   return svg;

@@ -7,6 +7,7 @@ const PAGES = [
   ["/", "Ask", ["analyst", "owner"]],
   ["/history", "Your questions", ["analyst", "owner"]],
   ["/ledger", "Ledger", ["owner", "auditor"]],
+  ["/redteam", "Red team", ["owner", "auditor"]],
   ["/people", "People", ["owner"]],
   ["/policy", "Policy", ["owner"]],
   ["/wizard", "Set up", ["owner"]],
@@ -21,6 +22,7 @@ export async function frame() {
   const links = here.map(([path, name]) =>
     h("a", { href: path, "aria-current": path === location.pathname ? "page" : null }, name),
   );
+  if (user.data) bar.querySelector(".brand").append(" · ", word(user.data));
   bar.append(
     h("nav", { "aria-label": "Pages" }, links),
     gauge,

@@ -1,8 +1,8 @@
-// What leaves the page: lines to copy, files, and the picture of the law.
+// What leaves the page: lines to copy, and files.
 import { call, Refused } from "./api.js";
-import { $, h, picture } from "./dom.js";
+import { $, h } from "./dom.js";
 import { say } from "./frame.js";
-import { brief, percent, toNumber } from "./numbers.js";
+import { toNumber } from "./numbers.js";
 
 const KINDS = {
   CSV: ["text/csv", "csv"],
@@ -17,6 +17,10 @@ export function openDialog(title, ...content) {
   if (!dialog.open) dialog.showModal();
 }
 
+// A value of libpq's; text in Python; and text for a driver there, which takes a lone % for its own.
+const libpq = (text) => (/^[\w.:-]+$/.test(text) ? text : `'${text.replace(/[\\']/g, "\\$&")}'`);
+const python = JSON.stringify;
+const driver = (sql) => python(sql.replaceAll("%", "%%"));
 const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 function line(kind, asked, { data, user, pg }) {
@@ -25,10 +29,10 @@ function line(kind, asked, { data, user, pg }) {
   const price = (asked.within ? `within=${asked.within}` : `epsilon=${asked.epsilon}`) + (asked.rows_per_unit ? ` rows_per_unit=${asked.rows_per_unit}` : "");
   const sql = `/* ${price} */ ${asked.sql}`;
   const url = `postgresql+psycopg://${encodeURIComponent(user)}@${host}:${port}/${encodeURIComponent(data)}`;
-  if (kind === "psql") return `psql ${shell(`host=${host} port=${port} user=${user} dbname=${data}`)} -c ${shell(sql)}`;
+  if (kind === "psql") return `psql ${shell(`host=${libpq(host.replace(/^\[|\]$/g, ""))} port=${port} user=${libpq(user)} dbname=${libpq(data)}`)} -c ${shell(sql)}`;
   if (kind === "curl") return `curl ${location.origin}/api/query -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\\n     -d ${shell(JSON.stringify(asked))}`;
-  if (kind === "SQLAlchemy") return `from sqlalchemy import create_engine, text\n\nengine = create_engine(${JSON.stringify(url)})\nwith engine.connect() as door:\n    rows = door.execute(text(${JSON.stringify(sql)})).all()`;
-  return `import pandas\nfrom sqlalchemy import create_engine\n\nengine = create_engine(${JSON.stringify(url)})\nframe = pandas.read_sql(${JSON.stringify(sql)}, engine)`;
+  if (kind === "SQLAlchemy") return `from sqlalchemy import create_engine\n\nengine = create_engine(${python(url)})\nwith engine.connect() as door:\n    rows = door.exec_driver_sql(${driver(sql)}).all()`;
+  return `import pandas\nfrom sqlalchemy import create_engine\n\nengine = create_engine(${python(url)})\nframe = pandas.read_sql(${driver(sql)}, engine)`;
 }
 
 export function copyAs(kind, asked, about) {
@@ -42,7 +46,8 @@ export function copyAs(kind, asked, about) {
       done.textContent = " select the text and copy it";
     }
   };
-  const note = kind === "curl" ? "TOKEN comes from `sfumato user token NAME`." : "The password is asked for, or comes from PGPASSWORD.";
+  const signed = location.protocol === "https:" ? " A certificate that signs itself needs --cacert." : "";
+  const note = { curl: `TOKEN comes from \`sfumato user token NAME\`.${signed}`, psql: "The password is asked for, or comes from PGPASSWORD." }[kind] ?? "The password comes from PGPASSWORD.";
   openDialog(`As ${kind}`, h("pre", { class: "code", tabindex: 0 }, text), h("p", { class: "quiet" }, note, " The same question again costs nothing."), h("p", {}, h("button", { class: "main", onclick: copy }, "Copy"), done));
 }
 
@@ -61,35 +66,4 @@ export async function exportAs(kind, asked, data) {
   } catch (error) {
     say([error.message, error instanceof Refused ? error.hint : ""].filter(Boolean).join(". "), { kind: "bad" });
   }
-}
-
-const lawOf = (asked, column) => call("/api/law", { body: { ...asked, column } });
-
-// For one number alone there is no chart, but there is its law.
-export async function drawLaw(asked, column) {
-  const law = await lawOf(asked, column);
-  const most = law.at_most === null ? null : h("p", { class: "quiet" }, `Whoever suspects Bob with 50 % and knows everybody else suspects him with at most ${percent(law.at_most)} after this number.`);
-  return h("figure", {}, h("div", { class: "picture plain" }, picture(law.svg)), h("figcaption", {}, most));
-}
-
-// Lecture 0 of the subject: the law of what is shown, with one person in the data and without her.
-export async function showLaw(asked, column) {
-  const law = await lawOf(asked, column);
-  const rows = law.outputs.map((output, i) => [output, law.bob_out[i], law.bob_in[i], law.belief[i]]);
-  const most = law.at_most === null ? null : percent(law.at_most);
-  openDialog("What one person changes",
-    h("p", {}, `These are the exact probabilities of what is shown: grey if Bob is not among the people, blue if he is and moves the number as far as one person can, by ${brief(law.moves)}.`),
-    h("div", { class: "picture" }, picture(law.svg)),
-    h("p", {}, most ? `Whoever suspects Bob with 50 % and knows everybody else suspects him with at most ${most} after this number.` : "Gaussian noise: what is far out tells more, and is as rare as δ allows."),
-    h("details", {}, h("summary", {}, "As a table"), tableOf(rows)),
-  );
-}
-
-function tableOf(rows) {
-  const heads = ["shown, less the truth", "Bob out", "Bob in", "50 % becomes"];
-  const cells = ([output, out, inside, belief]) => [brief(output, 6), brief(out), brief(inside), `${brief(belief * 100)} %`];
-  return h("div", { class: "box", tabindex: 0, role: "region", "aria-label": "The law" }, h("table", {},
-    h("thead", {}, h("tr", {}, heads.map((name) => h("th", { class: "right", scope: "col" }, name)))),
-    h("tbody", {}, rows.map((row) => h("tr", {}, cells(row).map((text) => h("td", { class: "right" }, text))))),
-  ));
 }

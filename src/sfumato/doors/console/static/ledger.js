@@ -16,7 +16,7 @@ function rowOf(entry) {
   return h("tr", {},
     h("td", { class: "right" }, String(entry.seq)),
     h("td", { class: "nowrap" }, h("time", { datetime: entry.time }, moment(entry.time))),
-    h("td", { class: entry.kind === "failed" || entry.kind === "frozen" ? "bad" : null }, WORDS[entry.kind] ?? entry.kind),
+    h("td", { class: entry.kind === "failed" || entry.kind === "frozen" ? "bad nowrap" : "nowrap" }, WORDS[entry.kind] ?? entry.kind),
     h("td", {}, entry.analyst ? word(entry.analyst) : ""),
     h("td", { class: "right cost nowrap" }, entry.kind === "debit" ? priceOf(body.price) : ""),
     h("td", { class: "sql" }, about),

@@ -39,8 +39,8 @@ function tokenOf(one) {
 
 async function refresh() {
   const { users, tokens } = await call("/api/people");
-  $("users").replaceChildren(tableOf(["name", "role", "may spend", ""], users.map(personOf), { name: "People" }));
-  $("tokens").replaceChildren(tokens.length ? tableOf(["id", "of", "kind", "ends (UTC)", ""], tokens.map(tokenOf), { name: "Tokens" }) : h("p", { class: "empty" }, "None."));
+  $("users").replaceChildren(tableOf(["name", "role", "may spend", ""], users.map(personOf), { name: "People", kind: "statement" }));
+  $("tokens").replaceChildren(tokens.length ? tableOf(["id", "of", "kind", "ends (UTC)", ""], tokens.map(tokenOf), { name: "Tokens", kind: "statement" }) : h("p", { class: "empty" }, "None."));
 }
 
 async function begin() {

@@ -10,48 +10,68 @@ const IDEAS = {
   averaging: ["Averaging", "If the same question got fresh noise each time, the noise would average away. So an answer is drawn once, stored, and given again for nothing.", "± of the mean of k answers shrinks like 1/√k, their price grows like k", "7"],
   composition: ["Many questions", "What k questions with the same ε cost together, by every rule. The ledger counts both ways at once and lets a question pass if one of them allows it.", "k ε;  ε √(2k ln 1/δ) + k ε (e^ε − 1);  ρ adds up", "8 and 14"],
   response: ["Randomized response", "Everybody answers for herself: the truth with some probability, else the other answer. No gateway has to be trusted.", "P(truth) = e^ε / (e^ε + 1)", "16"],
+  utility: ["Utility", "An answer is worth what somebody can do with it. Who knows the prior and the mechanism guesses again after each answer; the best guess gives the gain. Noise that is cut off at the ends loses nothing by it, and for counts no private mechanism is worth more. Randomized response treats far and near alike, and is worth less.", "gain = Σ over shown z of the largest Σ over x of π(x) K(z|x) g(w, x)", "31, 35 to 37"],
   joint: ["Eye colours", "A person has one colour of eyes: counts by colour are one price together. Eyes and hair of the same people add up.", "the largest of groups that exclude each other; the sum of those that do not", "8 and 19"],
 };
-const WORDS = { epsilon: "ε", rho: "ρ", delta: "δ", k: "answers or questions", sensitivity: "what one person changes, Δ", grid: "grid", colours: "colours", traits: "traits" };
-const LINEAR = ["k", "sensitivity", "colours", "traits"];
+const WORDS = { epsilon: "ε", rho: "ρ", delta: "δ", k: "how many, k", sensitivity: "what one person changes, Δ", grid: "grid", colours: "colours", traits: "traits", n: "people, n", seen: "what was shown", mechanism: "mechanism", prior: "prior belief", gain: "gain" };
+const NAMED = { identity: "1 if the guess is right", distance: "n less the distance", uniform: "all equally likely", binomial: "a coin for each person", rare: "one in ten for each person" };
+const LINEAR = ["k", "sensitivity", "colours", "traits", "n", "seen"];
 const STEPS = 100;
-let page, numbers = {};
+let page, numbers = {}, found = null;
 
-// From a place on the slider to a number and back; prices by their logarithm.
+// From a place on the slider to a number and back: whole numbers as they are, prices by their logarithm.
 const toValue = (name, at, [low, high]) => {
-  if (LINEAR.includes(name)) return String(Math.round(Number(low) + (at / STEPS) * (Number(high) - Number(low))));
+  if (LINEAR.includes(name)) return String(at);
   const value = Number(low) * (Number(high) / Number(low)) ** (at / STEPS);
   return String(Number(value.toPrecision(2)));
 };
 const toPlace = (name, value, [low, high]) => {
-  if (LINEAR.includes(name)) return Math.round(((value - low) / (high - low)) * STEPS);
+  if (LINEAR.includes(name)) return value;
   return Math.round((Math.log(value / low) / Math.log(high / low)) * STEPS);
 };
 
 async function draw() {
   const query = new URLSearchParams({ page, ...numbers });
-  const found = await call(`/api/play?${query}`);
-  if (found.page !== page) return;
-  history.replaceState(null, "", `/play?${new URLSearchParams({ page, ...found.numbers })}`);
+  const number = ++asked;
+  const drawn = await call(`/api/play?${query}`);
+  if (number !== asked) return; // something newer was chosen
+  found = drawn;
+  history.replaceState(null, "", `/play?${new URLSearchParams({ page, ...found.numbers, ...found.chosen })}`);
   const made = !$("sliders").children.length;
-  if (made) $("sliders").replaceChildren(...Object.keys(found.numbers).map((name) => slider(name, found)));
-  for (const [name, value] of Object.entries(found.numbers)) $(`value-${name}`).textContent = value;
+  if (made) $("sliders").replaceChildren(...Object.keys(found.numbers).map(slider), ...Object.keys(found.choices).map(choice));
+  for (const [name, value] of Object.entries(found.numbers)) {
+    $(`value-${name}`).textContent = value;
+    if (LINEAR.includes(name)) $(`slide-${name}`).max = found.limits[name][1]; // what is above it, the browser brings down
+    if (Number(numbers[name]) > Number(found.limits[name][1])) numbers[name] = value;
+  }
   $("picture").replaceChildren(picture(found.svg));
   $("rows").replaceChildren(h("dl", { class: "sums" }, found.rows.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
   $("code").textContent = found.code;
 }
 
+let asked = 0;
 const soon = pause(() => draw().catch((error) => say([error.message, error.hint].filter(Boolean).join(". "), { kind: "bad" })), 80);
 
-function slider(name, found) {
-  const limits = found.limits[name];
-  const input = h("input", { type: "range", min: 0, max: STEPS, value: toPlace(name, Number(found.numbers[name]), limits.map(Number)), id: `slide-${name}` });
+function slider(name) {
+  const limits = found.limits[name].map(Number);
+  const [low, high] = LINEAR.includes(name) ? limits : [0, STEPS];
+  const input = h("input", { type: "range", min: low, max: high, value: toPlace(name, Number(found.numbers[name]), limits), id: `slide-${name}` });
   input.addEventListener("input", () => {
-    numbers[name] = toValue(name, Number(input.value), limits);
+    numbers[name] = toValue(name, Number(input.value), found.limits[name]);
     say("");
     soon();
   });
   return h("div", { class: "slide" }, h("label", { for: `slide-${name}` }, WORDS[name] ?? name), h("output", { id: `value-${name}`, for: `slide-${name}`, class: "mono" }), input);
+}
+
+function choice(name) {
+  const pick = h("select", { id: `pick-${name}` }, found.choices[name].map((word) => h("option", { value: word, selected: word === found.chosen[name] }, NAMED[word] ?? word.replaceAll("-", " "))));
+  pick.addEventListener("change", () => {
+    numbers[name] = pick.value;
+    say("");
+    soon();
+  });
+  return h("div", { class: "slide" }, h("label", { for: `pick-${name}` }, WORDS[name]), pick);
 }
 
 async function begin() {

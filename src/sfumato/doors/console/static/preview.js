@@ -66,7 +66,7 @@ function columnOf(column, confidence) {
   const sure = `${brief(toNumber(confidence) * 100)} %`;
   const width = column.half_width === null ? null : `± ${wide(column.half_width)}`;
   return h("li", {},
-    h("div", { class: "pair" }, word(column.name, "mono"), h("span", { class: "width" }, width ?? "± depends")),
+    h("div", { class: "pair" }, word(column.name, "mono"), h("span", { class: "width" }, width ?? (column.law === "exponential" ? "by rank" : "± depends"))),
     h("p", { class: "quiet" }, [width ? `at ${sure}` : null, column.note || null, LAWS[column.law] ?? column.law].filter(Boolean).join(" · ")),
   );
 }

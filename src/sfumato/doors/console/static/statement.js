@@ -32,9 +32,10 @@ export function burn(spending) {
     return { at: Date.parse(one.time), all: toNumber(one.everybody[sign]), ...{ own: { ...own } } };
   });
   const [left, right, top, bottom] = [56, Math.min(1100, innerWidth - 110), 12, 200];
-  const [first, last] = [steps[0].at, Math.max(steps.at(-1).at, steps[0].at + 1)];
+  const span = Math.max(1, steps.at(-1).at - steps[0].at);
+  const [first, last] = [steps[0].at, Math.max(steps.at(-1).at + span / 20, Date.now())]; // what was spent last stands until now
   const high = Math.max(...steps.map((one) => Object.values(one.own).reduce((a, b) => a + b, 0)), ...steps.map((one) => one.all));
-  const roof = limit !== null && limit < high * 4 ? Math.max(high, limit) : high * 1.1;
+  const roof = limit !== null && limit < high * 12 ? Math.max(high, limit) : high * 1.1;
   const x = (at) => left + ((at - first) / (last - first)) * (right - left);
   const y = (value) => bottom - (value / roof) * (bottom - top);
   const svg = s("svg", { viewBox: `0 0 ${right + 10} ${bottom + 32}`, class: "chart", role: "img", "aria-label": "What was spent over time, by analyst; the table below has the numbers" });
@@ -44,7 +45,7 @@ export function burn(spending) {
   const below = steps.map(() => 0);
   names.forEach((name, i) => {
     const upper = steps.map((one, k) => below[k] + one.own[name]);
-    const path = [...stairs(steps, upper, x, y), ...stairs(steps, below, x, y).reverse()];
+    const path = [...stairs(steps, upper, { x, y, last }), ...stairs(steps, below, { x, y, last }).reverse()];
     svg.append(s("polygon", { points: path.join(" "), class: `area shade-${i % SHADES}` }, s("title", {}, `${name}: ${brief(steps.at(-1).own[name])}`)));
     upper.forEach((value, k) => (below[k] = value));
   });
@@ -56,12 +57,13 @@ export function burn(spending) {
 }
 
 // Money does not flow between two questions: each step stands until the next.
-function stairs(steps, values, x, y) {
+function stairs(steps, values, { x, y, last }) {
   const found = [`${x(steps[0].at)},${y(0)}`];
   steps.forEach((one, k) => {
     if (k) found.push(`${x(one.at)},${y(values[k - 1])}`);
     found.push(`${x(one.at)},${y(values[k])}`);
   });
+  found.push(`${x(last)},${y(values.at(-1))}`);
   return found;
 }
 

@@ -1,0 +1,90 @@
+// The newest report of the red team: what was tried, what it found, what the promise allows. Made by `sfumato attack`.
+import { call } from "./api.js";
+import { $, h, picture, word } from "./dom.js";
+import { frame, say } from "./frame.js";
+import { brief } from "./numbers.js";
+import { moment, tableOf } from "./statement.js";
+
+const OUTCOMES = { lost: "LOST", held: "held", nothing: "held: nothing claimed", "not applicable": "not applicable" };
+const LEDGERS = { copy: "on a copy of the ledger: nothing was spent", own: "on the ledger itself: what was asked was paid for" };
+const percent = (rate) => `${brief(rate * 100, 4)} %`;
+const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+
+function cell(report) {
+  if (!report) return h("td");
+  const kind = report.outcome === "lost" ? "bad" : report.outcome === "held" ? null : "quiet";
+  const sure = report.outcome === "lost" && report.certain && report.interval[0] <= report.base_rate;
+  if (sure) return h("td", { class: kind }, `LOST: ${report.certain} with certainty`);
+  const many = report.claims ? `: ${report.recovered} of ${report.claims} right (${percent(report.rate)})` : "";
+  return h("td", { class: kind }, (OUTCOMES[report.outcome] ?? report.outcome) + (report.outcome === "nothing" ? "" : many));
+}
+
+function headOf(report) {
+  const facts = [
+    ["made (UTC)", moment(report.made)],
+    ["against", word(report.target)],
+    ["the secret", [word(report.secret.column, "mono"), " is ", word(report.secret.value)]],
+    ["the attacker knew", word(report.known.join(", "))],
+    ["people attacked", brief(report.people, 9)],
+    ["a guess without asking is right", percent(report.base_rate)],
+  ];
+  const lost = report.defences.filter((one) => one.lost);
+  const verdict = report.defences.map((one) => h("p", { class: `chain ${one.lost ? "broken" : "good"}` }, word(one.name), ` ${one.sentence}.`));
+  return h("section", { class: "panel", "aria-label": "Verdict" }, h("h2", {}, lost.length ? "An attack won" : "No attack won"), verdict,
+    h("dl", { class: "sums facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+    report.ledger ? h("p", { class: "quiet" }, sentence(LEDGERS[report.ledger] ?? report.ledger)) : null,
+    h("p", { class: "quiet" }, "An attack has won only if it is right more often than a guess, beyond chance, or than the promise allows. That an attack failed does not show that none would succeed."));
+}
+
+function summary(report) {
+  const by = new Map(report.reports.map((one) => [JSON.stringify([one.attack, one.defence]), one]));
+  const rows = report.attacks.map((attack) => h("tr", {},
+    h("td", {}, h("a", { href: `#attack-${attack.name}` }, attack.name)),
+    report.defences.map((defence) => cell(by.get(JSON.stringify([attack.name, defence.name]))))));
+  return tableOf(["attack", ...report.defences.map((one) => one.name)], rows, { name: "Attacks" });
+}
+
+function lineOf(one) {
+  const budget = one.total === null ? "no budget" : `ε ${brief(one.spent)} of ${brief(one.total)}`;
+  return h("li", {},
+    h("p", {}, h("strong", {}, word(one.defence), ": "), one.words, one.bound === null ? "." : `; the promise allows ${percent(one.bound)}.`, one.reason && !one.words.includes(one.reason) ? ` ${sentence(one.reason)}` : ""),
+    h("p", { class: "quiet" }, `${brief(one.queries, 9)} questions, ${brief(one.refused, 9)} refused, ${budget}; ${brief(one.seconds.asking)} s asking, ${brief(one.seconds.thinking)} s thinking.`));
+}
+
+const asked = (one) => h("pre", { class: "code", tabindex: 0 }, one.sql, one.refused ? `\n-- refused: ${one.refused}` : "");
+
+function transcript(one) {
+  if (!one.transcript.length) return null;
+  const all = one.transcript.length === one.queries;
+  return h("details", {}, h("summary", {}, "What was asked of ", word(one.defence), all ? "" : `: ${one.transcript.length} of ${brief(one.queries, 9)} questions, from the beginning and the end`), one.transcript.map(asked));
+}
+
+function section(attack, reports, pictures) {
+  const lost = reports.find((one) => one.outcome === "lost" && one.worst.length);
+  return h("section", { class: "panel", id: `attack-${attack.name}`, "aria-label": attack.name },
+    h("h2", {}, attack.name),
+    h("p", {}, sentence(attack.what)),
+    h("div", { class: "attack" },
+      h("div", {},
+        h("ul", { class: "notes" }, reports.map(lineOf)),
+        lost ? [h("p", {}, "The questions that did it:"), ...lost.worst.map((sql) => asked({ sql }))] : null,
+        h("p", { class: "quiet" }, `The cheapest defence: ${attack.advice}.`)),
+      pictures.length ? h("div", {}, pictures.map((svg) => h("div", { class: "picture plain" }, picture(svg)))) : null),
+    reports.map(transcript),
+  );
+}
+
+async function begin() {
+  await frame();
+  const { report, pictures, command } = await call("/api/redteam");
+  if (!report) {
+    return $("report").replaceChildren(h("section", { class: "panel", "aria-label": "No report" }, h("h2", {}, "No report yet"),
+      h("p", {}, "On the machine itself, in the policy's folder, with the column that nobody may find out:"),
+      h("pre", { class: "code", tabindex: 0 }, command),
+      h("p", { class: "quiet" }, "It takes a few minutes and spends nothing. Its report is kept beside the policy and appears here.")));
+  }
+  const of = (attack) => report.reports.filter((one) => one.attack === attack.name);
+  $("report").replaceChildren(headOf(report), summary(report), ...report.attacks.map((attack) => section(attack, of(attack), pictures[attack.name] ?? [])));
+}
+
+begin().catch((error) => say([error.message, error.hint].filter(Boolean).join(". "), { kind: "bad" }));

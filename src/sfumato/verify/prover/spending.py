@@ -1,0 +1,120 @@
+"""Verify, prover: guesses about what was spent. Comes in: states at the beginning of rounds. Goes out: candidates.
+
+What was spent is compared with widths, with how far counters have come, and with parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sfumato.verify.kernel.kinds import kinds_of
+from sfumato.verify.prover.quantity import NEAR, Quantity, passed_once, times
+from sfumato.verify.prover.rewrite import ONE, ZERO, minus, scaled
+from sfumato.verify.tree import Binary, Call, Expr, Var
+
+if TYPE_CHECKING:
+    from sfumato.verify.prover.guess import Guess
+
+
+def spendings(guess: Guess) -> Iterator[Expr]:
+    """Candidates about each draw of the loop, and about all of them together."""
+    spent = [guess.quantity(Var(f"#spent{number}")) for number in guess.draws]
+    total = _total(guess)
+    sums = [*spent, *([total] if total is not None else [])]
+    steps = [Quantity(ZERO, np.zeros(len(guess.sights)))]
+    for width in guess.widths:
+        steps += [Quantity(scaled(width.node, Fraction(k)), k * width.values) for k in (1, 2, 4)]
+    guards = list(guess.guards())
+    for amount in sums:
+        yield from guess.guarded(guards, amount, steps)
+        yield from _progress(guess, amount)
+        yield from _moved_twice(guess, amount)
+        yield from _parameters(guess, amount)
+        for name in guess.numbers:
+            if not guess.quantity(Call("#shift", (Var(name),))).values.any():
+                continue
+            shift = Call("abs", (Call("#shift", (Var(name),)),))
+            both = Quantity(Binary("+", amount.node, shift), amount.values + guess.quantity(shift).values)
+            yield from (
+                node for node in guess.against(None, both.values == both.values, both, steps[1:]) if _is_most(node)
+            )
+
+
+def _moved_twice(guess: Guess, amount: Quantity) -> Iterator[Expr]:
+    """Under `moves`: at most so much for each of the two places that were passed."""
+    if guess.program.adjacent != "moves":
+        return
+    for name in guess.whole:
+        passed = Binary("+", passed_once(name, "#up"), passed_once(name, "#down"))
+        if (amount.values <= guess.quantity(passed).values + NEAR).all():
+            yield Binary("<=", amount.node, passed)
+
+
+def _total(guess: Guess) -> Quantity | None:
+    """The draws of this loop together, where their units are multiples of each other."""
+    if len(guess.draws) < 2:
+        return None
+    units = [guess.quantity(guess.units[number]).values for number in guess.draws]
+    node: Expr = ZERO
+    values = np.zeros(len(guess.sights))
+    for number, unit in zip(guess.draws, units, strict=True):
+        ratios = unit / units[0]
+        ratio = Fraction(round(float(ratios[0]) * 48), 48)
+        if np.abs(ratios - float(ratio)).max() > NEAR:
+            return None
+        part = scaled(Var(f"#spent{number}"), ratio)
+        node = part if node == ZERO else Binary("+", node, part)
+        values = values + guess.quantity(Var(f"#spent{number}")).values * float(ratio)
+    return Quantity(node, values)
+
+
+def _progress(guess: Guess, amount: Quantity) -> Iterator[Expr]:
+    """At most so much for each step that a counter has made."""
+    for name in guess.numbers:
+        start = guess.start(name)
+        if start is None:
+            continue
+        node: Expr = Var(name)
+        first = start.node
+        if name in guess.scales:
+            node, first = (Binary("/", part, guess.scales[name]) for part in (node, first))
+        steps = guess.quantity(minus(node, first))
+        if (steps.values < 0).any():
+            steps = guess.quantity(minus(first, node))
+        if (steps.values < 0).any() or not (steps.values > 0).any():
+            continue
+        for width in guess.widths:
+            reach = steps.values * width.values
+            went = reach > 0
+            if not went.any():
+                continue
+            rate = (amount.values[went] / reach[went]).max()
+            factor = Fraction(-int((NEAR - rate) * 12 // 1), 12)
+            if factor > 0 and (amount.values <= float(factor) * reach + NEAR).all():
+                yield Binary("<=", amount.node, scaled(times(width.node, steps.node), factor))
+                last = Fraction(int(steps.values.max()) - 1)  # a loop to a number, whose last round may be for free
+                if last > 0 and (amount.values <= float(factor * last) * width.values + NEAR).all():
+                    yield Binary("<=", amount.node, scaled(width.node, factor * last))
+
+
+def _parameters(guess: Guess, amount: Quantity) -> Iterator[Expr]:
+    """At most a multiple of a parameter, or of one less than it."""
+    kinds = kinds_of(guess.program)
+    for name in sorted(guess.fixed):
+        if kinds.get(name) != "int":
+            continue
+        for less in (ZERO, ONE):
+            end = guess.quantity(minus(Var(name), less))
+            for width in guess.widths:
+                for factor in (1, 2):
+                    most = factor * end.values * width.values
+                    if (amount.values <= most + NEAR).all() and (np.abs(amount.values - most) < NEAR).any():
+                        yield Binary("<=", amount.node, scaled(times(width.node, end.node), Fraction(factor)))
+
+
+def _is_most(node: Expr) -> bool:
+    return isinstance(node, Binary) and node.op == "<="

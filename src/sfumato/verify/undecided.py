@@ -1,0 +1,95 @@
+"""Verify: what can be said where nothing was decided. Comes in: a program and the verdict UNKNOWN. Goes out: a proof
+for short lists, or the best interval that was found.
+
+The lower end is a part of the claim that was refuted, the upper end a multiple that was proved: both by the same
+steps as any other verdict. A proof for short lists has its size in its certificate, and is never a plain PROVED.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from sfumato.verify.finite.gauss import keeps_within
+from sfumato.verify.kernel import certificate
+from sfumato.verify.kernel.check import is_proved
+from sfumato.verify.kernel.product import Proof
+from sfumato.verify.kernel.scope import within
+from sfumato.verify.prover.rewrite import scaled
+from sfumato.verify.prover.search import search
+from sfumato.verify.show import show
+from sfumato.verify.tree import Expr, Program
+from sfumato.verify.verdict import Verdict, verify
+
+MULTIPLES = (2, 4, 8, 16)
+NEAR, PARTS = Fraction(99, 100), (Fraction(9, 10), Fraction(1, 2), Fraction(1, 8))
+LARGEST = 64
+"""Multiples and parts of the claim that are tried, and the longest lists."""
+
+
+def settle(program: Program, verdict: Verdict, hints: tuple[Expr, ...] = ()) -> Verdict:
+    """The verdict, and where it is UNKNOWN whatever more can be said.
+
+    Guarantee: PROVED with scope {"size": n} only if the claim holds for all inputs that the program admits whose
+        private lists have at most n elements.
+    Proof: the kernel's conditions hold for the program that also requires those sizes (kernel/scope.py).
+    Reference: see kernel/product.py.
+    Checked by: verify::a_proof_for_short_lists_says_so, verify::a_proof_for_short_lists_is_true_there
+    """
+    if verdict.verdict != "UNKNOWN" or not program.claim:
+        return verdict
+    least, most = _refuted_part(program, verdict), _proved_multiple(program)
+    small = _short(program, hints)
+    if small is not None:
+        size, proofs = small
+        document = certificate.write(program, proofs, size)
+        return replace(
+            verdict, verdict="PROVED", scope={"size": size}, at_least=least, at_most=most, proofs=proofs,
+            certificate=document, note=f"for longer lists nothing was decided; {_interval(least, most)}",
+        )  # fmt: skip
+    return replace(verdict, at_least=least, at_most=most, note=f"{verdict.note}; {_interval(least, most)}")
+
+
+def _interval(least: str | None, most: str | None) -> str:
+    return f"the loss lies above {least or '(none found)'} and is at most {most or '(none found)'}"
+
+
+def _with_claim(program: Program, factor: Fraction) -> Program:
+    return replace(program, claim=(scaled(program.claim[0], factor), *program.claim[1:]))
+
+
+def _refuted_part(program: Program, verdict: Verdict) -> str | None:
+    """A part of the claim that is refuted: just below the greatest loss that was seen, or else the first of a few."""
+    seen = Fraction(verdict.at_least.partition(" ")[0]) if verdict.at_least else Fraction(0)
+    for factor in (*((Fraction(round(seen * NEAR, 3)),) if seen else ()), *PARTS):
+        if verify(_with_claim(program, factor)).verdict == "REFUTED":
+            return f"{float(factor):.4g} * ({show(program.claim[0])})"
+    return None
+
+
+def _proved_multiple(program: Program) -> str | None:
+    """The least of some multiples of the claim that is proved."""
+    for factor in MULTIPLES:
+        more = _with_claim(program, Fraction(factor))
+        proofs = search(more).proofs
+        if proofs is not None and is_proved(more, proofs, keeps_within):
+            return f"{factor} * ({show(program.claim[0])})"
+    return None
+
+
+def _short(program: Program, hints: tuple[Expr, ...]) -> tuple[int, tuple[Proof, ...]] | None:
+    """The greatest size up to which the claim is proved, by doubling and halving; None if there is none."""
+    if within(program, 1) == program:
+        return None
+    best, size, fails = None, 1, LARGEST + 1
+    while size < fails:
+        proofs = search(within(program, size), hints).proofs
+        if proofs is not None and is_proved(within(program, size), proofs, keeps_within):
+            best = size, proofs
+        else:
+            fails = size
+        low = best[0] if best else 0
+        size = min(2 * low, LARGEST) if fails > LARGEST else (low + fails) // 2
+        if size <= low:
+            break
+    return best
