@@ -75,7 +75,7 @@ class Problem:
 
     @cached_property
     def worth(self) -> list[list[int]]:
-        """For each guess and place: prior times gain, summed over the place's inputs, in units of 2^-BITS, rounded up."""
+        """For each guess and place: prior times gain, over all inputs of the place, in units of 2^-BITS, from above."""
         known: dict[int, int] = {}
         table = []
         for row in self.gain:
