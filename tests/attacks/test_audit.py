@@ -275,12 +275,61 @@ def test_the_gateway_survives_its_canaries(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} - before <= {".sfumato"}  # nothing was spent
 
 
-def test_half_of_the_noise_is_found_by_canaries(tmp_path, monkeypatch):
-    """A gateway that draws its noise for twice the epsilon."""
+SHELVES = """[source]
+engine = "duckdb"
+files = {{ lent = "lent.csv" }}
+[data]
+id = "shelves"
+[privacy]
+epsilon = 1
+adjacency = "{adjacency}"
+[tables.lent]
+unit = "reader"
+rows_per_unit = {rows}
+[tables.lent.columns]
+reader = {{ type = "integer", min = -100000, max = 100000 }}
+shelf = {{ type = "integer", min = 0, max = 1199 }}
+"""
+OTHERS = [("add-remove", 3), ("replace", 1), ("replace", 2)]
+
+
+def shelves(folder, adjacency, rows):
+    lines = [f"{reader},{(7 * reader + i) % 1200}" for reader in range(300) for i in range(rows)]
+    (folder / "lent.csv").write_text("\n".join(["reader,shelf", *lines]) + "\n")
+    policy = folder / "sfumato.toml"
+    policy.write_text(SHELVES.format(adjacency=adjacency, rows=rows))
+    return policy
+
+
+@pytest.mark.parametrize(("adjacency", "rows"), OTHERS)
+def test_canaries_have_as_many_rows_as_a_person_may(tmp_path, monkeypatch, adjacency, rows):
+    """Also where a person is replaced, not added: two cells and a coin. It spends 1: a claim of 2 stands, also at the
+    fringe of chance, and falls if the noise is a sixth."""
+    policy = shelves(tmp_path, adjacency, rows)
+    verdict = audit_gateway(policy, Fraction(2), Fraction(0))
+    assert not verdict.refuted
+    assert verdict.epsilon > 0  # the audit is awake
+    too_little_noise(monkeypatch, 6)
+    assert audit_gateway(policy, Fraction(2), Fraction(0)).refuted
+
+
+def test_who_cannot_be_planted_is_said(tmp_path):
+    policy = shelves(tmp_path, "replace", 1)
+    policy.write_text(policy.read_text().replace(", max = 1199 }", ", max = 0 }"))
+    with pytest.raises(InputError, match="nobody can be planted"):
+        audit_gateway(policy, Fraction(1), Fraction(0))
+
+
+def too_little_noise(monkeypatch, times):
     honest = Geometric.release
     monkeypatch.setattr(
-        Geometric, "release", lambda self, value: honest(Geometric(self.sensitivity_l1, 2 * self.epsilon), value)
+        Geometric, "release", lambda self, value: honest(Geometric(self.sensitivity_l1, times * self.epsilon), value)
     )
+
+
+def test_half_of_the_noise_is_found_by_canaries(tmp_path, monkeypatch):
+    """A gateway that draws its noise for twice the epsilon."""
+    too_little_noise(monkeypatch, 2)
     assert audit_gateway(clinic(tmp_path, 1), Fraction(1), Fraction(0)).refuted
 
 

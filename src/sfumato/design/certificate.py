@@ -49,7 +49,7 @@ def check(matrix: Sequence[Sequence[Any]], epsilon: Any, metric: Metric = None, 
             distance = apart[x][other]
             if x == other or distance is None:
                 continue
-            key = id(distance) if isinstance(distance, Real) else distance
+            key = id(distance) if isinstance(distance, Real) else distance.as_integer_ratio()
             if key not in known:
                 decay = level.decay(distance)
                 known[key] = (

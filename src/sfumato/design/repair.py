@@ -23,20 +23,18 @@ WIDE = 128
 
 
 def raised(columns: Whole, decay: Whole) -> Whole:
-    """Every entry raised to what the others ask of it: k_x >= decay(x', x) k_x' for all pairs. Fewest raises.
+    """Every entry raised to what the others ask of it: k_x >= decay(x', x) k_x' for all pairs. The least raises.
 
-    Passes until nothing changes; a way around a circle never raises an entry above itself, since decays are below 1.
+    From the largest entry to the smallest, each asks once: a decay is below 1, so that nobody asks for more than it
+    has, and those that have asked are not raised any more.
     """
-    out = np.empty_like(columns)
-    for z, column in enumerate(columns):
-        now = column
-        while True:
-            asked = -((-(decay * now[:, None])) >> BITS)
-            new = np.maximum(now, asked.max(axis=0))
-            if (new == now).all():
-                break
-            now = new
-        out[z] = now
+    out = columns.copy()
+    for now in out:
+        left = set(range(len(now)))
+        while left:
+            x = max(left, key=now.__getitem__)
+            left.discard(x)
+            np.maximum(now, -((-(decay[x] * now[x])) >> BITS), out=now)
     return out
 
 

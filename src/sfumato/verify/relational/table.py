@@ -63,7 +63,7 @@ def summary(program: Program, finding: Finding) -> list[str]:
     words = f"{program.name} has the property {program.property}"
     if finding.verdict == "PROVED":
         if isinstance(finding.scope, dict):
-            sizes = " and ".join(f"{name} <= {limit}" for name, limit in finding.scope["limits"].items())
+            sizes = " and ".join(f"{name} <= {limit}" for name, limit in finding.scope.items())
             return [f"PROVED for {sizes} only: {words} there; nothing is known beyond."]
         required = " && ".join(show(node) for node in program.requires)
         limit = f" with {required}" if required else ""
