@@ -35,6 +35,7 @@ golden: .venv/stamp-dev  ## rewrite the files under tests/golden; read the diff
 
 docs: .venv/stamp-dev  ## docs/mechanisms.md from the docstrings, docs/zoo.md from what the verifier says
 	$(BIN)/python tools/make_docs.py
+	$(BIN)/python tools/make_library.py
 	$(BIN)/python tools/make_zoo.py
 
 console: .venv/bin/python  ## the console's editor, bundled anew from console/: needs node and npm, and gives the same bytes

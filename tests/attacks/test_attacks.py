@@ -17,7 +17,7 @@ from sfumato.attacks.decode import all_subsets, exhaustive, least_absolute, leas
 from sfumato.attacks.defences import DEFENCES, TABLE, make, read_sheet
 from sfumato.attacks.document import FILE, document
 from sfumato.attacks.gate import policy_endpoint, table_endpoint
-from sfumato.attacks.linking import covers, link, normal, score_sparse
+from sfumato.attacks.linking import Sparse, covers, link, normal
 from sfumato.attacks.mondrian import generalize
 from sfumato.attacks.page import page
 from sfumato.attacks.report import referee
@@ -283,10 +283,12 @@ def test_sparse_records_are_found_by_a_few_rare_items():
     for record in records:
         record.update({f"hit{j}": 4 for j in range(3)})
     records[17].update({"rare1": 5, "rare2": 1, "rare3": 3})
-    found, lead = score_sparse({"rare1": 5, "rare2": 2, "rare3": 3, "hit1": 4}, records)
+    linker = Sparse(records)
+    found, lead = linker.find({"rare1": 5, "rare2": 2, "rare3": 3, "hit1": 4})
     assert found == 17
     assert lead >= 1.5
-    assert score_sparse({"hit0": 4, "hit1": 4, "hit2": 4}, records)[0] is None
+    assert linker.find({"hit0": 4, "hit1": 4, "hit2": 4})[0] is None
+    assert linker.find({"nobody has it": 1}) == (None, 0.0)
 
 
 def test_classes_of_a_release_have_k_rows_and_leak_where_they_agree(tmp_path):
@@ -496,6 +498,31 @@ def test_a_list_with_names_says_who_is_attacked(call, tmp_path):
     report = json.loads(out)["reports"][0]
     assert 20 <= report["people"] <= 30
     assert report["certain"] == report["certain_right"] == report["recovered"]
+
+
+def test_a_few_items_name_a_record(call, tmp_path):
+    """Six of the films that somebody saw, with their stars; a list of one's own, with a film that she did not see."""
+    rng = np.random.default_rng(3)
+    seen = [{int(film) for film in rng.pareto(0.6, 25) * 2 if film < 400} for _ in range(150)]
+    lines = ["person,film,stars", *(f"u{p},film {f},{(p * f) % 5 + 1}" for p, films in enumerate(seen) for f in films)]
+    (tmp_path / "long.csv").write_text("\n".join(lines) + "\n")
+    code, out, err = call(
+        "attack", "linking", "--sparse", "--csv", "long.csv", "--defence", "raw,suppress,dp", "--json"
+    )
+    assert code == 0, err
+    reports = {report["defence"]: report for report in json.loads(out)["reports"]}
+    assert reports["raw"]["outcome"] == "lost"
+    assert reports["raw"]["recovered"] > 0.7 * reports["raw"]["people"] > 80
+    assert reports["raw"]["base_rate"] == 1 / len({line.split(",")[0] for line in lines[1:]})
+    assert reports["suppress"]["outcome"] == reports["dp"]["outcome"] == "nothing"
+    listed = ["person,film,stars", "u3,film 9999,1", *(line for line in lines if line.startswith("u3,"))]
+    (tmp_path / "mine.csv").write_text("\n".join(listed) + "\n")
+    words = ("attack", "linking", "--sparse", "--csv", "long.csv", "--with", "mine.csv", "--defence", "raw", "--json")
+    report = json.loads(call(*words)[1])["reports"][0]
+    assert report["recovered"] == report["people"] == 1  # one film that she did not see does no harm
+    (tmp_path / "wide.csv").write_text("person,a,b,c\n1,,3,1\n2,4,,\n1,2,2,\n")
+    assert "two rows" in call("attack", "linking", "--sparse", "--csv", "wide.csv")[2]
+    assert call("attack", "averaging", "--sparse", "--csv", "long.csv")[0] == 2
 
 
 def test_an_attack_on_a_policy_spends_a_copy_of_its_ledger(tmp_path):

@@ -1,10 +1,13 @@
 """A block of seven people from its published tables (Garfinkel, Abowd, Martindale 2019)."""
 
+import json
+import sys
 from fractions import Fraction
 
 import pytest
 
 from sfumato.attacks.census import Published, agree, reconstruct
+from sfumato.doors.cli import main
 from sfumato.errors import InputError
 
 SEX, RACE, STATE = 0, 1, 2
@@ -56,6 +59,56 @@ def test_two_people_of_one_kind_are_a_block_too():
     block = reconstruct(tables, (("x",),), oldest=60)
     assert not block.unique
     assert reconstruct([*tables, Published({}, 2, low=40)], (("x",),), oldest=60).unique
+
+
+LINES = """sex,race,state,low,high,count,median,mean
+,,,,,7,30,38.0
+F,,,,,4,30,33.5
+M,,,,,3,30,44.0
+,B,,,,4,51,48.5
+,W,,,,3,24,24.0
+,,single,18,,,,
+,,married,18,,4,51,54.0
+F,B,,,,3,36,36.7
+M,B,,,,,,
+M,W,,,,,,
+F,W,,,,,,
+,,,,4,,,
+,,,,17,,,
+,,,64,,,,
+,,married,,14,0,,
+"""
+
+
+def test_the_command_finds_who_is_behind_published_tables(tmp_path, monkeypatch, capsys):
+    def call(*words):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["sfumato", "attack", *words])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return (stopped.value.code or 0, *capsys.readouterr())
+
+    (tmp_path / "tables.csv").write_text(LINES)
+    truth = [f"{age},{','.join(kinds)}" for age, kinds in sorted(PEOPLE)]
+    (tmp_path / "truth.csv").write_text("\n".join(["age,sex,race,state", *truth]) + "\n")
+    code, out, err = call("reconstruction", "--tables", "tables.csv", "--csv", "truth.csv", "--json")
+    assert code == 1, err  # the attack succeeded: they are the only ones
+    found = json.loads(out)
+    assert found["unique"]
+    assert found["recovered"] == 7
+    assert {(p["age"], (p["sex"], p["race"], p["state"])) for p in found["people"]} == PEOPLE
+    (tmp_path / "fewer.csv").write_text(LINES.replace(",,married,18,,4,51,54.0\n", ""))
+    code, out, _ = call("reconstruction", "--tables", "fewer.csv")
+    assert code == 0
+    assert "other people could be behind them too" in out
+    (tmp_path / "wrong.csv").write_text(LINES + "F,,,,,5,,\n")
+    assert call("reconstruction", "--tables", "wrong.csv")[0] == 2
+    (tmp_path / "words.csv").write_text(LINES + "F,,,,,five,,\n")
+    code, _, err = call("reconstruction", "--tables", "words.csv")
+    assert code == 2
+    assert "line 17" in err
+    assert call("linking", "--tables", "tables.csv")[0] == 2
+    assert call("reconstruction", "--tables", "nowhere.csv")[0] == 2
 
 
 def test_what_a_solver_says_is_checked_in_fractions(monkeypatch):

@@ -73,9 +73,16 @@ def adaptive(eps=1.0, positives=1, threshold=0.0):
 
 
 SPARSE = {
-    "value at 4N": (sparse(2, 4, eps=3, out="value", threshold=0.5), 3),
+    "value at 4N": (sparse(2, 4, eps=2, out="value"), 2),
     "no noise on numbers": (sparse(2, 0, counted=False), 1),
     "no end": (sparse(2, 2, counted=False), 1),
     "too little on numbers": (sparse(4, 4 / 3), 1),
-    "value at 2N": (sparse(2, 2, eps=2, out="value"), 2),
+    "value at 2N": (sparse(2, 2, out="value"), 1),
 }
+
+
+def noisy_max_exponential(scale):
+    def run(scores, size):
+        return on_grid((np.array(scores) + RNG.exponential(scale, (size, len(scores)))).max(axis=1))
+
+    return run

@@ -91,6 +91,19 @@ def test_an_object_and_its_name_have_one_matrix():
     assert all(abs(sum(row) - 1) < 1e-12 for row in floats(design.channel(Gaussian(1, 1), range(3), range(-2, 5))))
 
 
+def test_tails_of_the_geometric_mechanism_are_one_column_and_lose_nothing():
+    narrow = design.channel("geometric", range(4), epsilon="ln 2")
+    wide = design.channel("truncated-geometric", range(4), range(-9, 14), epsilon="ln 2")
+    assert design.refines(narrow, wide).holds
+    assert design.refines(wide, narrow).holds
+    for prior in ("uniform", "binomial 1/3"):
+        for gain in ("identity", "distance"):
+            assert design.utility(narrow, prior, gain).gain == design.utility(wide, prior, gain).gain
+    assert list(design.posterior("uniform", narrow, "<=0").values()) == list(
+        design.posterior("uniform", wide, -5).values()
+    )
+
+
 def test_the_noisy_ages_are_a_choice_with_epsilon_ln_4():
     ranks = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     given = design.channel(NOISY)
@@ -105,6 +118,7 @@ def test_tight_constraints_are_the_geometric_mechanism_on_a_line_and_may_not_exi
     line = design.channel("truncated-geometric", range(5), epsilon="ln 2")
     assert design.channel("tight-constraints", range(5), epsilon="ln 2").matrix == line.matrix
     plane = design.channel("tight-constraints", design.grid(3), epsilon=1, metric="euclidean")
+    assert plane.outputs == plane.inputs
     assert all(sum(row) == 1 for row in plane.matrix)
     assert float(plane.epsilon("euclidean")) == pytest.approx(1, abs=1e-13)
     star = [[0, 1, 1, 1], [1, 0, 2, 2], [1, 2, 0, 2], [1, 2, 2, 0]]

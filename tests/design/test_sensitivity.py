@@ -122,6 +122,12 @@ def test_a_metric_that_is_no_path_is_looked_at_pair_by_pair():
     assert float(root) == pytest.approx(2**0.5)
     assert design.sensitivity(sum, 0, 2, size=2, metrics=(lambda a, b: 3 * (a != b), "manhattan")) == F(4, 3)
     assert design.sensitivity("sum", 0, 2, size=2, metrics=("manhattan", "discrete")) == 1
+    values = ["walks", "cycles", "drives"]
+    table = [[0, 1, 5], [1, 0, 4], [5, 4, 0]]
+    drivers = design.swing(lambda x: x.count("drives"), values=values, size=2, metrics=(table, "manhattan"))
+    assert (drivers.value, drivers.databases) == (F(1, 4), (("walks", "cycles"), ("walks", "drives")))
+    far = [[0, 1, 9], [1, 0, 8], [9, 8, 0]]
+    assert design.sensitivity(lambda x: x.count("drives"), values=values, size=2, metrics=(table, far)) == 2
     for query in ("sum", "average"):
         hamming = design.sensitivity(query, 2, 5, min_size=2, metrics="hamming")
         assert hamming == design.sensitivity(query, 2, 5, min_size=2, metrics="hamming", closed=False)
@@ -140,6 +146,7 @@ def test_a_metric_that_is_no_path_is_looked_at_pair_by_pair():
         ("count", {"low": 0, "high": 1, "metrics": "manhattan"}, "no sensitivity"),
         ("percentile", {"low": 0, "high": 1, "percentile": 0}, "percentile"),
         (sum, {}, "domain"),
+        (len, {"values": ["a", "b"], "size": 1, "metrics": "normalised-manhattan"}, "number"),
         (sum, {"low": 0, "high": 1000, "size": 3}, "databases"),
         (lambda x: 1 / x[0], {"low": 0, "high": 1, "size": 1}, "fails"),
         (lambda x: float("nan"), {"low": 0, "high": 1, "size": 1}, "finite"),

@@ -183,6 +183,17 @@ def test_what_is_typed_is_completed_from_the_schema_with_and_aliases(tab, demo):
     ana.write("SELECT COUNT(*) FROM patient WHERE disease = '")
     ana.page.keyboard.type("As")
     expect(ana.page.locator(".cm-tooltip-autocomplete")).to_contain_text("Asthma")
+    ana.page.keyboard.press("Escape")
+    ana.write("SELECT COUNT(*) FROM patient ")
+    ana.page.keyboard.type("gro")
+    expect(ana.page.locator(".cm-tooltip-autocomplete li").first).to_have_text("GROUP BY")
+    ana.page.wait_for_timeout(150)  # what has just come up is not taken yet
+    ana.page.keyboard.press("Tab")
+    ana.page.keyboard.type(" are")
+    expect(ana.page.locator(".cm-tooltip-autocomplete li").first).to_contain_text("area")
+    ana.page.locator("#epsilon").focus()
+    expect(ana.page.locator(".cm-tooltip-autocomplete")).to_have_count(0)
+    expect(ana.page.locator(".cm-content")).to_have_text("SELECT COUNT(*) FROM patient GROUP BY are")
 
 
 def test_a_spent_budget_is_said_before_anything_is_asked(tab, odd, tmp_path):

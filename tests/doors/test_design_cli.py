@@ -113,6 +113,9 @@ def test_pictures_in_the_terminal_and_in_files(call, tmp_path):
         assert any(sign in out for sign in "█░")
         assert (tmp_path / "a.svg").read_text().startswith("<svg")
         (tmp_path / "a.svg").unlink()
+    code, out, _ = call("channel", "geometric", "--row", "3", *shape)
+    assert (code, out.count("█") > 10) == (0, True)
+    assert "input 3" in (tmp_path / "a.svg").read_text()
     code, out, _ = call("channel", "laplace", "--inputs", "10,20", "--epsilon", "1", "--plot", "--svg", "b.svg")
     assert code == 0
     assert "█" in out

@@ -68,10 +68,28 @@ def test_utility_is_that_of_the_design_room():
     after = [a, 1, a]
     told = ", ".join(f"{p / sum(after):.3f}" for p in after)
     assert f"before: 0.333, 0.333, 0.333. after 1: {told}." in found["svg"]
-    assert f"true number 1, shown 1: {(1 - a) / (1 + a):.4g}" in found["svg"]
+    assert f"truth 1, shown 1: {(1 - a) / (1 + a):.4g}" in found["svg"]
+    assert rows["gain of the best private one, by a linear program"] == f"{right:.4f}; none above {right:.4f}"
     rare = dict(play("utility", given | {"prior": "rare", "gain": "distance"})["rows"])
     assert rare["best guess after 1"] == "0"
     assert rare["gain without any answer"] == "1.8000, by always saying 0"
+
+
+@pytest.mark.parametrize("gain", PAGES["utility"].choices["gain"])
+@pytest.mark.parametrize("prior", PAGES["utility"].choices["prior"])
+def test_no_private_mechanism_is_worth_more_than_geometric_noise(prior, gain):
+    """For counts it is the best for everybody: two rows of the page, found in different ways, agree."""
+    for n in ("3", "12"):
+        for epsilon in ("0.1", "3"):
+            rows = dict(play("utility", {"n": n, "epsilon": epsilon, "prior": prior, "gain": gain})["rows"])
+            found, most = rows["gain of the best private one, by a linear program"].split("; none above ")
+            assert float(found) - 2e-4 <= float(rows["gain of truncated geometric"]) <= float(most) + 1e-9
+
+
+def test_what_is_never_shown_has_no_posterior():
+    found = play("utility", {"n": "6", "epsilon": "0.1", "prior": "rare", "mechanism": "optimal", "seen": "6"})
+    assert dict(found["rows"])["best guess after 6"] == "it is never shown"
+    assert "after 6" not in found["svg"]
 
 
 def test_what_was_shown_follows_how_many_there_are():

@@ -47,6 +47,26 @@ def test_a_refutation_and_its_witness(tmp_path):
     assert "Neighbour  q = [1, 1, 1, 1, 1]" in said.stdout
 
 
+def test_a_property_its_coupling_and_its_certificate(tmp_path):
+    pad = "P(m : private {0,1}^n, n : public int) : public {0,1}^n requires n >= 1; property secrecy;"
+    (tmp_path / "p.sfp").write_text(f"{pad}\nk :=$ Uniform({{0,1}}^n);\nreturn m xor k\n")
+    done = run("p.sfp", "--explain", "--certificate", "c.json", at=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("PROVED for all inputs with n >= 1: P has the property secrecy, by a coupling.")
+    assert "k' = k xor m xor m'" in done.stdout
+    assert "sum  1/8" in done.stdout
+    checked = run("--check", "c.json", at=tmp_path)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    made = (tmp_path / "c.json").read_text()
+    (tmp_path / "c.json").write_text(made.replace("#noise xor m xor #two(m)", "#noise xor m", 1))
+    assert run("--check", "c.json", at=tmp_path).returncode == 1
+    (tmp_path / "p.sfp").write_text(f"{pad}\nk :=$ Uniform({{0,1}}^n);\nreturn m and k\n")
+    done = run("p.sfp", "--json", at=tmp_path)
+    assert done.returncode == 1
+    document = json.loads(done.stdout)
+    assert (document["verdict"], document["claim"], document["witness"]["chance"]) == ("REFUTED", "secrecy", "1")
+
+
 def test_what_is_tight(tmp_path):
     done = run(PROGRAMS / "r_twoall.sfp", "--tight", at=tmp_path)
     assert done.returncode == 1

@@ -113,6 +113,7 @@ PROVED = {
     "uniform pad": words(f"{K} return m xor k", prop="uniform"),
     "uniform sum of two": words(f"{K} {J} return k + j", prop="uniform"),
     "uniform pair": words(f"{K} {J} return (m xor k, k xor j)", out=PAIR, prop="uniform"),
+    "uniform pair, the later draw first": words(f"{K} {J} return (m xor j, k xor j)", out=PAIR, prop="uniform"),
     "uniform residue": plain("m : private {0..6}", "{0..6}", "k :=$ Uniform(0..6); return (m + k) mod 7", "uniform"),
     "uniform truth": plain("m : private bool", "bool", "b :=$ Bernoulli(1/2); return (b = 1)", "uniform"),
     "a die by rejection": plain(

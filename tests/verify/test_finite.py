@@ -3,10 +3,12 @@
 import json
 import random
 from fractions import Fraction
+from math import log
 
 import pytest
 
 from sfumato.verify.checking import faults_of
+from sfumato.verify.finite.admit import surely_admitted
 from sfumato.verify.finite.decide import NEVER, decide, exact_loss, whole_law
 from sfumato.verify.finite.field import Field, Letter
 from sfumato.verify.finite.inputs import Listing
@@ -15,6 +17,8 @@ from sfumato.verify.finite.rounds import decide_rounds
 from sfumato.verify.finite.say import say_loss
 from sfumato.verify.finite.signs import Domain, Range, keeps_sign
 from sfumato.verify.parse import read_program
+from sfumato.verify.refuter.events import Outputs
+from sfumato.verify.refuter.listed import listed_chance
 from sfumato.verify.verdict import verify
 from tests.verify import listed
 
@@ -286,3 +290,84 @@ REMEMBERS = {
 def test_a_loop_that_remembers_is_not_taken_for_rounds(name):
     assert decide_rounds(read_program(ROUNDS)).holds
     assert decide_rounds(read_program(REMEMBERS[name])) is None
+
+
+# ---- witnesses
+
+
+def test_a_witness_at_a_point_that_only_rounding_admits_is_none():
+    head = "P(x : private {0,1}) : public {0,1} requires eps <= ln 3; adjacent any; claim ln 3;"
+    tree = read_program(f"{head} b :=$ Bernoulli(1/4); return b")
+    above = Fraction(10986122886681097, 10**16)  # ln 3 is 1.09861228866810969139…
+    assert float(above) <= log(3)  # in floats it is not above
+    for eps, truth in (
+        (above - Fraction(1, 10**16), True),
+        (above, False),
+        (Fraction(0), False),
+        (Fraction(-1), False),
+    ):
+        env = {"eps": eps, "delta": Fraction(0), "x": Fraction(1)}
+        assert surely_admitted(tree, env) == truth
+    for value in (Fraction(2), Fraction(1, 2), True):
+        assert not surely_admitted(tree, {"eps": Fraction(1), "delta": Fraction(0), "x": value})
+    assert not surely_admitted(tree, {"eps": Fraction(1), "delta": Fraction(1), "x": Fraction(1)})
+
+
+def test_bits_and_records_are_what_their_types_say():
+    tree = read_program(
+        "P(x : private {0,1}^2, y : private ({0,1}, bool) list) : public int adjacent any; claim 1; return 0"
+    )
+    bits, record = (Fraction(0), Fraction(1)), (Fraction(1), False)
+    for x, y, truth in (
+        (bits, (record,), True),
+        (bits[:1], (record,), False),
+        ((Fraction(2), Fraction(0)), (record,), False),
+        (bits, ((Fraction(1), Fraction(0)),), False),
+    ):
+        assert surely_admitted(tree, {"eps": Fraction(1), "delta": Fraction(0), "x": x, "y": y}) == truth
+
+
+def test_the_chance_of_never_ending_leaves_out_what_was_cut_off():
+    text = (
+        "P(x : private {0,1}) : public int adjacent any; claim 1; z :=$ Geometric(1/2); w :=$ Geometric(1/2);"
+        "while (z > w) { z := z } return z"
+    )
+    chance = listed_chance(
+        read_program(text), {"eps": Fraction(1), "delta": Fraction(0), "x": Fraction(0)}, Outputs((NEVER,)), 6
+    )
+    equal = Fraction(1, 9) * (1 + 2 * Fraction(1, 3))  # the sum of (2^-|k|/3)^2
+    true = float((1 - equal) / 2)
+    assert chance.lower() <= true <= chance.upper()
+    assert float(chance.upper() - chance.lower()) < 0.05
+
+
+# ---- pairs
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)])
+def test_every_pair_is_compared_in_both_directions(first, second):
+    text = (
+        "P(x : private {0..2}) : public {0,1} adjacent any; claim ln 3.9;"
+        f"if (x = {first}) {{ b :=$ Bernoulli(1/2) }} else {{ if (x = {second}) {{ b :=$ Bernoulli(1/8) }} "
+        "else { b :=$ Bernoulli(1/4) } } return b"
+    )
+    found = decide(read_program(text))
+    assert not found.holds
+    assert [(int(suspect.one["x"]), int(suspect.two["x"])) for suspect in found.suspects] == [(first, second)]
+    assert decide(read_program(text.replace("3.9", "4"))).holds
+
+
+def test_groups_go_through_admitted_inputs():
+    text = (
+        "B(c : private int) : public {0,1} requires 0 <= c && c <= 2; adjacent 2(one); claim ln CLAIM;"
+        "b :=$ Bernoulli((c+1)/4); return b"
+    )
+    assert not decide(read_program(text.replace("CLAIM", "2.9"))).holds
+    assert decide(read_program(text.replace("CLAIM", "3"))).holds
+    apart = text.replace("CLAIM", "2.9").replace("c <= 2", "c <= 2 && c != 1")  # no step leads from 0 to 2
+    assert decide(read_program(apart)).holds
+
+
+def test_false_is_not_zero():
+    text = "F(x : private {0,1}) : public real list adjacent any; claim 9; if (x = 0) { return [false] } return [0]"
+    assert not decide(read_program(text)).holds

@@ -52,14 +52,6 @@ def test_gaussian_claims_are_decided_by_the_curve():
     assert verify(read_program(RELEASE.replace("CLAIM", "30*eps"))).verdict == "REFUTED"
 
 
-def test_a_classical_theorem_for_all_epsilon_is_said_to_be_unknown():
-    text = (
-        "G(c : private real) : public real requires eps < 1 && delta > 0; adjacent one; claim (eps, delta);"
-        "z :=$ Gauss(sqrt(2*ln(1.25/delta))/eps, 0); return c + z"
-    )
-    assert verify(read_program(text)).verdict == "UNKNOWN"
-
-
 def test_tests_of_gaussian_noise_have_the_chance_of_a_normal_number():
     with_precision(200)
     noises = [Noise("Gauss", Fraction(3)), Noise("Gauss", Fraction(4)), Noise("Laplace", Fraction(1))]

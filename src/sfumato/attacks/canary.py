@@ -1,8 +1,9 @@
 """Planted persons: one run of the whole gateway, its SQL, ledger, engine and noise, audited by guesses.
 
 Comes in: a policy. Goes out: a Verdict on a claimed epsilon. For each of up to a thousand cells of one column a fair
-coin decides whether a made-up person stands there. One GROUP BY buys the whole budget of the policy; whoever knows all
-other rows guesses each coin from the noisy count of its cell. Files of the owner are copied into a temporary folder.
+coin decides whether a made-up person stands there, or in the next one. One GROUP BY buys the whole budget of the
+policy; whoever knows all other rows guesses each coin from the noisy counts. Files of the owner are copied into a
+temporary folder.
 """
 
 from __future__ import annotations
@@ -27,15 +28,20 @@ MOST = 1000
 
 
 def audit_gateway(path: Path, epsilon: Fraction, delta: Fraction) -> Verdict:
-    """Plant, ask once, guess."""
+    """Plant, ask once, guess.
+
+    Where neighbours have one person more or less, a coin says whether she is there. Where they have another person in
+    the place of one (replace), she is there, and the coin says in which of two cells: the score is the difference of
+    the two. She has as many rows as a person may have, all in one cell.
+    """
     policy = load(path)
-    if policy.privacy.adjacency.value != "add-remove":
-        raise InputError(
-            "planted persons audit a policy with add-remove neighbours", hint="This one says replace: audit a function."
-        )
     table, column, cells = _where(policy)
-    coins = [bool(coin) for coin in sample_bernoulli(Fraction(1, 2), len(cells))]
-    planted = [cell for cell, coin in zip(cells, coins, strict=True) if coin]
+    assert isinstance(table.rows_per_unit, int)
+    replaced = policy.privacy.adjacency.value == "replace"
+    pairs = list(zip(cells[::2], cells[1::2], strict=False)) if replaced else [(cell, None) for cell in cells]
+    coins = [bool(coin) for coin in sample_bernoulli(Fraction(1, 2), len(pairs))]
+    chosen = [one if coin else other for (one, other), coin in zip(pairs, coins, strict=True)]
+    planted = [cell for cell in chosen if cell is not None]
     with tempfile.TemporaryDirectory(prefix="sfumato-audit-") as folder:
         file, before = _plant(policy, table, column, planted, Path(folder))
         with fork_policy(path, Path(folder), {table.name: file}) as gate:
@@ -43,18 +49,24 @@ def audit_gateway(path: Path, epsilon: Fraction, delta: Fraction) -> Verdict:
             sql = f"SELECT {name}, COUNT(*) FROM {identifier(table.name)} GROUP BY {name}"
             answer = gate.sql(sql, epsilon=policy.privacy.epsilon)
     noisy = {row[0]: row[1] for row in answer.rows}
-    scores = [noisy.get(cell, 0) - before.get(cell, 0) for cell in cells]
-    return verdict_of_guesses(str(path), coins, scores, middle=Fraction(1, 2), epsilon=epsilon, delta=delta)
+    more = {cell: noisy.get(cell, 0) - before.get(cell, 0) for cell in cells}
+    scores = [more[one] - (0 if other is None else more[other]) for one, other in pairs]
+    middle = Fraction(0) if replaced else Fraction(table.rows_per_unit, 2)
+    return verdict_of_guesses(str(path), coins, scores, middle=middle, epsilon=epsilon, delta=delta)
 
 
 def _where(policy: Policy) -> tuple[Table, Column, list[Any]]:
-    """The column with the most cells that can be listed, in a table where a person has one row."""
+    """The column with the most cells that can be listed, in a table whose rows say whose they are."""
     best: tuple[Table, Column, list[Any]] | None = None
     files = policy.source.files if isinstance(policy.source.files, dict) else {}
+    if not files:
+        raise InputError(
+            "persons can be planted in files alone", hint="Audit a policy over files of the same shape, or a function."
+        )
     for table in policy.tables.values():
         if (
             table.public
-            or table.rows_per_unit != 1
+            or not isinstance(table.rows_per_unit, int)
             or not isinstance(table.unit, str)
             or not isinstance(files.get(table.name), str)
         ):
@@ -63,10 +75,11 @@ def _where(policy: Policy) -> tuple[Table, Column, list[Any]]:
             cells = _cells(column)
             if column.name != table.unit and len(cells) > len(best[2] if best else ()):
                 best = table, column, cells
-    if best is None:
+    if best is None or len(best[2]) < 2:
         raise InputError(
             "nobody can be planted under this policy",
-            detail="It takes files, a table with rows_per_unit = 1, and in it a column with values or whole bounds.",
+            detail="It takes a table of one file, with its unit in a column of its own and a number of rows per unit,"
+            " and in it a column with values or whole bounds.",
         )
     return best
 
@@ -91,7 +104,8 @@ def _plant(policy: Policy, table: Table, column: Column, cells: list[Any], folde
         rows = engine.execute(f"SELECT {name}, COUNT(*) FROM {source} GROUP BY ALL").fetchall()
         engine.execute(f"CREATE TABLE planted ({unit} {kinds[table.unit]}, {name} {kinds[column.name]})")
         text = kinds[table.unit].startswith("VARCHAR")
-        people = [(f"~{i}" if text else -1 - i, cell) for i, cell in enumerate(cells)]
+        each = range(int(table.rows_per_unit or 1))
+        people = [(f"~{i}" if text else -1 - i, cell) for i, cell in enumerate(cells) for _ in each]
         if people:
             engine.executemany("INSERT INTO planted VALUES (?, ?)", people)
         columns = ", ".join(

@@ -73,7 +73,7 @@ def reconstruct(
     """
     cells = [(age, combination) for age in range(oldest + 1) for combination in product(*attributes)]
     cells = [cell for cell in cells if not any(rule.has(cell) for rule in impossible)]
-    program = _Program(len(cells))
+    program = _Program(len(cells), max(20, *(table.count or 0 for table in tables)))
     for table in tables:
         _add_table(program, cells, table)
     first = program.solve()
@@ -97,8 +97,8 @@ def reconstruct(
 class _Program:
     """Whole variables, ranges of sums, and a solver that finds a point or shows that there is none."""
 
-    def __init__(self, variables: int) -> None:
-        self.tops: list[float] = [20] * variables
+    def __init__(self, variables: int, top: int) -> None:
+        self.tops: list[float] = [top] * variables
         self.rows: list[tuple[dict[int, float], float, float]] = []
 
     def variable(self, top: int) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from datetime import date, datetime
 from functools import lru_cache
@@ -100,28 +99,37 @@ def link(people: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], colum
     ]
 
 
-def score_sparse(
-    aux: dict[str, Any], records: Sequence[dict[str, Any]], tolerance: float = 0.0
-) -> tuple[int | None, float]:
-    """The record that a few known items belong to, or None if none stands out; and by how much the best one does.
+class Sparse:
+    """Records of which each has few of very many items, ready to be looked up by some of them."""
 
-    An item that few records have weighs 1/ln(support); values agree within the tolerance.
-    """
-    support = Counter(item for record in records for item, value in record.items() if value is not None)
-    scores = []
-    for record in records:
-        total = 0.0
+    def __init__(self, records: Sequence[dict[str, Any]]) -> None:
+        self._many = len(records)
+        self._having: dict[str, list[tuple[int, Any]]] = {}
+        for number, record in enumerate(records):
+            for item, value in record.items():
+                if value is not None:
+                    self._having.setdefault(item, []).append((number, value))
+
+    def find(self, aux: dict[str, Any], tolerance: float = 0.0) -> tuple[int | None, float]:
+        """The record that a few known items belong to, or None if none stands out; and by how much the best one does.
+
+        An item that few records have weighs 1/ln(support); values agree within the tolerance.
+        """
+        scores: dict[int, float] = {}
         for item, value in aux.items():
-            if record.get(item) is not None and _alike(record[item], value, tolerance):
-                total += 1 / math.log(max(support[item], 2) + 1)
-        scores.append(total)
-    order = sorted(range(len(scores)), key=lambda i: -scores[i])
-    centre = sum(scores) / len(scores)
-    spread = math.sqrt(sum((score - centre) ** 2 for score in scores) / len(scores))
-    if len(order) < 2 or spread == 0:
-        return None, 0.0
-    lead = (scores[order[0]] - scores[order[1]]) / spread
-    return (order[0] if lead >= _STANDS_OUT else None), lead
+            having = self._having.get(item, [])
+            weight = 1 / math.log(max(len(having), 2) + 1)
+            for number, held in having:
+                if _alike(held, value, tolerance):
+                    scores[number] = scores.get(number, 0.0) + weight
+        centre = sum(scores.values()) / self._many
+        squares = sum((score - centre) ** 2 for score in scores.values())
+        spread = math.sqrt((squares + (self._many - len(scores)) * centre**2) / self._many)
+        if self._many < 2 or spread == 0:
+            return None, 0.0
+        first, second = ([*sorted(scores, key=lambda number: -scores[number])[:2], -1])[:2]
+        lead = (scores[first] - scores.get(second, 0.0)) / spread
+        return (first if lead >= _STANDS_OUT else None), lead
 
 
 def _alike(one: Any, other: Any, tolerance: float) -> bool:

@@ -17,7 +17,7 @@ from sfumato.attacks.base import Asked, Claim, Endpoint, Found, Knowledge
 from sfumato.audit.bounds import bound_above, bound_below
 from sfumato.words import show
 
-_SURE = 0.001
+SURE = 0.001
 """An attack has won if so small a chance is left that it did no better than the base rate."""
 _FIRST, _LAST, _LONG = 8, 4, 600
 """Questions of a transcript that are kept, from its beginning and its end; characters of one."""
@@ -125,7 +125,7 @@ def referee(
     bound = _bound(endpoint, rate)
     interval = (bound_below(right, claims, 0.025), bound_above(right, claims, 0.025)) if claims else (0.0, 1.0)
     sure = _right(certain, truth)
-    won = bool(claims) and bound_below(right, claims, _SURE) > (rate if bound is None else bound)
+    won = bool(claims) and bound_below(right, claims, SURE) > (rate if bound is None else bound)
     shown = bound is None and 0 < sure == len(certain)  # without a promise one proof is enough: who is shown is shown
     ends = [*found.curve, (len(asked), found.claims)] if found.curve else []
     return Report(

@@ -16,6 +16,13 @@ from numpy.typing import NDArray
 from sfumato.audit.outputs import Outputs, show_row
 from sfumato.audit.views import View, views_of
 
+_PREVIEW = 4000
+"""Runs of each side that say which views are worth more."""
+_SHOWN = 2000
+"""Runs among which an example is looked for."""
+_WORTH = 4
+"""Events whose views are looked at with all runs."""
+
 
 @dataclass(frozen=True)
 class Event:
@@ -38,22 +45,42 @@ class Event:
         return f"{self.view.name}: {cells}, for example {self.example}"
 
 
-def best_events(one: Outputs, other: Outputs, *, delta: float, sure: float) -> Iterator[Event]:
-    """For each view and direction the event with the best estimated lower bound, `sure` standard errors down."""
+def best_events(one: Outputs, other: Outputs, *, delta: float, sure: float, few: bool = False) -> list[Event]:
+    """For each view and direction the event with the best estimated lower bound, `sure` standard errors down; the most
+    promising first. Where there are many runs, a part of them says which views are worth all.
+    """
+    named = None
+    if min(len(one), len(other)) > 4 * _PREVIEW:
+        tried = best_events(one.rows(0, _PREVIEW), other.rows(0, _PREVIEW), delta=delta, sure=1.0, few=few)
+        named = {event.view.name for event in tried[:_WORTH]}
+        # what looks at sizes is kept beside what looks at bits, and a score beside single cells
+        named |= {event.view.name for event in tried if event.view.ordered}
+        named |= {event.view.name for event in [e for e in tried if not e.view.bits][:1]}
     half = len(one) // 2, len(other) // 2
     fit = one.rows(0, half[0]), other.rows(0, half[1])
     look = one.rows(half[0], len(one)), other.rows(half[1], len(other))
-    for view in views_of(*fit):
-        ordered = _ordered(view.cells(fit[0]), view.cells(fit[1]))
-        seen = view.cells(look[0]), view.cells(look[1])
-        for forward in (True, False):
-            cells = ordered if forward else ordered[::-1]
-            first, second = seen if forward else seen[::-1]
-            often, seldom = _running(first, cells), _running(second, cells)
-            bounds = estimate(often, len(first), seldom, len(second), delta=delta, sure=sure)
-            best = int(np.argmax(bounds))
-            members = np.sort(cells[: best + 1])
-            yield Event(view, members, forward, float(bounds[best]), _example(view, look[0 if forward else 1], members))
+    events = [
+        event
+        for view in views_of(*fit, few=few, named=named)
+        for event in _events_of(view, fit, look, delta=delta, sure=sure)
+    ]
+    return sorted(events, key=lambda event: -event.promise)
+
+
+def _events_of(
+    view: View, fit: tuple[Outputs, Outputs], look: tuple[Outputs, Outputs], *, delta: float, sure: float
+) -> Iterator[Event]:
+    cells_of = view.cells(fit[0]), view.cells(fit[1])
+    ordered = np.unique(np.concatenate(cells_of))[::-1] if view.ordered else _ordered(*cells_of)
+    seen = view.cells(look[0]), view.cells(look[1])
+    for forward in (True, False):
+        cells = ordered if forward else ordered[::-1]
+        first, second = seen if forward else seen[::-1]
+        often, seldom = _running(first, cells), _running(second, cells)
+        bounds = estimate(often, len(first), seldom, len(second), delta=delta, sure=sure)
+        best = int(np.argmax(bounds))
+        members = np.sort(cells[: best + 1])
+        yield Event(view, members, forward, float(bounds[best]), _example(view, look[0 if forward else 1], members))
 
 
 def _ordered(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -92,5 +119,6 @@ def _wilson(count: NDArray[np.float64], n: int, z: float) -> NDArray[np.float64]
 
 
 def _example(view: View, outputs: Outputs, members: NDArray[np.int64]) -> str:
+    outputs = outputs.rows(0, _SHOWN)
     inside = np.flatnonzero(np.isin(view.cells(outputs), members))
     return show_row(outputs, int(inside[0])) if inside.size else "none seen"

@@ -2,7 +2,7 @@
 
 Comes in: a word. Goes out: pairs of inputs. The patterns are those that found the known wrong mechanisms of the
 literature (Ding and others, CCS 2018; Bichsel and others, S&P 2021): one differs, all differ, one against the rest,
-half against half, at several lengths and levels.
+half against half, at several lengths and levels; and ramps.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ def _one() -> Iterator[Pair]:
 
 def _all() -> Iterator[Pair]:
     yield [0], [1]
+    for n in (12, 20, 30):  # ramps by halves: whatever level tells most, some entries are there
+        ramp = [(i - n // 2) / 2 for i in range(n)]
+        yield ramp, [x + 1 for x in ramp[:-1]] + [ramp[-1] - 1]
     for n in _SIZES[1:]:
-        half = n // 2
         yield [0] * (n - 1) + [1], [1] * (n - 1) + [0]
+        if n < _SIZES[-1]:  # the longest ones are the dearest to run
+            yield [0] * n, [1] * n
+    for n in (5, 20):
+        half = n // 2
         yield [0] * half + [1] * (n - half), [1] * half + [0] * (n - half)
-        if n == _SIZES[-1]:
-            break  # the longest ones are the dearest to run
-        yield [0] * n, [1] * n
-        yield [1] + [0] * (n - 1), [0] + [1] * (n - 1)
-        yield [0] * n, [1] * (n - 1) + [0]
-        yield [-1] * n, [0] * n
-        yield [0] * (n - 1) + [5], [1] * (n - 1) + [4]
+    yield [1, 0, 0, 0, 0], [0, 1, 1, 1, 1]
+    yield [0, 0, 0, 0, 5], [1, 1, 1, 1, 4]
 
 
 def _up() -> Iterator[Pair]:

@@ -20,12 +20,14 @@ from sfumato.words import show, whole
 
 MISS = Fraction(1, 1000)
 """The whole audit accuses an innocent with at most this probability."""
-_LOOKS = ((0.125, 0.1), (0.375, 0.2), (1.0, 0.7))
+_LOOKS = ((0.125, 0.05), (0.375, 0.1), (1.0, 0.85))
 """After which part of the certifying runs a look is taken, and which part of the error it may use."""
-_EVENTS = 2
-"""Events that are certified; each uses its share of the error."""
-_SURE = 3.3
-"""Standard errors by which a bound lies below its estimate at the error of a look: for choosing events."""
+_EVENTS = (0.75, 0.25)
+"""Events that are certified, the most promising first, and which part of the error each may use."""
+_SURE = 2.7
+"""Standard errors of the training runs by which a bound will lie below its estimate: 3.4 of the certifying runs, which
+are four times as many as those that choose, and one for the choice.
+"""
 FEWEST = 200
 
 
@@ -105,18 +107,19 @@ def audit(subject: Subject, epsilon: Fraction, delta: Fraction = Fraction(0), sa
     finder = _Finder(subject, float(delta))
     found = finder.search(samples)
     best = _Best()
-    drawn: dict[int, tuple[list[Outputs], list[Outputs]]] = {}
-    certifying = samples
+    counted = [[0, 0] for _ in found]
+    upto = 0
     for part, share in _LOOKS:
-        upto = max(1, int(certifying * part))
-        miss = float(MISS) * share / _EVENTS / 2
-        for number, event in found:
-            kept = drawn.setdefault(number, ([], []))
-            have = sum(map(len, kept[0]))
-            if upto > have:
-                for side in (0, 1):
-                    kept[side].append(finder.draw(number, side, upto - have))
-            best.look(event, finder.subject.pairs[number], kept, miss, (float(epsilon), float(delta)))
+        fresh, upto = max(1, int(samples * part)) - upto, max(1, int(samples * part))
+        drawn: dict[int, tuple[Outputs, Outputs]] = {}
+        for (number, event), part_of_error, counts in zip(found, _EVENTS, counted, strict=False):
+            if number not in drawn and fresh:
+                drawn[number] = finder.draw(number, 0, fresh), finder.draw(number, 1, fresh)
+            for side in (0, 1) if fresh else ():
+                counts[side] += event.count(drawn[number][side])
+            miss = float(MISS) * share * part_of_error / 2
+            claim = float(epsilon), float(delta)
+            best.look(event, finder.subject.pairs[number], counts, runs=upto, miss=miss, claim=claim)
         if best.refutes(epsilon, delta):
             break
     return Verdict(
@@ -142,17 +145,11 @@ class _Best:
         self.words = ""
 
     def look(
-        self,
-        event: Event,
-        pair: Pair,
-        kept: tuple[list[Outputs], list[Outputs]],
-        miss: float,
-        claim: tuple[float, float],
+        self, event: Event, pair: Pair, counts: list[int], *, runs: int, miss: float, claim: tuple[float, float]
     ) -> None:
-        """Count the event among the certifying runs of both sides."""
-        first, second = (together(side) for side in (kept if event.forward else kept[::-1]))
-        often = bound_below(event.count(first), len(first), miss)
-        seldom = bound_above(event.count(second), len(second), miss)
+        """How often the event was seen among so many certifying runs of each side."""
+        first, second = counts if event.forward else counts[::-1]
+        often, seldom = bound_below(first, runs, miss), bound_above(second, runs, miss)
         epsilon, delta = epsilon_from(often, seldom, claim[1]), delta_from(often, seldom, claim[0])
         self.delta = max(self.delta, delta)
         if not event.view.bits:
@@ -178,15 +175,15 @@ class _Finder:
         return self.subject.sample(self.subject.pairs[number][side], count)
 
     def search(self, samples: int) -> list[tuple[int, Event]]:
-        """The events to certify. Many pairs get few runs, the promising ones more, by halving the field."""
+        """The events to certify. Many pairs get few runs, the promising ones more: a quarter of the field goes on."""
         field = list(range(len(self.subject.pairs)))
         held: dict[int, tuple[list[Outputs], list[Outputs]]] = {i: ([], []) for i in field}
-        rounds = max(1, math.ceil(math.log2(len(field)))) if len(field) > 1 else 0
+        rounds = math.ceil(math.log(len(field), 4))
         events: dict[int, list[Event]] = {}
-        for _ in range(rounds):
-            each = max(40, samples // 2 // rounds // len(field))
-            events = {i: self._train(i, held[i], each, sure=1.0) for i in field}
-            field = sorted(field, key=lambda i: -events[i][0].promise)[: max(1, (len(field) + 1) // 2)]
+        for turn in range(1, rounds + 1):  # later rounds, which decide, get more
+            each = max(40, 2 * turn * samples // (rounds * (rounds + 1)) // len(field))
+            events = {i: self._train(i, held[i], each, sure=1.0, few=True) for i in field}
+            field = sorted(field, key=lambda i: -events[i][0].promise)[: max(1, (len(field) + 3) // 4)]
         first = field[0]
         have = sum(map(len, held[first][0]))
         trained = self._train(first, held[first], max(40, samples // 2 - have), sure=_SURE)
@@ -194,19 +191,21 @@ class _Finder:
         # beside an event of bits one of sizes, which says whether the noise itself is right; else the other direction
         bits = trained[0].view.bits
         others = [e for e in trained if (not e.view.bits if bits else e.forward != trained[0].forward)]
-        return chosen + [(first, event) for event in others[: _EVENTS - 1]]
+        return chosen + [(first, event) for event in others[: len(_EVENTS) - 1]]
 
-    def _train(self, number: int, held: tuple[list[Outputs], list[Outputs]], count: int, *, sure: float) -> list[Event]:
+    def _train(
+        self, number: int, held: tuple[list[Outputs], list[Outputs]], count: int, *, sure: float, few: bool = False
+    ) -> list[Event]:
         """Events of one pair, the most promising first."""
         for side in (0, 1):
             held[side].append(self.draw(number, side, count))
         one, other = (together(side) for side in held)
         places = max(one.numbers.shape[1], other.numbers.shape[1])
-        events = best_events(_mixed(one.wide(places)), _mixed(other.wide(places)), delta=self.delta, sure=sure)
-        return sorted(events, key=lambda event: -event.promise)
+        sides = _mixed(one.wide(places)), _mixed(other.wide(places))
+        return best_events(*sides, delta=self.delta, sure=sure, few=few)
 
 
 def _mixed(outputs: Outputs) -> Outputs:
     """Every other run first: both halves of the training then have early and late runs."""
-    order = [*range(0, len(outputs), 2), *range(1, len(outputs), 2)]
-    return Outputs(outputs.numbers[order], outputs.symbols[order])
+    halves = slice(0, None, 2), slice(1, None, 2)
+    return together([Outputs(outputs.numbers[half], outputs.symbols[half]) for half in halves])

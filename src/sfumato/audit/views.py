@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.outputs import ABSENT, NUMBER, Outputs, together
+from sfumato.audit.profile import logistic, profile_score
 
 Cells = NDArray[np.int64]
 _BINS = 200
-_PLACES = 8
+_PLACES = 4
 """Single places that get a view of their own."""
-_FITTED = 6000
+_FITTED = 3000
 """Runs of each side that a score is fitted to."""
 
 
@@ -30,26 +32,59 @@ class View:
     cells: Callable[[Outputs], Cells]
     bits: bool = False
     """Whether it looks at how a number is stored, not only at how large it is."""
+    ordered: bool = False
+    """Whether the cells are a score's: the larger, the likelier for the first neighbour."""
 
 
-def views_of(one: Outputs, other: Outputs) -> Iterator[View]:
-    """All views worth trying, fitted to the outputs of two neighbours."""
+def views_of(one: Outputs, other: Outputs, *, few: bool = False, named: set[str] | None = None) -> Iterator[View]:
+    """All views worth trying, fitted to the outputs of two neighbours; or a few, to tell which pair is promising; or
+    those of these names.
+    """
     both = together([one, other])
-    yield View("the kinds of values and how many there are", _shape)
-    if len(np.unique(_whole(both))) <= len(both) // 8:
-        yield View("the whole output", _whole)
-    numeric = [j for j in range(both.numbers.shape[1]) if (both.symbols[:, j] == NUMBER).any()]
-    for j in numeric[:_PLACES]:
-        yield _place(f"place {j + 1}" if both.numbers.shape[1] > 1 else "the value", both, _column(j))
-        yield View(f"the lowest bit of place {j + 1}", _low_bit_view(j), bits=True)
+    for name, build in _views(one, other, both, few=few):
+        if named is None or name in named:
+            view = build()
+            if view is not None:
+                yield view
+
+
+def _views(
+    one: Outputs, other: Outputs, both: Outputs, *, few: bool
+) -> Iterator[tuple[str, Callable[[], View | None]]]:
+    name = "the kinds of values and how many there are"
+    yield name, partial(View, name, _shape)
+    yield "the whole output", lambda: _if_few("the whole output", both)
+    places = both.numbers.shape[1]
+    numeric = [j for j in range(places) if (both.symbols[:, j] == NUMBER).any()]
+    for j in numeric[: 1 if few else _PLACES]:
+        name = f"place {j + 1}" if places > 1 else "the value"
+        yield name, partial(_place, name, both, _column(j))
+        name = f"the lowest bit of place {j + 1}"
+        yield name, partial(View, name, _low_bit_view(j), bits=True)
     if len(numeric) > 1:
         for name, summary in (("the sum", _sum), ("the largest", _max), ("the smallest", _min)):
-            yield _place(f"{name} of all numbers", both, summary)
-    if numeric and both.numbers.shape[1] > 1:
-        summed = _place("the sum", both, _sum, bins=24).cells
-        yield View("kinds of values, with their sum", lambda o: _mix(_shape(o), summed(o)))
-    if both.numbers.shape[1] > 1:
-        yield _score(one, other)
+            yield f"{name} of all numbers", partial(_place, f"{name} of all numbers", both, summary)
+    if places > 1 and numeric:
+        name = "where the first number stands, how many there are and how small"
+        yield name, lambda: _profile_view(name, one, other, both)
+    if places > 1 and numeric and not few:
+        yield "kinds of values, with their sum", lambda: _kinds_and_sum(both)
+    if places > 1 and not (few and numeric):
+        yield "a score of all places together", lambda: _score(one, other)
+
+
+def _if_few(name: str, both: Outputs) -> View | None:
+    return View(name, _whole) if len(np.unique(_whole(both))) <= len(both) // 8 else None
+
+
+def _profile_view(name: str, one: Outputs, other: Outputs, both: Outputs) -> View | None:
+    score = profile_score(one, other)
+    return None if score is None else _binned(name, score, both)
+
+
+def _kinds_and_sum(both: Outputs) -> View:
+    summed = _place("the sum", both, _sum, bins=24).cells
+    return View("kinds of values, with their sum", lambda o: _mix(_shape(o), summed(o)))
 
 
 def _mix(one: Cells, other: Cells) -> Cells:
@@ -139,12 +174,15 @@ def _score(one: Outputs, other: Outputs) -> View:
     features = _features_of(both)
     x = features(both)
     label = np.concatenate([np.ones(len(one)), np.zeros(len(other))])
-    weights = _logistic(x, label)
-    edges = np.unique(np.quantile(x @ weights, np.linspace(0, 1, _BINS + 1)))
-    return View(
-        "a score of all places together",
-        lambda o: np.searchsorted(edges, features(o) @ weights, side="left").astype(np.int64),
-    )
+    weights = logistic(x, label)
+    return _binned("a score of all places together", lambda o: np.einsum("ij,j->i", features(o), weights), both)
+
+
+def _binned(name: str, score: Callable[[Outputs], NDArray[np.float64]], both: Outputs) -> View:
+    """A score in quantiles, finer toward both ends, where the events are that tell most."""
+    tail = np.geomspace(1e-4, 0.05, _BINS // 2)
+    edges = np.unique(np.quantile(score(both), np.concatenate([tail, np.linspace(0.05, 0.95, _BINS), 1 - tail])))
+    return View(name, lambda o: np.searchsorted(edges, score(o), side="left").astype(np.int64), ordered=True)
 
 
 def _features_of(both: Outputs) -> Callable[[Outputs], NDArray[np.float64]]:
@@ -170,14 +208,3 @@ def _channels(o: Outputs, places: int) -> NDArray[np.float64]:
     if places > 8:
         return numbers
     return np.concatenate([numbers, np.diff(numbers, axis=1)], axis=1)
-
-
-def _logistic(x: NDArray[np.float64], label: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A few steps of Newton with a ridge: a direction is needed, not an optimum."""
-    weights = np.zeros(x.shape[1])
-    for _ in range(6):
-        p = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
-        gradient = x.T @ (label - p) - weights
-        hessian = (x * (p * (1 - p) + 1e-6)[:, None]).T @ x + np.eye(x.shape[1])
-        weights = weights + np.linalg.solve(hessian, gradient)
-    return weights

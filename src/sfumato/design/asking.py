@@ -82,7 +82,7 @@ def _fewest(function: Callable[[Database], Any]) -> int:
 def _metrics(given: tuple[Metric, Metric] | str | None) -> tuple[Metric, Metric] | None:
     if given is None:
         return None
-    pair = tuple(given.split(",")) if isinstance(given, str) else tuple(given)
+    pair = tuple(word.strip() for word in given.split(",")) if isinstance(given, str) else tuple(given)
     if len(pair) == 1:
         pair = (pair[0], "manhattan")
     if len(pair) != 2:

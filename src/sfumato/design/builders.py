@@ -11,11 +11,11 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.design.exact import solve
-from sfumato.design.level import Level
+from sfumato.design.level import FAR, Level
 from sfumato.design.ranges import ladder
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
-from sfumato.mechanisms.metrics import Metric, distances
+from sfumato.mechanisms.metrics import Distance, Metric, distances
 from sfumato.reals import Real, as_real, round_down, total
 from sfumato.words import as_written, show
 
@@ -52,6 +52,16 @@ def check_size(rows: int, columns: int) -> None:
         )
 
 
+def _decay(level: Level, distance: Distance | int) -> Entry:
+    """e^(-epsilon d), not so small that two of them cannot be compared."""
+    if level.is_far(distance):
+        raise InputError(
+            f"epsilon times distance must be at most {FAR}, but is {float(level.epsilon) * float(distance):.6g}",
+            hint="Take a smaller epsilon or a smaller range.",
+        )
+    return level.decay(distance)
+
+
 def with_tails(places: Sequence[Any]) -> list[Any]:
     """All outputs at or beyond the first and the last input say the same: one column each, and nothing is lost."""
     if len(places) == 1:
@@ -73,7 +83,7 @@ def _truncated_geometric(order: Order) -> Channel:
     if any(((x - places[0]) / order.step).denominator != 1 for x in numbers):
         raise InputError(f"inputs must be {show(order.step)} apart from each other or multiples of it")
     level = order.need_level().over(order.sensitivity)
-    a = level.decay(order.step)
+    a = _decay(level, order.step)
     return Channel([[_mass(level, a, places, x, y) for y in places] for x in numbers], order.inputs, places)
 
 
@@ -82,12 +92,12 @@ def _mass(level: Level, a: Entry, places: Sequence[Any], x: Fraction, y: Any) ->
     if low == high:
         return Fraction(1)
     if low < y < high:
-        return level.decay(abs(x - y)) * ((1 - a) / (1 + a))
+        return _decay(level, abs(x - y)) * ((1 - a) / (1 + a))
     if low <= x <= high:
-        return level.decay(abs(x - y)) / (1 + a)
+        return _decay(level, abs(x - y)) / (1 + a)
     if (x < low) == (y == low):  # an input outside of the range: the end next to it has all that lies beyond
-        return 1 - level.decay(abs(x - y)) * a / (1 + a)
-    return level.decay(abs(x - y)) / (1 + a)
+        return 1 - _decay(level, abs(x - y)) * a / (1 + a)
+    return _decay(level, abs(x - y)) / (1 + a)
 
 
 def _randomized_response(order: Order) -> Channel:
@@ -96,7 +106,7 @@ def _randomized_response(order: Order) -> Channel:
     check_size(size, size)
     if size < 2:
         raise InputError("randomized response needs two inputs at least")
-    lie = order.need_level().decay(1)
+    lie = _decay(order.need_level(), 1)
     other = lie / (1 + (size - 1) * lie)
     truth = 1 / as_real(1 + (size - 1) * lie) if isinstance(lie, Real) else 1 / (1 + (size - 1) * lie)
     rows = [[truth if i == j else other for j in range(size)] for i in range(size)]
@@ -110,7 +120,7 @@ def _exponential(order: Order) -> Channel:
     apart = _across(order, outputs)
     rows = []
     for row in apart:
-        weights = [level.decay(d) for d in row]
+        weights = [_decay(level, d) for d in row]
         whole = total([as_real(w) for w in weights]) if any(isinstance(w, Real) for w in weights) else sum(weights)
         rows.append([w / whole for w in weights])
     return Channel(rows, order.inputs, outputs)
@@ -131,10 +141,10 @@ def _across(order: Order, outputs: Sequence[Any]) -> list[list[Any]]:
 def _tight_constraints(order: Order) -> Channel:
     """K(z|x) = v(z) e^(-epsilon d(x, z)), every row adding up to 1: exists where all v are at least 0."""
     level, apart = order.need_level().over(order.sensitivity), _across(order, order.inputs)
-    decays = [[level.decay(d) for d in row] for row in apart]
+    decays = [[_decay(level, d) for d in row] for row in apart]
     if any(isinstance(w, Real) for row in decays for w in row):
         less = Level(level.times * (1 - Fraction(1, 1 << 100)), level.odds)  # pays for what is rounded off
-        decays = [[_below(less.decay(d)) for d in row] for row in apart]
+        decays = [[_below(_decay(less, d)) for d in row] for row in apart]
     rows = [[Fraction(w) for w in row if not isinstance(w, Real)] for row in decays]
     weights = solve(rows, [Fraction(1)] * len(rows))
     if weights is None or min(weights) < 0:
@@ -143,7 +153,8 @@ def _tight_constraints(order: Order) -> Channel:
             detail="The weights of the outputs would have to be negative.",
             hint="Take a larger epsilon, or the optimal mechanism.",
         )
-    return Channel([[v * w for v, w in zip(weights, row, strict=True)] for row in rows], order.inputs)
+    made = [[v * w for v, w in zip(weights, row, strict=True)] for row in rows]
+    return Channel(made, order.inputs, order.outputs or order.inputs)
 
 
 def _below(decay: Entry) -> Fraction:

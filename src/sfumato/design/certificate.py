@@ -32,7 +32,7 @@ def check(matrix: Sequence[Sequence[Any]], epsilon: Any, metric: Metric = None, 
     Proof: entries are whole numbers of one unit. For each pair of rows e^(-epsilon d) is a fraction, or enclosed by
         fractions of which the upper end u is taken; u matrix[x][z] <= matrix[x'][z] is compared for each output.
     Reference: Chatzikokolakis, Andres, Bordenabe, Palamidessi, PETS 2013.
-    Checked by: rooms::the_check_finds_the_smallest_breach, rooms::the_check_agrees_with_the_exact_epsilon
+    Checked by: design::the_check_finds_the_smallest_breach, design::the_check_agrees_with_the_exact_epsilon
     """
     level, rows = as_level(epsilon), [[as_written(p, "probability") for p in row] for row in matrix]
     apart = apart_of(metric, list(inputs) or list(range(len(rows))))
@@ -49,7 +49,7 @@ def check(matrix: Sequence[Sequence[Any]], epsilon: Any, metric: Metric = None, 
             distance = apart[x][other]
             if x == other or distance is None:
                 continue
-            key = id(distance) if isinstance(distance, Real) else distance
+            key = id(distance) if isinstance(distance, Real) else distance.as_integer_ratio()
             if key not in known:
                 decay = level.decay(distance)
                 known[key] = (
@@ -82,7 +82,7 @@ def bound_utility(problem: Problem, prices: Sequence[Prices]) -> Fraction:
         = worth + what the prices add; columns are at least 0 and add up to 1, so that the sum over all outputs is at
         most the sum over x of the largest value_x. Worth is rounded up, e^(-epsilon d) down, which only raises it.
     Reference: any book on linear programs; Ghosh, Roughgarden, Sundararajan, STOC 2009, for this one.
-    Checked by: rooms::any_prices_give_a_bound, rooms::the_bound_is_the_optimum_of_a_second_solver
+    Checked by: design::any_prices_give_a_bound, design::the_bound_is_the_optimum_of_a_second_solver
     """
     decays = np.array([[low for low, _ in row] for row in problem.decays], dtype=object)
     most: list[int] | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
@@ -96,7 +97,4 @@ class Domain:
 
 def path_of(values: Sequence[Any]) -> bool:
     """Whether the values are numbers that go up: then steps from one to the next make up every distance."""
-    try:
-        return all(a < b for a, b in pairwise(values))
-    except TypeError:
-        return False
+    return all(isinstance(value, (int, Fraction)) for value in values) and all(a < b for a, b in pairwise(values))

@@ -64,7 +64,7 @@ def _cover(more: Floats, decay: Floats) -> Cover | None:
     for x in less[np.argsort(more[less])].tolist():
         open_ = -float(more[x])
         for y in np.argsort(-decay[:, x], kind="stable").tolist():
-            if open_ <= 0:
+            if open_ <= 0 or decay[y, x] == 0:
                 break
             if left[y] > 0:
                 needed = open_ / float(decay[y, x])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import isqrt
 
 from sfumato.errors import InputError
@@ -45,16 +46,24 @@ class Level:
         (Fraction(1, 8), Fraction(1, 2))
         """
         if isinstance(distance, Real):
-            _check_far(float(self.epsilon) * float(distance))
             return exp(-(as_real(distance) * self.epsilon))
         exponent = self.times * distance
-        _check_far(float(exponent) if self.odds is None else float(exponent) * float(ln(self.odds)))
         if exponent == 0:
             return Fraction(1)
         if self.odds is None:
             return exp(-exponent)
+        if self.is_far(distance):
+            return exp(-(ln(self.odds) * exponent))  # as a fraction it would have tens of thousands of digits
         power = _root(self.odds**exponent.numerator, exponent.denominator)
         return exp(-(ln(self.odds) * exponent)) if power is None else 1 / power
+
+    def is_far(self, distance: Distance | int) -> bool:
+        """Whether e^(-epsilon distance) is so small that telling it from 0 takes more bits than are spent on it."""
+        return self._about * float(distance) > FAR
+
+    @cached_property
+    def _about(self) -> float:
+        return float(self.epsilon)
 
     def over(self, divisor: object) -> Level:
         """epsilon divided by a number, for example by a sensitivity."""
@@ -81,15 +90,6 @@ def as_level(given: object) -> Level:
     if odds <= 1:
         raise InputError(f"epsilon must be above 0, but is ln {show(odds)}", hint="Take the logarithm of more than 1.")
     return Level(positive(found["times"] or 1, "epsilon"), odds)
-
-
-def _check_far(exponent: float) -> None:
-    """e^-20000 is still computed; what is smaller would be told apart from 0 by nobody."""
-    if exponent > FAR:
-        raise InputError(
-            f"epsilon times distance must be at most {FAR}, but is {exponent:.6g}",
-            hint="Take a smaller epsilon or a smaller range.",
-        )
 
 
 def _root(number: Fraction, degree: int) -> Fraction | None:

@@ -22,6 +22,7 @@ from sfumato.design.dominance import replace
 from sfumato.design.gains import Gain
 from sfumato.design.interior import Point, maximise
 from sfumato.design.level import Level
+from sfumato.design.line import Paid, on_a_line
 from sfumato.design.priors import Prior
 from sfumato.design.problem import BITS, Problem, problem_of
 from sfumato.design.program import Program, program_of
@@ -50,8 +51,8 @@ class Optimum:
     Proof: `certificate.check` has compared every pair of inputs in whole numbers; `bound_utility` is weak duality in
         whole numbers. Both see only the problem and the result; neither relies on the search.
     Reference: Ghosh, Roughgarden, Sundararajan, STOC 2009; Bordenabe, Chatzikokolakis, Palamidessi, CCS 2014.
-    Checked by: rooms::optima_are_private_in_whole_numbers, rooms::the_bound_is_the_optimum_of_a_second_solver,
-        rooms::geometric_noise_is_the_optimum_of_a_count, rooms::a_solver_that_lies_is_found_out
+    Checked by: design::optima_are_private_in_whole_numbers, design::the_bound_is_the_optimum_of_a_second_solver,
+        design::geometric_noise_is_the_optimum_of_a_count, design::a_solver_that_lies_is_found_out
     """
 
     channel: Channel
@@ -132,14 +133,18 @@ def _searched(problem: Problem) -> tuple[NDArray[Any], tuple[Prices, ...], float
     """Whole numbers for each guess and place, prices for each guess, and what is at stake."""
     worth, distance, own = problem.floats()
     stake = float(np.ptp(worth, axis=0).sum())
-    instead = replace(worth, own)
-    kept = np.unique(instead.kept)
     decay = np.array([[_cautious(high) for _, high in row] for row in problem.decays], dtype=object)
+    best = int(worth.sum(axis=1).argmax())
+    line = on_a_line(worth, distance) if stake > 0 else None
+    if line is not None:
+        columns, asked = _together(line[0], decay, distance)
+        return repaired(columns, np.copy, asked, best), tuple(_prices(rows) for rows in line[1]), stake
+    instead = replace(worth, own)
+    kept, best = np.unique(instead.kept), int(instead.kept[best])
     matrix = np.zeros((len(worth), problem.places), dtype=object)
-    best = int(kept[worth[kept].sum(axis=1).argmax()])
+    paid: dict[int, Paid] = {}
     if len(kept) == 1 or problem.places == 1:
         matrix[best] = 1 << WIDE
-        paid: dict[int, list[tuple[int, int, float]]] = {}
     else:
         program = program_of(worth[kept], distance)
         if program.worth.size * problem.places > LARGEST:
@@ -185,7 +190,7 @@ def _refuse_size(inputs: int, guesses: int) -> NoReturn:
     )
 
 
-def _paid(program: Program, point: Point, least: float) -> Iterator[tuple[int, list[tuple[int, int, float]]]]:
+def _paid(program: Program, point: Point, least: float) -> Iterator[tuple[int, Paid]]:
     """For each output the rows that have a price: the images of those of its orbit's first output."""
     rows, seen = program.rows, set()
     pairs = [np.flatnonzero((price > least) & (rows.here != rows.there)) for price in point.prices]
@@ -197,7 +202,7 @@ def _paid(program: Program, point: Point, least: float) -> Iterator[tuple[int, l
                 yield z, list(zip(here.tolist(), there.tolist(), price[pair].tolist(), strict=True))
 
 
-def _prices(rows: list[tuple[int, int, float]]) -> Prices:
+def _prices(rows: Paid) -> Prices:
     here, there, price = zip(*rows, strict=True) if rows else ((), (), ())
     whole = np.array([int(p * 2.0**BITS) for p in price], dtype=object)
     return Prices(np.array(here, dtype=np.intp), np.array(there, dtype=np.intp), whole)

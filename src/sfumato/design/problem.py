@@ -67,7 +67,7 @@ class Problem:
         for x, row in zip(self.place, self.apart, strict=True):
             for y, d in zip(self.place, row, strict=True):
                 if x != y and d is not None:
-                    key = id(d) if isinstance(d, Real) else d
+                    key = id(d) if isinstance(d, Real) else d.as_integer_ratio()
                     if key not in known:
                         known[key] = as_real(self.level.decay(d)).enclose(BITS)
                     table[x][y] = max(table[x][y], known[key])
@@ -104,7 +104,7 @@ class Problem:
         for x, row in zip(self.place, self.apart, strict=True):
             for y, d in zip(self.place, row, strict=True):
                 if x != y and d is not None:
-                    key = id(d) if isinstance(d, Real) else d
+                    key = id(d) if isinstance(d, Real) else d.as_integer_ratio()
                     if key not in near:
                         near[key] = float(d)
                     table[x, y] = min(table[x, y], near[key] * epsilon)

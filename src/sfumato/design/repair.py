@@ -23,20 +23,18 @@ WIDE = 128
 
 
 def raised(columns: Whole, decay: Whole) -> Whole:
-    """Every entry raised to what the others ask of it: k_x >= decay(x', x) k_x' for all pairs. Fewest raises.
+    """Every entry raised to what the others ask of it: k_x >= decay(x', x) k_x' for all pairs. The least raises.
 
-    Passes until nothing changes; a way around a circle never raises an entry above itself, since decays are below 1.
+    From the largest entry to the smallest, each asks once: a decay is below 1, so that nobody asks for more than it
+    has, and those that have asked are not raised any more.
     """
-    out = np.empty_like(columns)
-    for z, column in enumerate(columns):
-        now = column
-        while True:
-            asked = -((-(decay * now[:, None])) >> BITS)
-            new = np.maximum(now, asked.max(axis=0))
-            if (new == now).all():
-                break
-            now = new
-        out[z] = now
+    out = columns.copy()
+    for now in out:
+        left = set(range(len(now)))
+        while left:
+            x = max(left, key=now.__getitem__)
+            left.discard(x)
+            np.maximum(now, -((-(decay[x] * now[x])) >> BITS), out=now)
     return out
 
 
@@ -51,7 +49,7 @@ def repaired(columns: NDArray[np.float64], group_of: Any, decay: Whole, best: in
         is left over, rest_x = 1 - sum, is added to one column; a is so small that rest obeys all pairs, too, and the
         sum of two columns that obey obeys. The scale is found in floats; that rest obeys is compared in whole numbers.
     Reference: none; private columns are a convex cone, which is all that the proof needs.
-    Checked by: rooms::the_repair_makes_any_matrix_private, rooms::optima_are_private_in_whole_numbers
+    Checked by: design::the_repair_makes_any_matrix_private, design::optima_are_private_in_whole_numbers
     """
     one = 1 << WIDE
     first = np.array([[int(max(v, 0.0) * 2.0**WIDE) for v in row] for row in columns.tolist()], dtype=object)

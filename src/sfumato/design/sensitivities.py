@@ -22,6 +22,7 @@ from sfumato.mechanisms.metrics import (
     Distance,
     Metric,
     as_distance,
+    distances,
     is_zero,
     manhattan,
     same,
@@ -78,7 +79,8 @@ def swing(
     d_Y(f(x), f(x')) / d_X(x, x') over any two databases of one size instead. `percentile` is the p of that query,
     `where` the property of a count. A function, or a query with `values`, `where` or `closed=False`, is looked at on
     every database with values from low to high by `step` (1 unless said), or of the list `values`, from `min_size` to
-    `max_size` records (one more than the least unless said): what is found holds for these databases.
+    `max_size` records (one more than the least unless said): what is found holds for these databases. A metric is a
+    word, a function, or a matrix: of the values, and then it adds up over records, or of the answers in their order.
     """
     asked = ask(query, low, high, **options)
     formula = closed and isinstance(asked.query, str) and asked.values is None and asked.where is None
@@ -153,8 +155,9 @@ def _in_units(
     metric: Metric, answers: dict[Database, Any]
 ) -> tuple[dict[Database, Any], Callable[[Any, Any], Any], Fraction]:
     """Numbers as whole multiples of 1/unit, whose differences are quick; else the answers and their metric."""
-    if metric not in ("manhattan", "euclidean") or any(isinstance(a, (tuple, list)) for a in answers.values()):
-        measure = _metric_function(metric, list(answers.values()))
+    plain = isinstance(metric, str) and metric in ("manhattan", "euclidean")
+    if not plain or any(isinstance(a, (tuple, list)) for a in answers.values()):
+        measure = _between_answers(metric, list(answers.values()))
         return answers, lambda a, b: as_distance(measure(a, b)), Fraction(1)
     exact = {database: as_written(answer, "answer") for database, answer in answers.items()}
     unit = lcm(*(answer.denominator for answer in exact.values()))
@@ -170,22 +173,38 @@ def _more(ratio: Distance, found: Distance) -> bool:
 
 
 def _pairs(asked: Asked, domain: Domain, d_x: Metric) -> Iterator[tuple[Database, Database, Distance]]:
-    if asked.metrics is None or d_x == "hamming":
+    if asked.metrics is None or (isinstance(d_x, str) and d_x == "hamming"):
         # any two databases are joined by neighbours: the largest ratio is one of neighbours
         word = asked.adjacency if asked.metrics is None or asked.size is None else "replace"
         yield from ((one, other, ONE) for one, other in domain.neighbours(word))
         return
-    if d_x in CLOSED and path_of(domain.values):
+    if isinstance(d_x, str) and d_x in CLOSED and path_of(domain.values):
         # distances add up along steps from value to value: the largest ratio is one of a step
         unit = domain.values[-1] - domain.values[0] if d_x == NORMALISED else Fraction(1)
         yield from ((one, other, manhattan(one, other) / (unit or 1)) for one, other in domain.steps())
         return
-    measure = _metric_function(d_x, [(value,) for value in domain.values])
+    measure = _between_databases(d_x, domain.values)
     yield from ((one, other, as_distance(measure(one, other))) for one, other in domain.equals())
 
 
-def _metric_function(metric: Metric, points: Sequence[Any]) -> Callable[[Any, Any], Any]:
-    """The metric as a function; a matrix would have to name every database."""
+def _between_databases(metric: Metric, values: Sequence[Any]) -> Callable[[Any, Any], Any]:
+    """The metric as a function; a matrix is one of values, in their order, and adds up over records."""
     if metric is None or isinstance(metric, str) or callable(metric):
-        return word_function(metric, points)
-    raise InputError("the metric of databases or answers is a word or a function", hint="For example manhattan.")
+        return word_function(metric, [(value,) for value in values])
+    between = _looked_up(metric, values)
+    return lambda x, y: sum((between(a, b) for a, b in zip(x, y, strict=True)), Fraction(0))
+
+
+def _between_answers(metric: Metric, answers: Sequence[Any]) -> Callable[[Any, Any], Any]:
+    """The metric as a function; a matrix is one of the answers that occur, in ascending order."""
+    if metric is None or isinstance(metric, str) or callable(metric):
+        return word_function(metric, answers)
+    try:
+        return _looked_up(metric, sorted(set(answers)))
+    except TypeError as error:
+        raise InputError("a matrix of distances needs answers that have an order") from error
+
+
+def _looked_up(matrix: Sequence[Sequence[Any]], points: Sequence[Any]) -> Callable[[Any, Any], Any]:
+    table, place = distances(matrix, points), {point: i for i, point in enumerate(points)}
+    return lambda a, b: table[place[a]][place[b]]

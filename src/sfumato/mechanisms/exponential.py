@@ -54,7 +54,8 @@ class Exponential:
     Reference: McSherry and Talwar, FOCS 2007; Dong, Durfee, Rogers, ICML 2020 (bounded range); Cesar and Rogers, ALT
         2021 (rho).
     Checked by: laws::loss_is_sup_of_log_ratio, laws::exponential_range_is_epsilon, laws::choices_add_up,
-        laws::choices_at_once_have_the_law_of_one, chance::lowest_has_the_exact_mass
+        laws::choices_at_once_have_the_law_of_one, chance::lowest_has_the_exact_mass,
+        verify::certificates_of_the_library_hold
     """
 
     sensitivity: Fraction

@@ -26,7 +26,8 @@ class Geometric:
         such masses is at most |x - x'|/scale in each coordinate, and the coordinates add up.
     Reference: Ghosh, Roughgarden, Sundararajan, STOC 2009; Dwork, McSherry, Nissim, Smith, TCC 2006.
     Checked by: laws::loss_is_sup_of_log_ratio, laws::mass_adds_up, laws::interval_is_the_smallest,
-        chance::scale_is_the_stated_one, laws::refined_pair_costs_the_better_epsilon
+        chance::scale_is_the_stated_one, laws::refined_pair_costs_the_better_epsilon,
+        verify::certificates_of_the_library_hold
     """
 
     sensitivity_l1: Fraction
@@ -155,7 +156,8 @@ class TruncatedGeometric:
     Guarantee: as Geometric: neighbours at most `distance` apart in L1 cost epsilon = distance / scale.
     Proof: bringing the answer into a fixed range looks at the answer only, and post-processing costs nothing.
     Reference: Ghosh, Roughgarden, Sundararajan, STOC 2009 (the truncated law has the ends as atoms).
-    Checked by: laws::loss_is_sup_of_log_ratio, laws::channel_epsilon_is_the_stated_one, laws::truncated_mass_adds_up
+    Checked by: laws::loss_is_sup_of_log_ratio, laws::channel_epsilon_is_the_stated_one,
+        laws::truncated_mass_adds_up, verify::certificates_of_the_library_hold
     """
 
     sensitivity_l1: Fraction

@@ -32,7 +32,7 @@ class Laplace:
         lie on the grid already: moving k entries by a hair each could move k steps. Then the geometric mechanism.
     Reference: Dwork, McSherry, Nissim, Smith, TCC 2006; Mironov, CCS 2012 (why on a grid and not in floats).
     Checked by: laws::loss_is_sup_of_log_ratio, laws::rounding_onto_the_grid_moves_at_most_the_distance,
-        laws::mass_adds_up, laws::interval_is_the_smallest
+        laws::mass_adds_up, laws::interval_is_the_smallest, verify::certificates_of_the_library_hold
     """
 
     sensitivity_l1: Fraction
@@ -143,7 +143,8 @@ class TruncatedLaplace:
     Guarantee: as Laplace: neighbours at most `distance` apart in L1 cost epsilon = ceil(distance / grid) / scale.
     Proof: bringing the answer into a fixed range looks at the answer only, and post-processing costs nothing.
     Reference: Dwork and Roth 2014, proposition 2.1 (post-processing).
-    Checked by: laws::loss_is_sup_of_log_ratio, laws::truncated_mass_adds_up
+    Checked by: laws::loss_is_sup_of_log_ratio, laws::truncated_mass_adds_up,
+        verify::certificates_of_the_library_hold
     """
 
     sensitivity_l1: Fraction

@@ -30,7 +30,8 @@ class NoisyMax:
         a|/scale.
     Reference: Dwork and Roth 2014, claim 3.9; Ding, Wang, Zhang, Kifer, PVLDB 2019 (the free gap).
     Checked by: laws::loss_is_sup_of_log_ratio, laws::choices_add_up, laws::noisy_max_gap_is_free,
-        laws::choices_at_once_have_the_law_of_one, laws::gaps_at_once_are_those_of_one
+        laws::choices_at_once_have_the_law_of_one, laws::gaps_at_once_are_those_of_one,
+        verify::certificates_of_the_library_hold
     """
 
     sensitivity: Fraction

@@ -32,7 +32,8 @@ class PermuteAndFlip:
     Reference: McKenna and Sheldon, NeurIPS 2020; Ding and others 2021 (noisy max with exponential noise is the same
         law).
     Checked by: laws::loss_is_sup_of_log_ratio, laws::choices_add_up, laws::permute_and_flip_is_no_worse,
-        laws::choices_at_once_have_the_law_of_one, chance::flips_have_the_exact_mass
+        laws::choices_at_once_have_the_law_of_one, chance::flips_have_the_exact_mass,
+        verify::certificates_of_the_library_hold
     """
 
     sensitivity: Fraction

@@ -29,7 +29,7 @@ class RandomizedResponse:
     Proof: the largest ratio of two entries of a column is (truth)/((1 - truth)/(size - 1)) = e^epsilon.
     Reference: Warner 1965; Kairouz, Oh, Viswanath, JMLR 2016 (k-ary).
     Checked by: laws::loss_is_sup_of_log_ratio, laws::response_of_three_quarters_is_ln_3,
-        laws::channel_rows_are_sampled, laws::truncated_mass_adds_up
+        laws::channel_rows_are_sampled, laws::truncated_mass_adds_up, verify::certificates_of_the_library_hold
     """
 
     epsilon: Fraction

@@ -31,7 +31,8 @@ class SparseVector:
         d/scale_q. All shifts are whole, so the discrete noise has them.
     Reference: Lyu, Su, Li, PVLDB 2017 (algorithm 7 and the split); Ding, Wang, Zhang, Kifer, PVLDB 2019 (the free gap).
     Checked by: laws::sparse_vector_transcripts_are_private, laws::sparse_vector_stops,
-        laws::sparse_vector_does_not_survive_a_fork, laws::sessions_at_once_have_the_law_of_one
+        laws::sparse_vector_does_not_survive_a_fork, laws::sessions_at_once_have_the_law_of_one,
+        verify::certificates_of_the_library_hold
     """
 
     sensitivity: Fraction

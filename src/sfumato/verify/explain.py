@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 from sfumato.verify.faults import say_input, say_value
 from sfumato.verify.kernel.product import Proof
@@ -20,6 +21,8 @@ from sfumato.verify.tree import Binary, Call, Draw, Expr, If, Num, Program, Retu
 from sfumato.verify.verdict import Verdict, restriction
 
 _ZERO = Num(Fraction(0))
+SHOWN = 12
+"""Pairs of chances that are shown of a listing."""
 _DIRECTION = {
     "both": "x and any neighbour x'",
     "up": "x' at or above x",
@@ -67,6 +70,8 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
         return table.explained(program, verdict.finding)
     if verdict.verdict != "PROVED":
         return []
+    if verdict.certificate is not None and "listing" in verdict.certificate:
+        return _listing(verdict.certificate["listing"])
     lines = ["", "Two runs, on x and on x'. Δe is how far e moves from the first to the second."]
     for proof in verdict.proofs:
         lines += [
@@ -79,6 +84,12 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
             for number, unit in proof.units.items()
             if any(f"#spent{number}" in show(node) for nodes in proof.invariants.values() for node in nodes)
         ]
+        if proof.gauss is not None:
+            pure, squares = (show(part) for part in proof.gauss)
+            lines += [
+                "",
+                f"Squares sum up to at most {squares}, other costs to {pure}: the rest is the Gaussian curve's.",
+            ]
         lines += ["", "Where the runs agree:"]
         lines += [f"  line {line}: {text}" for line, text in _agreements(program, proof)]
         for loop in statements(program.body):
@@ -87,6 +98,24 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
                 lines += [f"  {said(node, '')}" for node in proof.invariants[loop.number]]
         lines += ["where", *counted] if counted else []
     return lines
+
+
+def _listing(listing: dict[str, Any]) -> list[str]:
+    """How everything was listed: what was compared with what."""
+    what = "values that one round may see" if listing["of"] == "rounds" else "inputs"
+    lines = [
+        "",
+        f"All {listing['inputs']} {what} were listed, in {listing['pairs']} pairs, with every output's chance on both.",
+    ]
+    for setting in listing["settings"]:
+        public = ", ".join(f"{name} = {value}" for name, value in setting["public"].items())
+        rows = setting["chances"][:SHOWN]
+        lines.append(f"Chances on one and on the other{f', with {public}' if public else ''}:")
+        width = max((len(first) for first, _ in rows), default=0)
+        lines += [f"  {first.ljust(width)}  {second}" for first, second in rows]
+        more = len(setting["chances"]) - len(rows)
+        lines += [f"  and {more} more"] if more > 0 else []
+    return [*lines, "What a chance is above e^k times the other is within the claim, for every pair of inputs."]
 
 
 def _table(program: Program, proof: Proof) -> list[str]:
@@ -107,6 +136,8 @@ def _cost(draw: Draw, node: Expr | None) -> str:
         test, first, second = node.args
         return f"{_cost(draw, first)} if {said(test, draw.name)}, else {_cost(draw, second)}"
     shift = "0" if node is None else said(node, draw.name)
+    if draw.law == "Choice":
+        return "at most how far two logarithms of weights move apart"
     if draw.law == "Laplace":
         centre = show(draw.args[1])
         move = "" if draw.args[1] == _ZERO else f" - Δ({centre})"
@@ -115,8 +146,13 @@ def _cost(draw: Draw, node: Expr | None) -> str:
         return "0"
     if draw.law == "Exponential":
         return f"({shift}) / ({show(draw.args[0])})"
+    if draw.law == "Gauss":
+        return f"({shift})^2 / ({show(draw.args[0])})^2, a square"
     rate = draw.args[0]
-    return f"|{shift}| * {show(Unary('-', rate.args[0]), 9)}" if isinstance(rate, Call) else "0"
+    if draw.law not in ("Geometric", "TruncGeometric"):
+        return "0"
+    exponent = rate.args[0] if isinstance(rate, Call) and rate.name == "exp" else Call("ln", (rate,))
+    return f"|{shift}| * {show(Unary('-', exponent), 9)}"
 
 
 def _agreements(program: Program, proof: Proof) -> Iterator[tuple[int, str]]:

@@ -552,11 +552,15 @@ def _attack(
     given: Annotated[Path | None, typer.Option("--with", metavar="FILE", help="The attacker's own list.")] = None,
     spend: Annotated[bool, typer.Option("--spend", help="Write to the target's own ledger.")] = False,
     report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML page.")] = None,
+    sparse: Annotated[bool, typer.Option("--sparse", help="Linking: a few items name a record.")] = False,
+    tables: Annotated[
+        Path | None, typer.Option("--tables", metavar="FILE", help="Reconstruction: people from published tables.")
+    ] = None,
     json: Json = False,
 ) -> None:
     from sfumato.doors.cli.attack import Wanted, run
 
-    run(Wanted(name, target, csv, defence, secret, known, given, spend, report), as_json=json)
+    run(Wanted(name, target, csv, defence, secret, known, given, spend, report, sparse, tables), as_json=json)
 
 
 def main() -> None:

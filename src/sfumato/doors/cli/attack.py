@@ -45,24 +45,16 @@ class Wanted:
     given: Path | None
     spend: bool
     report: Path | None
+    sparse: bool = False
+    tables: Path | None = None
 
 
 def run(wanted: Wanted, *, as_json: bool) -> None:
     """Attack, say it, write it down, exit."""
-    if wanted.target is None and wanted.csv is None:
-        raise InputError("name a --target or a --csv")
-    if wanted.name != "all" and wanted.name not in ATTACKS:
-        raise InputError(f'attack "{wanted.name}" is not known', hint=f"One of: all, {', '.join(ATTACKS)}.")
-    names = list(ATTACKS) if wanted.name == "all" else [wanted.name]
-    known = None if wanted.known is None else [word.strip() for word in wanted.known.split(",") if word.strip()]
-    if wanted.target is None:
-        reports, knowledge = _on_table(wanted, names, known)
-    elif "://" in wanted.target:
-        reports, knowledge = _on_server(wanted, names, known)
-    elif wanted.csv is None:
-        reports, knowledge = _on_target(wanted, names, known)
-    else:
-        raise InputError("name a --target or a --csv, and not both")
+    if wanted.tables is not None:
+        _on_published(wanted, as_json=as_json)
+        return
+    reports, knowledge = _outcome(wanted)
     what = wanted.target or str(wanted.csv)
     own = "own" if wanted.spend else "copy"
     found = document(reports, what, knowledge, None if wanted.target is None else own)
@@ -81,11 +73,51 @@ def run(wanted: Wanted, *, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _on_table(wanted: Wanted, names: list[str], known: list[str] | None) -> Outcome:
+def _outcome(wanted: Wanted) -> Outcome:
+    if wanted.target is None and wanted.csv is None:
+        raise InputError("name a --target or a --csv")
+    if wanted.name != "all" and wanted.name not in ATTACKS:
+        raise InputError(f'attack "{wanted.name}" is not known', hint=f"One of: all, {', '.join(ATTACKS)}.")
+    names = list(ATTACKS) if wanted.name == "all" else [wanted.name]
+    known = None if wanted.known is None else [word.strip() for word in wanted.known.split(",") if word.strip()]
+    if wanted.sparse:
+        return _on_sparse(wanted)
+    if wanted.target is None:
+        return _on_table(wanted, names, known)
+    if "://" in wanted.target:
+        return _on_server(wanted, names, known)
+    if wanted.csv is None:
+        return _on_target(wanted, names, known)
+    raise InputError("name a --target or a --csv, and not both")
+
+
+def _on_published(wanted: Wanted, *, as_json: bool) -> None:
+    from sfumato.doors.cli.published import tables
+
+    if wanted.name != "reconstruction":
+        raise InputError("--tables is for reconstruction", hint="sfumato attack reconstruction --tables FILE")
+    assert wanted.tables is not None
+    tables(wanted.tables, wanted.csv, as_json=as_json)
+
+
+def _on_sparse(wanted: Wanted) -> Outcome:
+    from sfumato.doors.cli.published import sparse
+
+    if wanted.name != "linking" or wanted.csv is None or wanted.target is not None:
+        raise InputError("--sparse is for linking a table", hint="sfumato attack linking --sparse --csv FILE")
+    return sparse(wanted.csv, wanted.given, _defences(wanted), TOTAL)
+
+
+def _defences(wanted: Wanted) -> list[str]:
     defences = [word.strip() for word in wanted.defence.split(",") if word.strip()]
     for defence in defences:
         if defence not in DEFENCES:
             raise InputError(f'defence "{defence}" is not known', hint=f"Use some of: {', '.join(DEFENCES)}.")
+    return defences
+
+
+def _on_table(wanted: Wanted, names: list[str], known: list[str] | None) -> Outcome:
+    defences = _defences(wanted)
     assert wanted.csv is not None
     sheet = read_sheet(wanted.csv)
     knowledge, truth = set_scene(sheet.records(), TABLE, wanted.secret, known)

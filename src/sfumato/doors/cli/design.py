@@ -21,6 +21,7 @@ from sfumato.doors.cli.problem import Problem, function, gather, point
 from sfumato.doors.cli.say import print_json
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
+from sfumato.mechanisms.channel import needed_epsilon
 from sfumato.reals import Real
 
 
@@ -60,9 +61,26 @@ def run_channel(what: str | None, options: Problem, *, every_pair: bool, drawn: 
         grid_of(("inputs", "distance", "epsilon", "at output"), [_pair_row(made, pair) for pair in found])
     if "refines" in problem:
         tell(_refinement(made, make(problem, problem["refines"]), str(problem["refines"])))
+    title = str(problem.get("mechanism", "A channel"))
+    if "row" in problem:
+        _draw_law(made, made.inputs.index(point(problem["row"])), title, drawn)
+        return None
     drawn.lines(heat([name(x) for x in made.inputs], [[float(p) for p in row] for row in made.matrix]))
-    drawn.file(made.picture(str(problem.get("mechanism", "A channel"))))
+    drawn.file(made.picture(title))
     return None
+
+
+def _draw_law(made: Channel, x: int, title: str, drawn: Drawn) -> None:
+    """The law of one input; in a file, beside that of the next."""
+    law = [float(p) for p in made.matrix[x]]
+    drawn.lines(bars([name(y) for y in made.outputs], law))
+    beside = x + 1 if x + 1 < len(made.inputs) else max(0, x - 1)
+    other = [float(p) for p in made.matrix[beside]]
+    labels = (f"input {name(made.inputs[x])}", f"input {name(made.inputs[beside])}")
+    places: list[int | str] = [y if isinstance(y, int) else name(y) for y in made.outputs]
+    needed = [found[1] for pair in ((x, beside), (beside, x)) if (found := made.ratio(*pair)) is not None]
+    level = None if None in needed else needed_epsilon(max(filter(None, needed), default=Fraction(1)), Fraction(1))
+    drawn.file(pictures.neighbours(places, law, other, epsilon=level, title=title, axis="output", labels=labels))
 
 
 def _channel_document(made: Channel, found: list[Pair], problem: Problem) -> dict[str, Any]:

@@ -32,7 +32,7 @@ Metrics = Annotated[
 ]
 Values = Annotated[str | None, typer.Option("--values", metavar="LIST", help="All values that a record can have.")]
 Step = Annotated[str | None, typer.Option("--step", metavar="N", help="How far values, or outputs, are apart.")]
-Percentile = Annotated[str | None, typer.Option("--percentile", metavar="P", help="Of the percentile: above 0 to 100.")]
+Percentile = Annotated[str | None, typer.Option("--percentile", metavar="P", help="The value of rank P n/100.")]
 Where = Annotated[str | None, typer.Option("--where", metavar="COND", help="The property of a count: >10, <=3, =1.")]
 Inputs = Annotated[str | None, typer.Option("--inputs", metavar="LIST", help="0..10, or a list, or grid 3x3.")]
 Outputs = Annotated[str | None, typer.Option("--outputs", metavar="LIST", help="Where answers are brought into.")]

@@ -80,6 +80,8 @@ def _value(key: str, value: Any) -> Any:
         return matrix(value)
     if key == "answers":
         return [_parsed(answer, "[[answers]]") for answer in value]
+    if key == "metrics" and isinstance(value, list):
+        return tuple(one if isinstance(one, str) else matrix(one) for one in value)
     readers: dict[str, Callable[[Any], Any]] = {"prior": prior, "where": condition} | dict.fromkeys(POINTS, points)
     return readers[key](value) if key in readers else value
 

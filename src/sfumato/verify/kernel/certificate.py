@@ -117,9 +117,10 @@ def faults_of(
 
 def _faults(program: Program, document: dict[str, Any], second: Callable[[str], bool | None] | None) -> list[str]:
     product = conditions_of(program, read(document))
+    made = _conditions(product)  # before anything is solved: solving renumbers what the solver prints
     if not is_possible(product):
         return ["nothing satisfies what the program requires"]
-    if _conditions(product) != document["conditions"]:
+    if made != document["conditions"]:
         return ["the conditions are not those of the alignment and the invariants"]
     faults = []
     for condition, said in zip(product.conditions, document["conditions"], strict=True):

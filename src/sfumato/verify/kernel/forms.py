@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from sfumato.verify.kernel.values import NotCovered
+
 Atom = tuple[str, object]
 """("name", anything) for an unknown; ("sum", frozenset of (Form, factor)) for a sum."""
 Form = frozenset[frozenset[Atom]]
@@ -27,7 +29,7 @@ MOST = 200
 """More products than this are not written out."""
 
 
-class TooWide(Exception):
+class TooWide(NotCovered):
     """A form with too many products."""
 
 

@@ -45,6 +45,7 @@ from sfumato.verify.tree import (
     Var,
     While,
     changed,
+    names,
     statements,
 )
 
@@ -65,6 +66,8 @@ class Case:
     invariants: Mapping[int, tuple[Expr, ...]] = field(default_factory=dict)
     order: tuple[int, ...] = ()
     """For `uniform`: in which order the parts of the output are drawn by the ideal program."""
+    turned: tuple[int, ...] = ()
+    """In which order the first draws that stand side by side are made: independent draws may be made in any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +110,13 @@ class Pair:
     def run(self, tests: tuple[tuple[int, Expr], ...] = (), truths: tuple[bool, ...] = ()) -> None:
         """Follow both runs to their ends."""
         program = self.program
-        other = ideal(program, self.case.order) if program.property == "uniform" else program
+        body = turned_body(program.body, self.case.turned)
+        other = ideal(program, self.case.order).body if program.property == "uniform" else body
         self.kinds = kinds_of(program)
         reader = self.reader([])
         shared = program.property == "uniform"
         one, two = (reader.parameters(program, side, shared=shared) for side in (1, 2))
-        runs = Run(1, dict(one), one, {}, program.body), Run(2, dict(two), two, {}, other.body)
+        runs = Run(1, dict(one), one, {}, body), Run(2, dict(two), two, {}, other)
         known = []
         for (side, test), truth in zip(tests, truths, strict=True):
             found = reader.truth(test, runs[side - 1])
@@ -337,6 +341,39 @@ def _same(node: Expr) -> str | None:
         case Call(name="#same", args=(Var(name=name),)):
             return name
     return None
+
+
+# ---- independent draws in another order
+
+
+def side_by_side(body: tuple[Stmt, ...]) -> tuple[Draw, ...]:
+    """The first draws of a body that stand side by side, none of which reads or replaces another."""
+    found: list[Draw] = []
+    drawn: set[str] = set()
+    read: set[str] = set()
+    for statement in body:
+        if not isinstance(statement, Draw):
+            if found:
+                break
+            continue
+        reads = {name for arg in statement.args for name in names(arg)}
+        if drawn & {statement.name, *reads} or statement.name in read:
+            break
+        found.append(statement)
+        drawn.add(statement.name)
+        read |= reads
+    return tuple(found)
+
+
+def turned_body(body: tuple[Stmt, ...], order: tuple[int, ...]) -> tuple[Stmt, ...]:
+    """A body whose first draws side by side are made in another order: its law is the same."""
+    if not order:
+        return body
+    draws = side_by_side(body)
+    if sorted(order) != list(range(len(draws))):
+        raise NotCovered("an order that is none")
+    start = body.index(draws[0])
+    return (*body[:start], *(draws[place] for place in order), *body[start + len(draws) :])
 
 
 # ---- the law that `uniform` compares with

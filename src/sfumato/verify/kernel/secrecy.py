@@ -91,6 +91,7 @@ def _case(case: Case) -> dict[str, Any]:
         ],
         "alone": sorted(list(site) for site in case.alone),
         "order": list(case.order),
+        "turned": list(case.turned),
         "invariants": {str(loop): [show(node) for node in nodes] for loop, nodes in case.invariants.items()},
     }
 
@@ -127,6 +128,7 @@ def read(document: dict[str, Any]) -> Coupling:
                 frozenset((int(side), int(number)) for side, number in case["alone"]),
                 {int(loop): tuple(read_proof(text) for text in texts) for loop, texts in case["invariants"].items()},
                 tuple(int(place) for place in case["order"]),
+                tuple(int(place) for place in case["turned"]),
             )
             for case in document["cases"]
         ),

@@ -62,9 +62,8 @@ def listed_chance(program: Program, env: Env, event: Event | Outputs, reach: int
         if may_contain(event, value):
             unsure += weight
     if isinstance(event, Outputs) and NEVER in event.values:
-        everything = [weight for _, weight in law.outputs.values()]
-        total += 1 - sum(everything, arb(0))
-        unsure = unsure + sum((weight for _, weight in law.vague), arb(0))
+        returned = [weight for _, weight in (*law.outputs.values(), *law.vague)]
+        total += 1 - sum(returned, arb(0)) - law.lost  # what was lost may return or not: it is unsure already
     return total + unsure * arb(0.5, 0.5)
 
 

@@ -7,10 +7,9 @@ the curve's delta. Nothing but `witness.certified` says that a claim is false.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import erfc, exp, sqrt
-from typing import Any
 
 from sfumato.verify.refuter.chances import NotComputed, scale_ball, with_precision
 from sfumato.verify.refuter.discrete import Listed
@@ -42,12 +41,14 @@ class Normal:
             if number > PAIRS or tried >= CERTIFIED:
                 return None
             event = self._event(one, two)
-            if event is not None:
-                tried += 1
-                found = certified(self.program, one, two, event)
+            if event is None:
+                continue
+            tried += 1
+            for grid in (1000, FINE):  # small numbers, if they do
+                found = certified(self.program, one, two, _rounded(event, grid))
                 if found is not None:
                     return found
-                with_precision(192)
+            with_precision(192)
         return None
 
     def _event(self, one: Env, two: Env) -> Event | None:
@@ -91,8 +92,8 @@ def _half_space(first: Way, second: Way, claim: float, delta: float) -> Event | 
     if not squares or _curve(sqrt(squares), claim) < delta * (1 - 1e-6):
         return None
     bound = mean + Fraction(squares / 2 - claim)
-    tests = (Test(tuple(sorted((place, factor) for place, factor in factors.items() if factor)), "<=", bound),)
-    return _simplified(shape, leaves, tests)
+    kept = tuple(sorted((place, factor) for place, factor in factors.items() if factor))
+    return Event(shape, (None,) * len(leaves), (Test(kept, "<=", bound),)) if kept else None
 
 
 def _curve(shift: float, epsilon: float) -> float:
@@ -101,12 +102,9 @@ def _curve(shift: float, epsilon: float) -> float:
     return low - exp(min(epsilon, 700.0)) * high
 
 
-def _simplified(shape: Any, leaves: list[Any], tests: tuple[Test, ...]) -> Event | None:
-    """The event with small numbers: one output alone is compared with a number."""
-    (test,) = tests
-    if not test.factors:
-        return None
+def _rounded(event: Event, grid: int) -> Event:
+    """The event in multiples of 1/grid, its largest factor being one."""
+    (test,) = event.tests
     largest = max(abs(factor) for _, factor in test.factors)
-    factors = tuple((place, (factor / largest).limit_denominator(1000)) for place, factor in test.factors)
-    bound = (test.bound / largest).limit_denominator(1000)
-    return Event(shape, (None,) * len(leaves), (Test(factors, test.sign, bound),))
+    factors = tuple((place, Fraction(round(factor / largest * grid), grid)) for place, factor in test.factors)
+    return replace(event, tests=(Test(factors, test.sign, Fraction(round(test.bound / largest * grid), grid)),))

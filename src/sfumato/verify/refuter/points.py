@@ -111,7 +111,7 @@ def _between_roots(name: str, suspect: Suspect) -> Iterator[Fraction]:
         if letter.kind == "decay":
             if 0 < middle < 1:
                 low, high = enclosed(-field.ball(middle).log() * field.root)
-                yield ((low + high) / 2).limit_denominator(10**9)
+                yield Fraction(round((low + high) / 2 * 10**9), 10**9)
         else:
             yield middle
 

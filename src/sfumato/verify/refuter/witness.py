@@ -21,6 +21,7 @@ from flint import arb
 
 from sfumato.verify.adjacent import are_adjacent
 from sfumato.verify.cases import Maker
+from sfumato.verify.finite.admit import surely_admitted
 from sfumato.verify.refuter.chances import NotComputed, ball, with_precision
 from sfumato.verify.refuter.events import Event, Outputs, begins, chance_of
 from sfumato.verify.refuter.listed import listed_chance
@@ -88,7 +89,7 @@ def refutes(first: Any, second: Any, limits: list[Any]) -> bool:
 def admitted(program: Program, one: Env, two: Env) -> bool:
     """Whether two inputs are admitted and adjacent."""
     maker = Maker(program)
-    if not maker.admits(one) or not maker.admits(two):
+    if not surely_admitted(program, one) or not surely_admitted(program, two):
         return False
     return are_adjacent(program, one, two, maker.bound) or _chained(program, one, two, maker)
 
@@ -103,7 +104,7 @@ def _chained(program: Program, one: Env, two: Env, maker: Maker) -> bool:
             break
         step = max(min(two[moving] - here[moving], Fraction(1)), Fraction(-1))
         there = {**here, moving: here[moving] + step}
-        if not maker.admits(there) or not are_adjacent(program, here, there, maker.bound, 1):
+        if not surely_admitted(program, there) or not are_adjacent(program, here, there, maker.bound, 1):
             return False
         here = there
     return program.adjacent == "one" and here == two

@@ -90,7 +90,7 @@ def _refuted(program: Program, found: Difference) -> Finding:
 def _scope(found: Search) -> str | dict[str, Any]:
     if found.complete:
         return "all"
-    return {"size": max(found.limits.values()), "limits": found.limits} if found.limits else {}
+    return dict(found.limits) if found.limits else {}
 
 
 def _enumerated(program: Program, found: Search) -> Finding:

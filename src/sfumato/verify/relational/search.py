@@ -14,8 +14,7 @@ from itertools import combinations, permutations, product
 
 import z3
 
-from sfumato.verify.kernel.forms import TooWide
-from sfumato.verify.kernel.pair import Case, Coupling, Pair, ideal
+from sfumato.verify.kernel.pair import Case, Coupling, Pair, ideal, side_by_side
 from sfumato.verify.kernel.secrecy import first_open, is_shown
 from sfumato.verify.kernel.single import Open
 from sfumato.verify.kernel.values import NotCovered
@@ -55,7 +54,15 @@ class Hunt:
 
     def find(self, case: Case) -> Case | None:
         """A case like this one under which everything is proved."""
-        key = repr((sorted(case.couplings.items()), sorted(case.alone), sorted(case.invariants.items()), case.order))
+        key = repr(
+            (
+                sorted(case.couplings.items()),
+                sorted(case.alone),
+                sorted(case.invariants.items()),
+                case.order,
+                case.turned,
+            )
+        )
         if self.tries <= 0 or self.left[0] <= 0 or key in self.seen:
             return None
         self.seen.add(key)
@@ -79,7 +86,7 @@ class Hunt:
         pair = Pair(self.program, case, searching)
         try:
             pair.run(self.tests, self.truths)
-        except (NotCovered, TooWide, z3.Z3Exception):
+        except (NotCovered, z3.Z3Exception):
             return None
         return pair
 
@@ -159,19 +166,27 @@ def _starts(program: Program) -> list[Case]:
     if loops:
         plain.insert(0, Case(invariants={loop.number: _candidates(loop) for loop in loops}))
     draws = [draw.number for draw in statements(program.body) if isinstance(draw, Draw)]
+    turns = _turns(program)
     if program.property != "uniform":
-        return plain + [replace(case, alone=alone) for case in plain[-1:] for alone in _alone(draws)]
+        others = [replace(case, alone=alone) for case in plain[-1:] for alone in _alone(draws)]
+        return [*plain, *(replace(case, turned=turned) for case in plain for turned in turns), *others]
     try:
         parts = len(ideal(program).body) - 1
     except NotCovered:
         return []
     found = []
-    for case in plain:
+    for case in [replace(case, turned=turned) for turned in ((), *turns) for case in plain]:
         for order in permutations(range(parts)) if parts <= 3 else (tuple(range(parts)),):
             for chosen in combinations(draws, parts):
                 alone = frozenset((1, number) for number in draws if number not in chosen)
                 found.append(replace(case, alone=alone, order=order))
     return found[:48]
+
+
+def _turns(program: Program) -> list[tuple[int, ...]]:
+    """Other orders of draws that stand side by side."""
+    size = len(side_by_side(program.body))
+    return list(permutations(range(size)))[1:] if 2 <= size <= 3 else []
 
 
 def _alone(draws: list[int]) -> list[frozenset[tuple[int, int]]]:

@@ -15,7 +15,7 @@ from sfumato.verify.faults import say_value
 from sfumato.verify.finite.draws import outcomes_of
 from sfumato.verify.finite.field import Field
 from sfumato.verify.finite.signs import Domain
-from sfumato.verify.kernel.pair import Case, Coupling, ideal
+from sfumato.verify.kernel.pair import Case, Coupling, ideal, turned_body
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.lexer import place
 from sfumato.verify.relational.finding import Finding, event_of
@@ -63,7 +63,7 @@ def summary(program: Program, finding: Finding) -> list[str]:
     words = f"{program.name} has the property {program.property}"
     if finding.verdict == "PROVED":
         if isinstance(finding.scope, dict):
-            sizes = " and ".join(f"{name} <= {limit}" for name, limit in finding.scope["limits"].items())
+            sizes = " and ".join(f"{name} <= {limit}" for name, limit in finding.scope.items())
             return [f"PROVED for {sizes} only: {words} there; nothing is known beyond."]
         required = " && ".join(show(node) for node in program.requires)
         limit = f" with {required}" if required else ""
@@ -230,10 +230,11 @@ class _Walk:
     """Both runs, the first with given noise, the second with what the coupling makes of it."""
 
     def __init__(self, program: Program, case: Case, one: Env, two: Env, given: list[Any]) -> None:
-        other = ideal(program, case.order) if program.property == "uniform" else program
+        turned = replace(program, body=turned_body(program.body, case.turned))
+        other = ideal(program, case.order) if program.property == "uniform" else turned
         self.case, self.envs, self.given = case, (dict(one), dict(two)), given
         self.inputs = (one, two)
-        self.runners = Runner(program), Runner(other)
+        self.runners = Runner(turned), Runner(other)
         self.drawn: tuple[list[Any], list[Any]] = ([], [])
         self.last: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
         self.choices: list[tuple[Any, Fraction]] = []

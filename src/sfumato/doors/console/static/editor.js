@@ -1,13 +1,20 @@
 // The editor: SQL with colours, completion from the schema, and refusals underlined where they stand.
 import {
-  acceptCompletion, autocompletion, bracketMatching, closeBrackets, Compartment, completionKeymap, defaultKeymap,
-  drawSelection, EditorState, EditorView, HighlightStyle, history, historyKeymap, keymap, keywordCompletionSource,
+  acceptCompletion, autocompletion, bracketMatching, closeBrackets, closeCompletion, Compartment, completionKeymap,
+  defaultKeymap, drawSelection, EditorState, EditorView, HighlightStyle, history, historyKeymap, keymap,
   placeholder, PostgreSQL, Prec, setDiagnostics, sql, syntaxHighlighting, tags,
 } from "./vendor/codemirror.js";
 import { place } from "./dom.js";
 import { blanked, reads } from "./names.js";
 
 const AGGREGATES = ["COUNT(*)", "COUNT(DISTINCT ", "SUM(", "AVG(", "MIN(", "MAX(", "MEDIAN(", "VAR_SAMP(", "STDDEV_SAMP("];
+// Words of SQL that people write here; PostgreSQL knows eight hundred.
+const KEYWORDS = (
+  "SELECT DISTINCT FROM WHERE GROUP_BY HAVING ORDER_BY ASC DESC NULLS_FIRST NULLS_LAST LIMIT OFFSET WITH AS JOIN LEFT_JOIN " +
+  "ON USING AND OR NOT IN BETWEEN LIKE ILIKE IS_NULL IS_NOT_NULL EXISTS CASE WHEN THEN ELSE END UNION_ALL EXCEPT INTERSECT " +
+  "ROLLUP CUBE GROUPING_SETS FILTER OVER PARTITION_BY WITHIN_GROUP DATE TIMESTAMP INTERVAL EXTRACT CAST COALESCE NULLIF " +
+  "ROUND GREATEST LEAST TRUE FALSE NULL"
+).split(" ").map((word) => ({ label: word.replaceAll("_", " "), type: "keyword" }));
 
 const colours = HighlightStyle.define([
   { tag: [tags.keyword, tags.operatorKeyword], class: "tok-keyword" },
@@ -69,6 +76,7 @@ function completer(schema, tell) {
     const word = /[A-Za-z_]\w*$/.exec(before);
     if (!word && !context.explicit) return null;
     const names = new Set([...tables.map(([name]) => name), ...found.keys()]);
+    names.delete(word?.[0]); // what is being written behind a table looks like its alias
     const columns = new Set(found.size ? [...found.values()].flat() : tables.flatMap(([, list]) => list));
     return {
       from: context.pos - (word ? word[0].length : 0),
@@ -76,6 +84,7 @@ function completer(schema, tell) {
         ...[...columns].map(column),
         ...[...names].map((name) => ({ label: written(name), detail: "table", type: "class", boost: 1 })),
         ...AGGREGATES.map((name) => ({ label: name, type: "function" })),
+        ...KEYWORDS,
       ],
       validFor: /^\w*$/,
     };
@@ -86,7 +95,7 @@ export function makeEditor(host, { text, keys, onChange }) {
   const root = host.attachShadow({ mode: "open" }); // styles are adopted there, which a strict policy allows
   const completing = new Compartment();
   const complete = (source) =>
-    autocompletion({ override: [...(source ? [source] : []), keywordCompletionSource(PostgreSQL, true)], icons: false });
+    autocompletion({ override: source ? [source] : [], icons: false });
   const view = new EditorView({
     root,
     parent: root,
@@ -100,6 +109,7 @@ export function makeEditor(host, { text, keys, onChange }) {
         syntaxHighlighting(colours), look, EditorView.lineWrapping,
         placeholder("SELECT …"), completing.of(complete(null)),
         EditorView.contentAttributes.of({ "aria-label": "SQL", spellcheck: "false", autocapitalize: "none" }),
+        EditorView.domEventHandlers({ blur: (_, left) => void closeCompletion(left) }), // also one that is on its way
         EditorView.updateListener.of((update) => update.docChanged && onChange()),
       ],
     }),

@@ -20,7 +20,9 @@ export function showResult(host, answer, { asked, onLaw, onDraw, onCopy, onExpor
     onDraw(pictured[0].number).then((made) => place.append(made), () => place.remove());
   }
   parts.push(h("div", { class: "foot" },
-    pictured.map((one) => h("button", { onclick: () => onLaw(one.number) }, "What one person changes", pictured.length > 1 ? [" in ", word(one.name, "mono")] : null)),
+    pictured.length > 1
+      ? h("span", { class: "group" }, h("span", { class: "quiet" }, "what one person changes in"), pictured.map((one) => h("button", { class: "plain", onclick: () => onLaw(one.number) }, word(one.name, "mono"))))
+      : pictured.map((one) => h("button", { onclick: () => onLaw(one.number) }, "What one person changes")),
     h("span", { class: "group" }, h("span", { class: "quiet" }, "copy as"), (document.body.dataset.pg ? ["psql", "pandas", "SQLAlchemy", "curl"] : ["curl"]).map((kind) => h("button", { class: "plain", onclick: () => onCopy(kind, asked) }, kind))),
     h("span", { class: "group" }, h("span", { class: "quiet" }, "export"), ["CSV", "Parquet", "Arrow"].map((kind) => h("button", { class: "plain", onclick: () => onExport(kind, asked) }, kind))),
   ));

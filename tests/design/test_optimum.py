@@ -9,7 +9,7 @@ import pytest
 from mpmath import mp
 from scipy.optimize import linprog
 
-from sfumato.design import certificate, dominance, optimum, program, repair, symmetry
+from sfumato.design import certificate, dominance, line, optimum, program, repair, symmetry
 from sfumato.design.channels import channel
 from sfumato.design.metrics import grid
 from sfumato.design.optimum import optimal
@@ -19,6 +19,8 @@ from sfumato.errors import ClaimError, InputError
 from sfumato.reals import round_up
 
 LINE = [[abs(x - y) for y in range(6)] for x in range(6)]
+RING = [[min((x - y) % 6, (y - x) % 6) for y in range(6)] for x in range(6)]
+UNEVEN = [Fraction(w, 96) for w in (14, 18, 15, 17, 13, 19)]
 APART = (inf, inf)
 
 
@@ -169,7 +171,7 @@ def test_a_solver_that_lies_is_found_out(monkeypatch):
 
     monkeypatch.setattr(optimum, "maximise", lazy)
     with pytest.raises(ClaimError, match="not proved to be near the best"):
-        optimal("uniform", "identity", 1, LINE)
+        optimal(UNEVEN, "identity", 1, RING)
 
     def free(found):
         point = honest(found)
@@ -177,7 +179,7 @@ def test_a_solver_that_lies_is_found_out(monkeypatch):
 
     monkeypatch.setattr(optimum, "maximise", free)
     with pytest.raises(ClaimError, match="not proved to be near the best"):
-        optimal("uniform", "identity", 1, LINE)
+        optimal(UNEVEN, "identity", 1, RING)
 
     def greedy(found):
         point = honest(found)
@@ -185,10 +187,8 @@ def test_a_solver_that_lies_is_found_out(monkeypatch):
         return optimum.Point(columns.astype(float), point.prices, 0.0, 1)
 
     monkeypatch.setattr(optimum, "maximise", greedy)
-    with pytest.raises(ClaimError):  # the identity is not private: repaired, it is worth little
-        optimal("uniform", "identity", 1, LINE)
-    repaired = optimal("uniform", "identity", 1, LINE, tolerance=1)
-    assert repaired.channel.epsilon(LINE) <= 1
+    repaired = optimal(UNEVEN, "identity", 1, RING, tolerance=1)  # the identity itself is not private at all
+    assert repaired.channel.epsilon(RING) <= 1
 
 
 def test_a_repair_that_does_nothing_is_found_out(monkeypatch):
@@ -204,10 +204,10 @@ def test_a_repair_that_does_nothing_is_found_out(monkeypatch):
 
     honest = optimum.maximise
     monkeypatch.setattr(optimum, "maximise", rounded)
-    optimal("uniform", "identity", 1, LINE, tolerance="1/10")
+    optimal(UNEVEN, "identity", 1, RING, tolerance="1/10")
     monkeypatch.setattr(optimum, "repaired", careless)
     with pytest.raises(ClaimError, match="not 1 d-private"):
-        optimal("uniform", "identity", 1, LINE, tolerance="1/10")
+        optimal(UNEVEN, "identity", 1, RING, tolerance="1/10")
 
 
 def test_the_repair_makes_any_matrix_private():
@@ -332,7 +332,7 @@ def test_a_symmetry_that_is_none_is_found_out(monkeypatch):
 
     monkeypatch.setattr(program, "symmetries", wishful)
     with pytest.raises(ClaimError):
-        optimal("uniform", "identity", 1, LINE)
+        optimal(UNEVEN, "identity", 1, RING)
 
 
 def test_guesses_that_nobody_makes_are_left_out(monkeypatch):
@@ -342,6 +342,7 @@ def test_guesses_that_nobody_makes_are_left_out(monkeypatch):
     kept = np.unique(dominance.replace(worth, own).kept)
     noise = utility(channel("truncated-geometric", range(30), epsilon="1/2"), prior, "identity")
     assert set(kept.tolist()) == set(noise.remap.values())
+    monkeypatch.setattr(optimum, "on_a_line", lambda *_: None)
     with_it = optimal(prior, "identity", "1/2", "manhattan")
     everything = dominance.Places(np.arange(30), [[] for _ in range(30)])
     monkeypatch.setattr(optimum, "replace", lambda *_: everything)
@@ -351,6 +352,38 @@ def test_guesses_that_nobody_makes_are_left_out(monkeypatch):
     monkeypatch.setattr(optimum, "replace", lambda *_: broken)
     with pytest.raises(ClaimError):
         optimal(prior, "identity", "1/2", "manhattan")
+
+
+def test_a_line_takes_the_short_way_and_comes_to_the_same(monkeypatch):
+    chance = np.random.default_rng(8)
+    for seed in range(6):
+        places = np.cumsum(chance.integers(1, 9, 12)).tolist()
+        shuffled = [places[i] for i in chance.permutation(12)]
+        asked = (random_prior(12, seed), ("identity", "distance")[seed % 2], "1/3", "manhattan")
+        problem = problem_of(*asked, inputs=shuffled)
+        worth, distance, _ = problem.floats()
+        columns, _ = line.on_a_line(worth, distance)
+        assert columns.sum(axis=0) == pytest.approx(np.ones(12), abs=1e-12)
+        short = optimal(*asked, inputs=shuffled)
+        with monkeypatch.context() as patch:
+            patch.setattr(optimum, "on_a_line", lambda *_: None)
+            long = optimal(*asked, inputs=shuffled)
+        assert float(short.utility) == pytest.approx(float(long.utility), abs=1e-9)
+
+
+def test_what_is_no_line_goes_the_long_way():
+    def tried(problem):
+        worth, distance, _ = problem.floats()
+        return line.on_a_line(worth, distance)
+
+    assert tried(problem_of("uniform", "identity", 1, LINE)) is not None
+    assert tried(problem_of("uniform", "identity", 1, RING)) is None
+    assert tried(problem_of("uniform", "loss", 1, "euclidean", inputs=grid(3))) is None
+    assert tried(problem_of("uniform", "identity", 1, [[0, inf], [inf, 0]])) is None
+    whims = np.random.default_rng(0).integers(-5, 6, (6, 6)).tolist()  # gains that do not fall with the distance
+    assert tried(problem_of("uniform", whims, 1, LINE)) is None
+    one = optimal("uniform", [[1, 3, 2, 3, 1, 2]], 1, LINE, guesses=["a"])
+    assert (one.utility, one.gap < Fraction(1, 10**40)) == (2, True)
 
 
 def test_pairs_on_the_way_are_left_out():
@@ -388,7 +421,7 @@ def test_trivial_problems():
 
 
 def test_inputs_that_almost_touch_and_inputs_far_away():
-    points = [(0, 0), (0, "1e-9"), (3, 4), (1e6, 1e6)]
+    points = [(0, 0), (0, "1e-9"), (3, 4), (1e4, 1e4)]
     best = optimal("uniform", "identity", 1, "euclidean", inputs=points)
     assert 0.74 < float(best.utility) < 0.75
     tiny = optimal("uniform", [["1e-30", 0], [0, "1e-30"]], 1, inputs=range(2))
@@ -429,4 +462,4 @@ def test_problems_beyond_memory_say_so(monkeypatch):
         optimal("uniform", [[1] * 2] * 401, 1, inputs=range(2), guesses=range(401))
     monkeypatch.setattr(optimum, "LARGEST", 100)
     with pytest.raises(InputError, match="too large"):
-        optimal(random_prior(6, 1), "distance", 1, "manhattan")
+        optimal(random_prior(6, 1), "identity", 1, RING)
