@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from sfumato.verify.run import Env
 from sfumato.verify.simulate import simulate
 from sfumato.verify.tree import Binary, Num, Program, Var
 
-PAIRS, CASES, WORK, GRID = 12, 60, 8000, 2.0**16
+PAIRS, CASES, WORK, GRID, BILLION = 12, 60, 8000, 2.0**16, 10**9
 
 
 def audited(program: Program, epsilon: Fraction, samples: int) -> Found:
@@ -38,7 +37,7 @@ def audited(program: Program, epsilon: Fraction, samples: int) -> Found:
     pairs = list(_pairs(program, epsilon))
     if not pairs:
         raise InputError(f"no adjacent inputs were found at epsilon {epsilon}", hint="Loosen `requires`.")
-    claims = [float(real(program.claim[0], one).mid()) for one, _ in pairs]
+    claims = [_claimed(program, one) for one, _ in pairs]
     claim = claims[0]  # of the refuter's pair, or of the first
     pairs = [pair for pair, other in zip(pairs, claims, strict=True) if other <= claim]
 
@@ -48,8 +47,12 @@ def audited(program: Program, epsilon: Fraction, samples: int) -> Found:
         return Outputs(np.round(seen.numbers * GRID) / GRID, seen.symbols)
 
     subject = Subject(program.name, sample, tuple(pairs))
-    above = Fraction(ceil(claim * 10**9) + 1, 10**9)  # the claim, rounded up: no false alarm
-    return audit(subject, above, samples=samples)
+    return audit(subject, claim, samples=samples)
+
+
+def _claimed(program: Program, env: Env) -> Fraction:
+    """What the program claims on an input, in nats, not rounded down."""
+    return Fraction(int((real(program.claim[0], env).upper() * BILLION).ceil().unique_fmpz()), BILLION)
 
 
 def _pairs(program: Program, epsilon: Fraction) -> Iterator[tuple[Env, Env]]:

@@ -79,6 +79,7 @@ class Search:
     work: int = WORK
     best: float = 0.0
     seen_loss: float = 0.0  # of the last look
+    cost: int = 0  # of the last chance
     tried: set[Any] = field(default_factory=set)
     seen: dict[Any, list[Way]] = field(default_factory=dict)
     maker: Maker = field(init=False)
@@ -332,7 +333,8 @@ class Search:
         """The chance of an event; what it takes is taken off the work that is allowed."""
         ways = self.walker.ways(as_input(env), partial(begins, event)) if self.walker.grown else self._ways(env)
         meeting = [way for way in ways if meets(event, way) is not None]
-        self.work -= 4 + len(ways) + sum(len(way.noises) ** 2 for way in meeting)
+        self.cost = 4 + len(ways) + sum(len(way.noises) ** 2 for way in meeting)
+        self.work -= self.cost
         if self.work < 0:
             raise _Spent
         return chance_of(event, meeting)
@@ -353,7 +355,7 @@ class Search:
         """The same at the first depth at which the claim breaks, if that is found with little work."""
         enough = self.work - NEARER
         for depth in DEPTHS:
-            if self.work < enough:
+            if self.work - self.cost < enough:
                 return None
             try:
                 pair = self._breaks(task.look, task.plan, depth, offset)
