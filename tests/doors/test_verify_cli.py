@@ -75,7 +75,8 @@ def test_what_is_tight(tmp_path):
 
 def test_undecided_exits_6(tmp_path):
     (tmp_path / "g.sfp").write_text(
-        "F(c : private real) : public real adjacent one; claim eps; z :=$ Gauss(1/eps, 0); return c + z"
+        "F(c : private real) : public real requires eps <= 1 && delta > 0; adjacent one; claim (eps, delta);"
+        "z :=$ Gauss(sqrt(2*ln(1.25/delta))/eps, 0); return c + z"  # a theorem, but not one of a single curve
     )
     done = run("g.sfp", "--json", at=tmp_path)
     assert done.returncode == 6
