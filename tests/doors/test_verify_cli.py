@@ -74,12 +74,15 @@ def test_what_is_tight(tmp_path):
 
 
 def test_undecided_exits_6(tmp_path):
+    """It loses size(q) * eps: nothing is wrong with short lists, and nobody looks at lists of 21."""
     (tmp_path / "g.sfp").write_text(
-        "F(c : private real) : public real adjacent one; claim eps; z :=$ Gauss(1/eps, 0); return c + z"
+        "Hist(q : private real list) : public real list adjacent all; claim 20*eps; i := 0; r := [];"
+        "while (i < size(q)) { z :=$ Laplace(1/eps, 0); r := r ++ [q[i] + z]; i := i + 1 } return r"
     )
     done = run("g.sfp", "--json", at=tmp_path)
     assert done.returncode == 6
-    assert json.loads(done.stdout)["verdict"] == "UNKNOWN"
+    said = json.loads(done.stdout)
+    assert (said["verdict"], said["scope"]) == ("PROVED", {"size": 20})
 
 
 @pytest.mark.parametrize(
