@@ -372,6 +372,23 @@ def test_intersection_names_don_in_the_raw_table_and_not_behind_the_gateway(tmp_
     assert not any(claim.certain for claim in behind.claims)
 
 
+@pytest.mark.parametrize("defence", ["raw", "suppress", "kanon"])
+def test_nulls_quotes_and_key_words_are_attacked_too(call, tmp_path, defence):
+    """Columns named as SQL's own words, quotes in names and values, secrets and known values that are missing."""
+    lines = ['select,"say ""it""",group,order']
+    lines += [
+        f"""{i},"O'Brien ""{i % 7}""\",{"" if i % 3 else i},{"" if i % 5 == 0 else "yn"[i % 2]}""" for i in range(60)
+    ]
+    (tmp_path / "odd.csv").write_text("\n".join(lines) + "\n")
+    for name in ("differencing", "linking", "oracles", "intersection"):
+        code, out, err = call("attack", name, "--csv", "odd.csv", "--defence", defence, "--json")
+        assert code in (0, 1), err
+        report = json.loads(out)["reports"][0]
+        assert report["certain"] == report["certain_right"]
+        if name == "differencing" and defence != "kanon":
+            assert report["outcome"] == "lost"
+
+
 def test_exactness_is_noticed(tmp_path):
     sheet, knowledge, _ = scene_of(tmp_path, 120)
     assert is_exact(make("raw", sheet, "state", QUASI), knowledge)

@@ -16,7 +16,7 @@ from sfumato.design.optimum import optimal
 from sfumato.design.problem import BITS, problem_of
 from sfumato.design.utilities import utility
 from sfumato.errors import ClaimError, InputError
-from sfumato.reals import round_up
+from sfumato.reals import round_up, sqrt
 
 LINE = [[abs(x - y) for y in range(6)] for x in range(6)]
 RING = [[min((x - y) % 6, (y - x) % 6) for y in range(6)] for x in range(6)]
@@ -63,6 +63,7 @@ PROBLEMS = {
     "a way apart": ("uniform", "identity", 1, [[0, 1, None], [1, 0, None], [None, None, 0]], {}),
     "no difference": (random_prior(4, 5), "identity", 1, [[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]], {}),
     "no metric": (random_prior(4, 6), "identity", 1, [[0, 1, 9, 1], [1, 0, 1, 9], [9, 1, 0, 1], [1, 9, 1, 0]], {}),
+    "no metric and no difference": ("uniform", "identity", 1, [[0, 0, 1], [0, 0, 5], [1, 5, 0]], {}),
     "small epsilon": (random_prior(6, 7), "identity", "1/1000", "manhattan", {}),
     "large epsilon": (random_prior(6, 8), "distance", 12, "manhattan", {}),
     "any gain": (random_prior(4, 9), [[3, -1, 0, 0], [0, 2, -5, 1], [1, 1, 1, 1]], 1, "manhattan", {"guesses": "abc"}),
@@ -242,6 +243,32 @@ def test_the_check_finds_the_smallest_breach():
         certificate.check(rows, 1, "manhattan")
     with pytest.raises(ClaimError, match="no mechanism"):
         certificate.check([[2, -1], [1, 0]], 1)
+
+
+def test_the_check_rounds_against_the_mechanism():
+    """A ratio that misses e^-1 by less than 2^-160 is a breach."""
+    mp.dps = 80
+    below = Fraction(int(mp.floor(mp.exp(-1) * mp.mpf(2) ** BITS)), 1 << BITS)
+    for ratio, private in ((below, False), (below + Fraction(4, 1 << BITS), True)):
+        rows = [[Fraction(1, 10), Fraction(9, 10)], [ratio / 10, 1 - ratio / 10]]
+        if private:
+            certificate.check(rows, 1)
+        else:
+            with pytest.raises(ClaimError, match="not 1 d-private"):
+                certificate.check(rows, 1)
+
+
+def test_the_bound_is_rounded_up():
+    nothing = certificate.Prices(np.empty(0, dtype=int), np.empty(0, dtype=int), np.empty(0, dtype=object))
+    thirds = problem_of("uniform", [[1, 1, 1]], 1, None, inputs=range(3), guesses=["a"])
+    assert 1 <= certificate.bound_utility(thirds, [nothing]) < 1 + Fraction(1, 1 << 150)
+    mp.dps = 120
+    roots = problem_of("uniform", [[sqrt(2), sqrt(2)]], 1, None, inputs=range(2), guesses=["a"])
+    assert fraction(certificate.bound_utility(roots, [nothing])) >= mp.sqrt(2)
+    halves = problem_of("uniform", [[0, 0]], 1, None, inputs=range(2), guesses=["a"])
+    price = 1 << (BITS + 60)
+    paid = certificate.Prices(np.array([0]), np.array([1]), np.array([price], dtype=object))
+    assert fraction(certificate.bound_utility(halves, [paid])) >= mp.mpf(2) ** 60 * (1 - mp.exp(-1))
 
 
 def test_the_check_agrees_with_the_exact_epsilon():

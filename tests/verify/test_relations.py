@@ -171,6 +171,13 @@ def test_a_map_is_undone_by_its_inverse_and_undoes_it():
     assert open_kinds(many, there="min(#noise, 3)", back="#noise") == {"inverse"}
 
 
+def test_bits_are_told_apart_and_lengths_compared():
+    parity = words("return m[0] xor m[1]", out="{0,1}", requires="n >= 2")
+    assert not is_shown(read_program(parity), Coupling((), (Case(),)))
+    short = plain("m : private {0,1}^2", "{0,1}^3", "k :=$ Uniform({0,1}^3); return m xor k")
+    assert "safe" in open_kinds(short, there="#noise xor m xor #two(m)")
+
+
 def test_masses_are_equal():
     coin = plain("m : private {0,1}", "{0,1}", "b :=$ Bernoulli(1/3); return m xor b")
     assert open_kinds(coin, there="#noise xor m xor #two(m)") == {"mass"}
@@ -351,6 +358,19 @@ def test_a_changed_difference_is_rejected():
     assert faults_of({"kind": "difference"})
     assert faults_of({"kind": "coupling", "format": 1})
     assert faults_of({"kind": "claim"})
+
+
+def test_inputs_with_other_public_parts_are_no_witness():
+    document = again(program(REFUTED["a secret added"][0]).verify().certificate)
+    document["witness"] |= {
+        "input": {"eps": "1", "delta": "0", "s": "0", "x": "0"},
+        "neighbour": {"eps": "1", "delta": "0", "s": "0", "x": "1"},
+        "event": {"output": "0"},
+        "neighbour_event": {"output": "0"},
+        "chance": "1",
+        "neighbour_chance": "0",
+    }
+    assert faults_of(document) == ["these chances do not differ"]
 
 
 def test_what_a_requirement_excludes_is_no_witness():

@@ -9,6 +9,11 @@ import pytest
 
 from sfumato.verify.checking import faults_of
 from sfumato.verify.parse import read_program
+from sfumato.verify.refuter.discrete import Listed
+from sfumato.verify.refuter.normal import Normal
+from sfumato.verify.refuter.search import Search
+from sfumato.verify.refuter.small import Small
+from sfumato.verify.run import NotRun
 from sfumato.verify.verdict import verify
 
 LINES = [line.split(" | ", 1) for line in (Path(__file__).parent / "variants.txt").read_text().splitlines()]
@@ -45,3 +50,22 @@ def test_the_same_text_gives_the_same_document_every_time():
     for words, text in (QUICK[0], QUICK[-1]):
         first, second = (verify(read_program(text)).to_dict() for _ in range(2))
         assert first == second, words
+
+
+@pytest.mark.slow
+def test_a_program_that_no_search_covers_is_unknown():
+    text = (
+        "U(q : private int list) : public int adjacent all; claim 2*eps; i := 0; s := 0; while (i < size(q)) {"
+        "z :=$ Geometric(exp(-eps/2)); if (q[i]+z > 0) { b :=$ Bernoulli(1/2); s := s + b - b } i := i+1 } return s"
+    )
+    assert verify(read_program(text)).verdict == "UNKNOWN"
+
+
+def test_a_search_that_fails_refutes_nothing(monkeypatch):
+    def fails(self):
+        raise NotRun
+
+    for search in (Listed, Normal, Search, Small):
+        monkeypatch.setattr(search, "run", fails)
+    text = "P(x : private int) : public int adjacent one; claim 0; b :=$ Bernoulli(1/2); return b + x"
+    assert verify(read_program(text)).verdict == "UNKNOWN"

@@ -37,6 +37,7 @@ PER_QUERY = Fraction(1, 10)
 _FORM = re.compile(
     r"SELECT (COUNT\(\*\)|(?:SUM|AVG|MIN|MAX)\(\"?[\w ./-]+\"?\)) FROM \"?\w+\"?(?: WHERE (.+))?", re.IGNORECASE
 )
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 _NESTED = re.compile(r"\b(SELECT|UNION|EXCEPT|INTERSECT|ATTACH|COPY|PRAGMA|SET)\b|;", re.IGNORECASE)
 
 
@@ -101,7 +102,7 @@ def _statistics(sheet: Sheet) -> Callable[[str], _Exact]:
         if sql not in known:
             form = _FORM.fullmatch(sql.strip())
             where = (form[2] or "TRUE") if form else ""
-            if form is None or _NESTED.search(re.sub(r"'[^']*'", "''", where)):
+            if form is None or _NESTED.search(_QUOTED.sub("''", where)):
                 raise QueryError("only one aggregate over one condition is answered")
             try:
                 text = f"SELECT {form[1]}, COUNT(*) FROM {identifier(TABLE)} WHERE {where}"

@@ -104,8 +104,10 @@ def _fences(knowledge: Knowledge, one: Person) -> list[str]:
     """Sets without her, each about half of the data: by the middle of a known column, on the other side of her."""
     fences = []
     for column, value in one.known.items():
+        if value is None or isinstance(value, bool):
+            continue
         values = sorted(p.known[column] for p in knowledge.people if isinstance(p.known[column], type(value)))
-        if value is None or isinstance(value, bool) or len(values) < 8:
+        if len(values) < 8:
             continue
         middle = values[len(values) // 2]
         sign = ">=" if value < middle else "<"

@@ -89,7 +89,7 @@ def bound_utility(problem: Problem, prices: Sequence[Prices]) -> Fraction:
     for row, paid in zip(problem.worth, prices, strict=True):
         if len(paid.price) and min(paid.price) < 0:
             raise ClaimError("a price is below 0")
-        value = [high << BITS for _, high in row]
+        value = [high << BITS for high in row]
         taken = decays[paid.here, paid.there] * paid.price
         for x, y, price, less in zip(paid.here.tolist(), paid.there.tolist(), paid.price, taken, strict=True):
             if x == y:

@@ -5,7 +5,7 @@ Comes in: a prior, a channel or one for each observation, and what was seen. Goe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -69,10 +69,13 @@ def posterior(prior: Prior, channel: Channel | Sequence[Channel], *seen: Any) ->
     """The probability of each input, given what was seen.
 
     `channel` is one channel, through which all of `seen` came independently, or a list with one for each observation.
+    A dict of probabilities names the rows of a channel that has no names.
 
     >>> coin = Channel([["3/4", "1/4"], ["1/4", "3/4"]], ["ill", "well"], ["yes", "no"])
     >>> posterior("uniform", coin, "yes", "yes")
     {'ill': Fraction(9, 10), 'well': Fraction(1, 10)}
+    >>> posterior({"ill": "1/2", "well": "1/2"}, Channel([["3/4", "1/4"], ["1/4", "3/4"]]), 0)
+    {'ill': Fraction(3, 4), 'well': Fraction(1, 4)}
     """
     return belief(prior, channel, *seen).posterior
 
@@ -88,6 +91,8 @@ def belief(prior: Prior, channel: Channel | Sequence[Channel], *seen: Any) -> Be
     inputs = through[0].inputs
     if any(one.inputs != inputs for one in through):
         raise InputError("all channels of a posterior have the same inputs")
+    if isinstance(prior, Mapping) and tuple(inputs) == tuple(range(len(prior))) and not set(inputs) & set(prior):
+        inputs = tuple(prior)  # a matrix without names: the prior names its rows
     before = as_prior(prior, inputs)
     weights: list[Entry] = list(before)
     for one, z in zip(through, seen, strict=True):

@@ -74,19 +74,17 @@ class Problem:
         return table
 
     @cached_property
-    def worth(self) -> list[list[Enclosure]]:
-        """For each guess and place: prior times gain, summed over the place's inputs, in units of 2^-BITS."""
-        known: dict[int, Enclosure] = {}
+    def worth(self) -> list[list[int]]:
+        """For each guess and place: prior times gain, over all inputs of the place, in units of 2^-BITS, from above."""
+        known: dict[int, int] = {}
         table = []
         for row in self.gain:
-            lows, highs = [0] * self.places, [0] * self.places
+            sums = [0] * self.places
             for x, (p, g) in enumerate(zip(self.prior, row, strict=True)):
                 if id(g) not in known:
-                    known[id(g)] = as_real(g).enclose(BITS)
-                low, high = known[id(g)]
-                lows[self.place[x]] += p.numerator * low // p.denominator
-                highs[self.place[x]] -= -p.numerator * high // p.denominator
-            table.append(list(zip(lows, highs, strict=True)))
+                    known[id(g)] = as_real(g).enclose(BITS)[1]
+                sums[self.place[x]] -= -p.numerator * known[id(g)] // p.denominator
+            table.append(sums)
         return table
 
     def floats(self) -> tuple[Floats, Floats, Floats]:
@@ -96,7 +94,7 @@ class Problem:
         happens where the distances are no metric.
         """
         unit = 2.0**-BITS
-        worth = np.array([[high * unit for _, high in row] for row in self.worth], dtype=np.float64)
+        worth = np.array([[high * unit for high in row] for row in self.worth], dtype=np.float64)
         near: dict[object, float] = {}
         epsilon = float(self.level.epsilon)
         table = np.full((self.places, self.places), inf)

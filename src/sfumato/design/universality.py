@@ -28,6 +28,7 @@ from sfumato.mechanisms import Channel
 from sfumato.words import as_written
 
 Edge = tuple[Any, Any]
+_PEOPLE = 4
 USERS: tuple[tuple[Prior, Gain], ...] = (
     ("uniform", "identity"),
     ("uniform", "distance"),
@@ -89,11 +90,13 @@ def universal(
 ) -> Universal:
     """The graph of a query, and how far geometric noise is from the best mechanism for some users.
 
-    The words are those of `sensitivity`; a count has the values 0 and 1 unless others are named. With `metrics` of
-    (normalised) Manhattan, neighbours are databases one step of one value apart.
+    The words are those of `sensitivity`; a count has the values 0 and 1 unless others are named, of up to four people
+    unless a size is. With `metrics` of (normalised) Manhattan, neighbours are databases one step of one value apart.
     """
     if query in ("count", "percentage") and low is None and "values" not in options:
         low, high = 0, 1
+    if query == "count" and not {"size", "min_size"} & {name for name, value in options.items() if value is not None}:
+        options["size"] = _PEOPLE
     asked = ask(query, low, high, **options)
     answers, edges, how = _graph(asked)
     line = _line(answers, edges)

@@ -36,6 +36,7 @@ from sfumato.verify.relational.finding import (
     find,
     is_claimable,
 )
+from sfumato.verify.run import Fault, NotRun, TooLong
 from sfumato.verify.show import show
 from sfumato.verify.tree import Call, Expr, Program, walk
 
@@ -137,7 +138,10 @@ def _look(program: Program) -> tuple[Witness | None, float]:
     """A witness, by whichever search fits the draws; and the greatest loss that was seen."""
     best = 0.0
     for looking in (Small(program), Listed(program), Normal(program), Search(program)):
-        found = looking.run()
+        try:
+            found = looking.run()
+        except (NotRun, Fault, TooLong):
+            continue  # a search that fails refutes nothing
         best = max(best, looking.best)
         if found is not None:
             return found, best

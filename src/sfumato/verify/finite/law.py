@@ -47,6 +47,7 @@ class Law:
     outputs: dict[Any, tuple[Any, Any]] = field(default_factory=dict)
     vague: list[tuple[Any, Any]] = field(default_factory=list)
     lost: Any = 0
+    work: int = 0  # states that were moved
 
     def add(self, value: Any, weight: Any) -> None:
         """One more way to an output."""
@@ -111,6 +112,7 @@ class Machine:
         self.law, self.work, self.reach = Law(), 0, reach
         self.drawn.clear()
         self.block(self.program.body, [(dict(env), self.weigh(Fraction(1)))], frozenset())
+        self.law.work = self.work
         return self.law
 
     # ---- statements

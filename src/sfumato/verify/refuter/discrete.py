@@ -27,10 +27,10 @@ from sfumato.verify.run import Env, Fault, NotRun
 from sfumato.verify.tree import Binary, Draw, Num, Program, statements
 
 FAR = tuple(map(Fraction, (0, 1, 4, 16, 64)))
-LAWS, FAILED, CERTIFIED = 2500, 12, 6
-"""Laws that are computed, laws that are too great, and candidates that are certified, before the search gives up."""
-STATES = 6000
-"""States that are moved for one law."""
+WORK, FAILED, CERTIFIED = 60_000, 8, 6
+"""States that are moved, laws that are too great, and candidates that are certified, before the search gives up."""
+STATES, EACH = 6000, 12
+"""States that are moved for one law at most, and what a law costs beside them."""
 TWINS = tuple(map(Fraction, ("1", "9/8", "5/4", "3/2", "2", "3")))
 """Multiples of the claim that the twin is held against: where it loses more, it does so further out."""
 EPS = tuple(map(Fraction, ("1", "1/2", "2", "4", "1/4", "1/10", "10")))
@@ -44,6 +44,7 @@ class Listed:
     program: Program
     best: float = 0.0
     laws: dict[Any, Law | None] = field(default_factory=dict)
+    work: int = WORK
     failed: int = 0
     tried: int = 0
     base: Search = field(init=False)
@@ -61,7 +62,7 @@ class Listed:
             return found
         with_precision(128)
         for one, two in self.pairs():
-            if len(self.laws) > LAWS or self.failed > FAILED or self.tried >= CERTIFIED:
+            if self.work < 0 or self.failed > FAILED or self.tried >= CERTIFIED:
                 return None
             found = self._break(one, two) or self._break(two, one)
             if found is not None:
@@ -174,7 +175,8 @@ class Listed:
             self.laws[key] = None
             for reach in (24, 8, 3):
                 try:
-                    self.laws[key] = law_at(self.program, env, reach, with_floats, STATES)
+                    self.laws[key] = found = law_at(self.program, env, reach, with_floats, STATES)
+                    self.work -= EACH + found.work
                     break
                 except Fault:
                     break
