@@ -161,7 +161,7 @@ class Search:
                 value for param, value in zip(named, values, strict=True) if param.type.kind in ("int", "range")
             )
             env = base | {param.name: value for param, value in zip(named, values, strict=True)}
-            if alike.get(whole, 0) >= ((2 if whole else PUBLICS) if size < 3 else 1):
+            if alike.get(whole, 0) >= ((2 if whole else PUBLICS) if size < 2 else 1):
                 continue
             neutral = self.neutral(env, size)
             if neutral is None or not self.maker.admits(neutral):
@@ -253,7 +253,7 @@ class Search:
         slow = not ways
         for found in ways or self._promising(neutral, size):
             sides = (-1, 1, 0) if event_around(found.way, (), Fraction(0)).tests else (-1,)
-            same = [other for other in ways if _output(other) == _output(found)]
+            same = [other for other in ways if len(sides) == 1 and _output(other) == _output(found)]
             for side in sides:
                 self.work -= 2 + size // 4
                 if self.work < 0:
