@@ -80,6 +80,17 @@ def test_undecided_exits_6(tmp_path):
     )
     done = run("g.sfp", "--json", at=tmp_path)
     assert done.returncode == 6
+    assert json.loads(done.stdout)["verdict"] == "UNKNOWN"
+
+
+def test_proved_for_short_lists_only_exits_6(tmp_path):
+    """It loses size(q) * eps: nothing is wrong with short lists, and nobody looks at lists of 21."""
+    (tmp_path / "h.sfp").write_text(
+        "Hist(q : private real list) : public real list adjacent all; claim 20*eps; i := 0; r := [];"
+        "while (i < size(q)) { z :=$ Laplace(1/eps, 0); r := r ++ [q[i] + z]; i := i + 1 } return r"
+    )
+    done = run("h.sfp", "--json", at=tmp_path)
+    assert done.returncode == 6
     said = json.loads(done.stdout)
     assert (said["verdict"], said["scope"]) == ("PROVED", {"size": 20})
 
