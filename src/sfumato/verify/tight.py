@@ -13,9 +13,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from sfumato.errors import InputError
 from sfumato.verify.amounts import Amounts
+from sfumato.verify.finite.decide import exact_loss
+from sfumato.verify.finite.say import say_loss
 from sfumato.verify.kernel.polynomial import number
+from sfumato.verify.parse import read_proof
 from sfumato.verify.prover.rewrite import scaled
+from sfumato.verify.run import NotRun
 from sfumato.verify.show import show
 from sfumato.verify.spending import Shape
 from sfumato.verify.tree import Binary, Expr, Program, Var
@@ -50,6 +55,10 @@ def tightest(program: Program, verdict: Verdict) -> Bounds | None:
     """Bounds on the least amount that holds."""
     if len(program.claim) != 1:
         return None
+    exact = _listed(program)
+    if exact is not None:
+        part = _refuted(program, exact)
+        return Bounds(show(exact), None if part is None else _multiple(exact, part))
     shape = Shape(program)
     counts = shape.least()
     if counts is None:
@@ -59,6 +68,18 @@ def tightest(program: Program, verdict: Verdict) -> Bounds | None:
     refuted = _refuted(program, node)
     repair = shape.repair(counts) if verdict.verdict == "REFUTED" else None
     return Bounds(show(node), None if refuted is None else _multiple(node, refuted), repair)
+
+
+def _listed(program: Program) -> Expr | None:
+    """The loss itself, of a program whose laws can be listed; believed if a claim of it is proved."""
+    try:
+        factor = exact_loss(program)
+        if factor is None or factor == "infinite":
+            return None
+        found = read_proof(say_loss(factor))
+        return found if verify(replace(program, claim=(found,))).verdict == "PROVED" else None
+    except (InputError, NotRun):
+        return None
 
 
 def _refuted(program: Program, claim: Expr) -> Fraction | None:
@@ -79,6 +100,8 @@ def _refuted(program: Program, claim: Expr) -> Fraction | None:
 
 def _multiple(node: Expr, part: Fraction) -> str:
     """A part of an amount, in words."""
+    if part == 1:
+        return show(node)
     amounts = Amounts()
     found = amounts.read(node)
     if found is not None and len(found.terms) == 1:
