@@ -100,7 +100,11 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
+LONG = ("top 1/9", "rows 30 step 4")
+"""Tables of which others are like: they take ten seconds each."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in TABLES])
 def test_tables_give_the_exact_mass(name: str) -> None:
     check_mass(TABLES[name](), 32)
 
@@ -197,7 +201,7 @@ def test_laplace_digits_give_the_exact_mass(scale: Fraction, digit: int, monkeyp
     assert abs(sum(mass.values()) + undecided - 1) < mpmath.mpf(2) ** -300
 
 
-@pytest.mark.parametrize("variance", [F(577), F(2000, 3)])
+@pytest.mark.parametrize("variance", [pytest.param(F(577), marks=pytest.mark.slow), F(2000, 3)])
 def test_gaussian_rows_give_the_exact_mass(variance: Fraction) -> None:
     """Rows and remainders, tails and signs: with the coin replaced by its exact weight, the law is the Gaussian's."""
     plan = gaussian._Plan(variance, guide=3, width=6)

@@ -263,7 +263,7 @@ def test_a_session_by_name_and_password(door):
         assert "secure" not in cookie.lower()
         csrf = response.json()["csrf"]
         assert csrf not in cookie
-        assert browser.get("/api/me").json() == response.json()
+        assert browser.get("/api/me").json() == response.json() | {"data": "clinic"}
         own = {"X-CSRF-Token": csrf}
         asked = {"json": {"sql": COUNT}}
         for wrong in ({}, {"X-CSRF-Token": "x"}, {"X-CSRF-Token": "é"}, own | {"Origin": "http://evil.example"}):

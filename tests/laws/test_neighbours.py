@@ -42,7 +42,7 @@ def check(seed: int) -> None:
         raise Broken(f"{broken}\n  {asked!r}\n  {asked.world.types}") from None
 
 
-@settings(max_examples=60, deadline=None, database=None, derandomize=True)
+@settings(max_examples=40, deadline=None, database=None, derandomize=True)
 @given(SEEDS)
 def test_neighbours_differ_by_at_most_the_claim(seed: int) -> None:
     """For a random policy, random rows and a random question, on the emitted SQL, exactly, in Fractions:

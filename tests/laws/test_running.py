@@ -296,7 +296,7 @@ def test_a_better_answer_of_running_totals_costs_in_full() -> None:
 
 # how far off
 @pytest.mark.parametrize("noise", ["geometric", "gaussian"])
-@pytest.mark.parametrize("text", COVERED)
+@pytest.mark.parametrize("text", [COVERED[0], *(pytest.param(text, marks=pytest.mark.slow) for text in COVERED[1:])])
 def test_intervals_of_running_totals_cover(text: str, noise: str, exact: dict[str, list[Fraction]]) -> None:
     """At least as often as stated, and not much more: totals of few groups and of many. Bounding does not bite here."""
     runs, places = 150, (40, 80, 100, 118)

@@ -107,7 +107,9 @@ def test_whatever_alignment_the_kernel_accepts_is_true_of_many():
 FAULTS = {"outputs are not compared": "output", "costs are not compared": "cost"}
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    "fault", [pytest.param("outputs are not compared", marks=pytest.mark.slow), "costs are not compared"]
+)
 def test_a_kernel_with_a_fault_is_caught(fault, monkeypatch):
     require = Product.require
 

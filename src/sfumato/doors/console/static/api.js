@@ -9,6 +9,8 @@ export class Refused extends Error {
 export class Lost extends Error {}
 
 let known = null;
+let leaving = false;
+addEventListener("pageshow", () => (leaving = false));
 
 export function me() {
   known ??= call("/api/me");
@@ -33,7 +35,8 @@ export async function call(path, { body, headers = {}, signal, raw = false } = {
   if (reply.ok) return raw ? reply : reply.status === 204 ? null : reply.json();
   const fields = await reply.json().catch(() => ({}));
   if (reply.status === 401 && path !== "/login") {
-    location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+    if (!leaving) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+    leaving = true; // two replies that say so at once are one way out
   }
   throw new Refused(reply.status, fields);
 }
