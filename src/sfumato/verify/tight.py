@@ -1,7 +1,7 @@
 """Verify: how far a claim is from the truth. Comes in: a program and its verdict. Goes out: the least amount that was
 proved, the greatest that was refuted, and what would repair a claim that is false.
 
-Amounts that are sums over draws (spending.py) are tried first, so that they may speak of N and of sizes; an amount of
+Amounts that are sums over draws (shape.py) are tried first, so that they may speak of N and of sizes; an amount of
 another shape is found as a multiple of the claim, by halving. Whatever is said to be proved was proved, and whatever is
 said to be refuted was refuted; between the two nothing is said.
 """
@@ -21,8 +21,8 @@ from sfumato.verify.kernel.polynomial import number
 from sfumato.verify.parse import read_proof
 from sfumato.verify.prover.rewrite import scaled
 from sfumato.verify.run import NotRun
+from sfumato.verify.shape import Shape
 from sfumato.verify.show import show
-from sfumato.verify.spending import Shape
 from sfumato.verify.tree import Binary, Expr, Program, Var
 from sfumato.verify.verdict import Verdict, verify
 
