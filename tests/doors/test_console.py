@@ -123,9 +123,11 @@ def test_one_result_shows_the_laws_of_what_was_released_for_it(tab, odd):
     assert page.evaluate("window.hacked") is None
     check_axe(page)
     page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_be_hidden()
     page.click("#result .foot button >> text=least")
-    expect(page.locator("dialog svg rect.in").first).to_be_attached()
+    expect(page.locator("dialog svg rect.in").first).to_be_visible()  # else Escape comes before the dialog
     page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_be_hidden()
     ana.write("SELECT day, SUM(COUNT(*)) OVER (ORDER BY day) AS so_far FROM people GROUP BY day")
     ana.ask()
     page.click("text=What one person changes")

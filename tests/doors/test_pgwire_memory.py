@@ -171,7 +171,9 @@ def test_options_make_another_question(door):
         for _ in range(3):
             half = connection.execute(COUNT).fetchall()
         assert [row[:2] for row in half] == [row[:2] for row in ninety_five] == first.fetchall()
-        assert all(b[3] - b[2] < a[3] - a[2] for a, b in zip(ninety_five, half, strict=True))
+        widths = [(b[3] - b[2], a[3] - a[2]) for a, b in zip(ninety_five, half, strict=True)]
+        assert all(narrow <= wide for narrow, wide in widths)  # both end at zero where a count is far below it
+        assert any(narrow < wide for narrow, wide in widths)
         assert pg.debits(door) == Decimal("0.1")
         connection.execute("SET sfumato.epsilon = 0.2")
         connection.execute(COUNT)

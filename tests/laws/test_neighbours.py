@@ -139,6 +139,7 @@ def wanted() -> set[object]:
     return kinds | {("extra", "cast", kind) for kind in ("integer", "double", "text", "date")}
 
 
+@pytest.mark.slow
 def test_the_generator_reaches_everything() -> None:
     """Every kind of node, of relation, every function, aggregate and window, on questions that are answered."""
     met: dict[object, int] = {}

@@ -35,8 +35,8 @@ def proved_and_false(seeds, most=2):
 
 
 def test_proved_implies_true_by_enumeration():
-    proved, false = proved_and_false(range(200))
-    assert proved > 25
+    proved, false = proved_and_false(range(100))
+    assert proved > 10
     assert false == []
 
 
@@ -89,8 +89,8 @@ def accepted_and_false(seeds, tries, make=Maker.program):
 
 @pytest.mark.parametrize("make", [Maker.program, Maker.mechanism])
 def test_whatever_alignment_the_kernel_accepts_is_true(make):
-    accepted, false = accepted_and_false(range(60), tries=10, make=make)
-    assert accepted > 10
+    accepted, false = accepted_and_false(range(40), tries=8, make=make)
+    assert accepted > 6
     assert false == []
 
 
