@@ -56,8 +56,9 @@ clean:
 	$(PIP) '.[test,check]'
 	touch $@ .venv/stamp-base
 
-.venv/stamp-tools: | .venv/bin/python  ## psql, Chromium, JDBC, a C compiler for the failing disk: by apt as root, else their tests are skipped
+.venv/stamp-tools: | .venv/bin/python  ## psql, curl, Chromium, JDBC, a C compiler for the failing disk: by apt as root, else their tests are skipped
 	@missing=; command -v psql >/dev/null 2>&1 || missing=postgresql-client; \
+	command -v curl >/dev/null 2>&1 || missing="$$missing curl"; \
 	command -v chromium >/dev/null 2>&1 || missing="$$missing chromium"; \
 	command -v cc >/dev/null 2>&1 || missing="$$missing gcc libc6-dev"; \
 	{ command -v javac >/dev/null 2>&1 && test -e /usr/share/java/postgresql.jar; } \

@@ -1,6 +1,9 @@
 """The house's own mechanisms as programs: their certificates hold, and they are the mechanisms."""
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from fractions import Fraction
 from functools import cache
@@ -49,6 +52,19 @@ def test_a_certificate_of_the_library_with_less_noise_is_rejected(name):
     weaker = json.loads(json.dumps(document).replace("exp(-eps", "exp(-2*eps").replace("exp(eps", "exp(2*eps"))
     assert weaker != document
     assert faults_of(weaker)
+
+
+def test_certificates_do_not_depend_on_the_order_of_sets():
+    """The same bytes in another process, whatever its hashes of words are: with seed 1 they were others once."""
+    code = (
+        "import json; from sfumato.verify import program; from sfumato.verify.library import text_of;"
+        "print(json.dumps(program(text_of('permute_and_flip')).verify().certificate, indent=1))"
+    )
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        )
+        assert json.loads(done.stdout) == certificate_of("permute_and_flip")
 
 
 @cache

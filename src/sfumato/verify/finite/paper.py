@@ -30,6 +30,7 @@ def write(program: Program, kind: str, decision: Decision) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "verdict": "PROVED",
+        "scope": "all",
         "program": program.source,
         "hash": hash_of(program.source),
         "listing": {

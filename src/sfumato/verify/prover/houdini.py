@@ -95,7 +95,7 @@ def trimmed(program: Program, proof: Proof) -> Proof:
     while open_ones:
         condition = open_ones.pop()
         done.add(id(condition))
-        for label in _used(product, condition, labels) - needed:
+        for label in sorted(_used(product, condition, labels) - needed):  # sets of words have no order of their own
             needed.add(label)
             open_ones += [
                 c for c in product.conditions if c.kind in ("entry", "step") and c.label == label and id(c) not in done
