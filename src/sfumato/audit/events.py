@@ -8,7 +8,7 @@ certifies: that is for fresh outputs alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -36,11 +36,17 @@ class Event:
     members: NDArray[np.int64]
     forward: bool
     promise: float
-    example: str
+    example: str = "none seen"
 
     def count(self, outputs: Outputs) -> int:
         """How many of these outputs are in it."""
         return int(np.isin(self.view.cells(outputs), self.members).sum())
+
+    def shown(self, outputs: Outputs) -> Event:
+        """The same with an example from these outputs, if one of the first is in it."""
+        outputs = outputs.rows(0, _SHOWN)
+        inside = np.flatnonzero(np.isin(self.view.cells(outputs), self.members))
+        return replace(self, example=show_row(outputs, int(inside[0]))) if inside.size else self
 
     @property
     def words(self) -> str:
@@ -66,9 +72,7 @@ def best_events(one: Outputs, other: Outputs, *, delta: float, sure: float, few:
     fit = one.rows(0, half[0]), other.rows(0, half[1])
     look = one.rows(half[0], len(one)), other.rows(half[1], len(other))
     events = [
-        event
-        for view in views_of(*fit, fitting, few=few, named=named)
-        for event in _events_of(view, fit, look, worth)
+        event for view in views_of(*fit, fitting, few=few, named=named) for event in _events_of(view, fit, look, worth)
     ]
     return sorted(events, key=lambda event: -event.promise)
 
@@ -85,8 +89,7 @@ def _events_of(
         often, seldom = _running(first, cells), _running(second, cells)
         bounds = worth(often, len(first), seldom, len(second))
         best = int(np.argmax(bounds))
-        members = np.sort(cells[: best + 1])
-        yield Event(view, members, forward, float(bounds[best]), _example(view, look[0 if forward else 1], members))
+        yield Event(view, np.sort(cells[: best + 1]), forward, float(bounds[best]))
 
 
 def _ordered(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -107,9 +110,3 @@ def _running(seen: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.fl
     there = cells[order][found] == seen
     counts = np.bincount(order[found[there]], minlength=len(cells))
     return np.asarray(np.cumsum(counts), float)
-
-
-def _example(view: View, outputs: Outputs, members: NDArray[np.int64]) -> str:
-    outputs = outputs.rows(0, _SHOWN)
-    inside = np.flatnonzero(np.isin(view.cells(outputs), members))
-    return show_row(outputs, int(inside[0])) if inside.size else "none seen"

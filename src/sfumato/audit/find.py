@@ -52,7 +52,8 @@ class Finder:
         bits = first[0].view.bits
         others = [e for e in first if (not e.view.bits if bits else e.forward != first[0].forward)]
         beside = [(field[0], other) for other in others[:1]]
-        return [(field[0], first[0]), *beside, *((i, events[i][0]) for i in field[1:_FINAL])]
+        chosen = [(field[0], first[0]), *beside, *((i, events[i][0]) for i in field[1:_FINAL])]
+        return [(i, event.shown(self._held[i][0 if event.forward else 1][-1])) for i, event in chosen]
 
     def _train(self, number: int, count: int, *, sure: float, few: bool = False) -> list[Event]:
         """Events of one pair after so many runs more, the most promising first."""

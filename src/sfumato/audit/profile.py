@@ -20,9 +20,9 @@ from sfumato.audit.outputs import NUMBER, Outputs, together
 from sfumato.audit.worth import Worth
 
 Floats = NDArray[np.float64]
-_SLOPES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, -0.5)
+_SLOPES = (0.0, 0.5, 0.75, 1.0, 2.0)
 """In units of how widely numbers and places are spread."""
-_PLACES = (0.0, 0.2, 0.4, 0.6, 0.75, 0.9, 0.97)
+_PLACES = (0.0, 0.3, 0.6, 0.8, 0.95)
 """Quantiles of the first number's place from which an event may begin."""
 _SIGN = 0.02
 """A number that is this part of all numbers is a sign."""

@@ -106,7 +106,9 @@ def audit(subject: Subject, epsilon: Fraction, delta: Fraction = Fraction(0), sa
     samples = whole(samples, "samples", FEWEST)
     finder, best = Finder(subject, float(delta)), _Best()
     claim = float(epsilon), float(delta)
-    racing = [_Racer(number, event, part) for (number, event), part in zip(finder.search(samples), _EVENTS, strict=False)]
+    racing = [
+        _Racer(number, event, part) for (number, event), part in zip(finder.search(samples), _EVENTS, strict=False)
+    ]
     upto = 0
     for part, share, going in _LOOKS:
         if part > 1 and not any(racer.above(claim, upto) > _ODD for racer in racing):
