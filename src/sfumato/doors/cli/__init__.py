@@ -523,7 +523,7 @@ def _audit(
         str | None,
         typer.Option("--adjacent", metavar="WORD", help="number, one, all, inc, dec, addremove or any."),
     ] = None,
-    samples: Annotated[int, typer.Option("--samples", metavar="N", help="Runs of each side that certify.")] = 100_000,
+    samples: Annotated[int, typer.Option("--samples", metavar="N", help="Runs of each side that certify; more where they look odd.")] = 100_000,
     json: Json = False,
 ) -> None:
     from sfumato.doors.cli.audit import run
