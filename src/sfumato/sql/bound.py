@@ -30,6 +30,8 @@ class Bound:
     order: tuple[Sorted, ...] = ()
     limit: int | None = None
     offset: int = 0
+    whole: bool = False
+    """An aggregate of all rows: it has one row, whether or not there is any below."""
 
 
 @dataclass

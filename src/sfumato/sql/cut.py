@@ -281,7 +281,7 @@ class _Work:
         every = None if chosen else len(groups)
         clip = self._clip()
         share = (self.rho if self.gaussian else self.terms.epsilon) / (self.entries * len(self.release.sets))
-        single = self.entries == len(self.bundles) and len(self.release.sets) == 1
+        single = self.together == len(self.bundles) and len(self.release.sets) == 1
         cells = self._cells(every, len(groups))
         released = tuple(
             self._released(bundle, share, cells, clip=clip, single=single and not chosen) for bundle in self.bundles
@@ -300,9 +300,14 @@ class _Work:
         return Part(kept, chosen, groups, bundles, share, texts.sql, texts.people, texts.fast, selection, words)
 
     @cached_property
+    def together(self) -> int:
+        """How many bundles one person can feed at once; where these are all, each is paid for by itself."""
+        return fed_together(self.release, self.alone)
+
+    @property
     def entries(self) -> int:
         """Among how many the price is divided: bundles that one row can feed, and each that is not a sum."""
-        return max(1, fed_together(self.release, self.alone) + len(self.extras))
+        return max(1, self.together + len(self.extras))
 
     def _extra(self, aggregate: Aggregate, share: Fraction, sql: str, *, entries: int | None) -> Released:
         """What is not a sum, with its law."""
