@@ -24,7 +24,7 @@ from sfumato.sql.public import is_bare
 from sfumato.sql.running import Reading, Whole
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Aggregate, Column, Facts, Node
 from sfumato.sql.tree import columns_of as columns_in
-from sfumato.words import Loss, Sheet, as_written, show
+from sfumato.words import Loss, Sheet, certainty, show
 
 TYPES = {
     INTEGER: "bigint",
@@ -86,7 +86,7 @@ class Answer:
 
     def intervals(self, confidence: Any = None) -> list[list[tuple[Any, Any] | None]]:
         """One list per row: (low, high) for each column that is an aggregate, else None."""
-        wanted = self.confidence if confidence is None else as_written(confidence, "confidence")
+        wanted = self.confidence if confidence is None else certainty(confidence)
         plan = self._plan
         if plan is None or not plan.cuts:
             return [[None] * len(self.columns) for _ in self.rows]

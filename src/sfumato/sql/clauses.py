@@ -419,7 +419,7 @@ class Clauses:
         expressions = self.expressions()
         listed = self.tree.expressions
         if isinstance(item, exp.Literal) and not item.is_string:
-            number = int(item.this) if item.this.isdigit() and len(item.this) < 10 else 0
+            number = int(item.this) if item.this.isdecimal() and len(item.this) < 10 else 0
             if not 1 <= number <= len(listed):
                 raise QueryError(
                     f"position {item.this} is not in the select list", position=place(item), sqlstate="42P10"
