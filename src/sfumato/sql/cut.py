@@ -172,7 +172,7 @@ def cut(
         known or Known(),
         _read_so(summed_up.sources, orders or {}),
     )
-    parts = tuple(work.part(kept, run) for kept in release.sets)
+    parts = work.all_parts(run)
     events: list[Event] = [part.selection.event for part in parts if part.selection is not None]
     events += work.events(parts)
     return Cut(release, terms, work.bound, parts, summed_up.sources, tuple(events), work.notes(parts), totals)
@@ -272,6 +272,14 @@ class _Work:
         """What bounds one person in the engine's SQL: the norm of her rows (semantics 3.1e), or their number."""
         bound = self.bound if by_norm else Fraction(self.most)
         return Limits(self.alone, by_norm, bound, self.most, 1 if self.alone else self.keys_per_unit)
+
+    def all_parts(self, run: keys.Run) -> tuple[Part, ...]:
+        """All grouping sets; together they have no more groups than one may have."""
+        parts: list[Part] = []
+        for kept in self.release.sets:
+            parts.append(self.part(kept, run))
+            keys.check_groups(sum(len(part.groups) for part in parts))
+        return tuple(parts)
 
     def part(self, kept: tuple[int, ...], run: keys.Run) -> Part:
         """One grouping set."""
