@@ -55,6 +55,7 @@ def _proof(program: Program, proof: Proof) -> dict[str, Any]:
         "invariants": {str(loop): [show(node) for node in nodes] for loop, nodes in proof.invariants.items()},
         "ranks": {str(loop): show(node) for loop, node in proof.ranks.items()},
         "conditions": _conditions(product),
+        **({"waits": {str(loop): show(node) for loop, node in proof.waits.items()}} if proof.waits else {}),
         **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
     }
 
@@ -76,6 +77,7 @@ def read(document: dict[str, Any]) -> Proof:
         {str(name): read_proof(text) for name, text in document["scales"].items()},
         {int(loop): tuple(read_proof(text) for text in texts) for loop, texts in document["invariants"].items()},
         {int(loop): read_proof(text) for loop, text in document["ranks"].items()},
+        {int(loop): read_proof(text) for loop, text in document.get("waits", {}).items()},
         _gauss(document.get("gauss")),
     )
 

@@ -3,7 +3,7 @@ runs.
 
 Whatever could fail (a division by zero, an index outside of its list) becomes a condition, for each run on the way
 that this run takes. Expressions of proofs are evaluated here too: `#shift(e)` is how far e moves from the first run
-to the second.
+to the second, `#two(e)` what it is in the second.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ class Evaluator:
 
     def _call(self, node: Call, state: State) -> Value:
         name = node.name
-        if name in ("#shift", "#same", "#if"):
+        if name in ("#shift", "#same", "#two", "#if"):
             return self._ghost_call(node, state)
         if name == "size":
             inside = self.value(node.args[0], state)
@@ -351,8 +351,8 @@ class Evaluator:
             same = self.equal(inside)
             return Boolean(same, same)
         if not isinstance(inside, Number):
-            raise NotCovered("#shift is of numbers")
-        moved = inside.two - inside.one
+            raise NotCovered("#shift and #two are of numbers")
+        moved = inside.two if node.name == "#two" else inside.two - inside.one
         return Number(moved, moved, inside.whole)
 
     def _real_function(self, name: str, inside: Number, at: int, state: State) -> Number:

@@ -187,7 +187,7 @@ def check_pieces(node: Expr) -> None:
     if isinstance(node, Call) and node.name == "#if":
         test = node.args[0]
         for part in walk(test):
-            if isinstance(part, Call) and part.name in ("#shift", "#same"):
+            if isinstance(part, Call) and part.name in ("#shift", "#same", "#two"):
                 _without_noise(part)
         for piece in node.args[1:]:
             check_pieces(piece)

@@ -15,15 +15,17 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     union of such O. Hence Pr1[E] = integral over {h : run 1 in E} of p1(h) <= e^cost * integral of p2(T(h)) <=
     e^claim Pr2[E]. (6) Loops end, by a rank that falls by at least 1 and is not negative; or else the cost is within
     the claim whenever a loop begins its body anew, and then the same integral over "not ended after n rounds" bounds
-    the chance of never ending. Loops are cut by invariants that hold at entry and are kept by the body; what the body
-    may change is forgotten otherwise. Blocks without draws, returns and loops may be passed on different ways: values
-    are then those of each run's own way. (7) With Gaussian shifts, which never read their own noise, the guarantee is
-    Pr[P(x) in E] <= e^(c+k) Pr[P(x') in E] + delta_m(k) for every k, where c bounds the other costs, m^2 the sum of
-    (a_k/s_k)^2 on every way, and delta_m is the curve of one Gaussian mechanism with shift m: let Q1 be the law of
-    T(h), Q0 that of h, and Q the law in which only the other draws are moved. Q <= e^c Q0 as before. Under Q the
-    logarithm of dQ1/dQ is S - V/2 with S = sum of a_k z_k/s_k, z_k independent standard normal and a_k known before
-    z_k, and V = sum of (a_k/s_k)^2 <= m^2; fill V up to m^2 with one more noise, which only helps to tell them apart;
-    then exp(i t S + t^2 m^2/2) has mean 1, so S is normal with variance m^2, and the curve is that of one shift m.
+    the chance of never ending. Loops are cut by invariants that hold at entry and are kept by the body; what the
+    body may change is forgotten otherwise. Blocks without draws, returns and loops may be passed on different ways:
+    values are then those of each run's own way. In a loop of such blocks the runs do not meet, so that one of them
+    may wait while the other goes round (`waits`): whenever one has rounds to go, one of them goes. (7) With
+    Gaussian shifts, which never read their own noise, the guarantee is Pr[P(x) in E] <= e^(c+k) Pr[P(x') in E] +
+    delta_m(k) for every k, where c bounds the other costs, m^2 the sum of (a_k/s_k)^2 on every way, and delta_m is
+    the curve of one Gaussian mechanism with shift m: let Q1 be the law of T(h), Q0 that of h, and Q the law in
+    which only the other draws are moved. Q <= e^c Q0 as before. Under Q the logarithm of dQ1/dQ is S - V/2 with S =
+    sum of a_k z_k/s_k, z_k independent standard normal and a_k known before z_k, and V = sum of (a_k/s_k)^2 <= m^2;
+    fill V up to m^2 with one more noise, which only helps to tell them apart; then exp(i t S + t^2 m^2/2) has mean
+    1, so S is normal with variance m^2, and the curve is that of one shift m.
     That delta_m(k) is at most the claimed delta is asked of who knows the curve (finite/gauss.py).
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment); Smith,
     Thakurta, 2022 (fully adaptive composition for Gaussian differential privacy).
@@ -78,6 +80,7 @@ class Proof:
     scales: dict[str, Expr] = field(default_factory=dict)  # a variable that loops change is a multiple of this
     invariants: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
     ranks: dict[int, Expr] = field(default_factory=dict)
+    waits: dict[int, Expr] = field(default_factory=dict)  # in a loop without draws: when the shorter run waits
     gauss: tuple[Expr, Expr] | None = None  # bounds of what other draws cost, and of the squares of Gaussian shifts
 
 
@@ -425,32 +428,43 @@ class Product(Evaluator):
         if rank is None:
             raise NotCovered("a loop without a rank")
         inside = head.copy()
-        together = test.one.eq(test.two)
+        goes = self._goes(loop, test, head)
+        together = goes.one.eq(goes.two)
         if together:
-            inside.known.append(test.one)
+            inside.known.append(goes.one)
         else:
-            inside.known.append(z3.Or(test.one, test.two))
-            inside.own[0].append(test.one)
-            inside.own[1].append(test.two)
-        goes = (test.one, test.two)
+            inside.known.append(z3.Or(goes.one, goes.two))
+            inside.own[0].append(goes.one)
+            inside.own[1].append(goes.two)
         bound = self.compare(rank, ">=", inside)
         for run in (0, 1):
-            self.require(
-                "rank", "the rank is not negative", at=loop.at, state=inside, goal=bound[run], more=(goes[run],)
-            )
+            going = (goes.one, goes.two)[run]
+            self.require("rank", "the rank is not negative", at=loop.at, state=inside, goal=bound[run], more=(going,))
         after = self.block(loop.body, inside)
         assert after is not None
         if not together:
             moved = {
                 name: merged
                 for name, value in after.values.items()
-                if name in head.values and (merged := self._merge(test, value, head.values[name], head)) is not None
+                if name in head.values and (merged := self._merge(goes, value, head.values[name], head)) is not None
             }
             after = State(moved, after.spent, [*after.known], ([], []))
         self._kept(loop, after)
-        self._falls(loop, rank, after, (0, 1), goes)
-        head.known += [z3.Not(test.one)] if together else [z3.Not(test.one), z3.Not(test.two)]
+        self._falls(loop, rank, after, (0, 1), (goes.one, goes.two))
+        head.known += [z3.Not(test.one)] if test.one.eq(test.two) else [z3.Not(test.one), z3.Not(test.two)]
         return head
+
+    def _goes(self, loop: While, test: Boolean, head: State) -> Boolean:
+        """Which runs go round: all that are not over, but for one that waits for the other."""
+        if loop.number not in self.proof.waits:
+            return test
+        waits = self.holds(self.proof.waits[loop.number], head)
+        first = self.proof.direction == "more"  # the run with the shorter list waits
+        one = z3.And(test.one, z3.Not(waits)) if first else test.one
+        two = test.two if first else z3.And(test.two, z3.Not(waits))
+        some = z3.Implies(z3.Or(test.one, test.two), z3.Or(one, two))
+        self.require("rank", "while a run goes on, one of them goes", at=loop.at, state=head, goal=some)
+        return Boolean(one, two)
 
 
 def _equality(node: Expr) -> str | None:

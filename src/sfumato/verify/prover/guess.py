@@ -15,10 +15,11 @@ from itertools import product
 import numpy as np
 
 from sfumato.verify.kernel.kinds import kinds_of
-from sfumato.verify.prover.loops import added_by, comparisons, effects_of
+from sfumato.verify.prover.elements import apart, in_longer
+from sfumato.verify.prover.loops import comparisons, effects_of, said_in
 from sfumato.verify.prover.quantity import NEAR, Array, Quantity, implies, is_equation, passed_once, times
 from sfumato.verify.prover.rewrite import ONE, ZERO, minus, negative, replaced, scaled
-from sfumato.verify.prover.sites import ends_of, given_by, widths_of
+from sfumato.verify.prover.sites import given_by, widths_of
 from sfumato.verify.prover.spending import spendings
 from sfumato.verify.prover.trial import Bench, Sight
 from sfumato.verify.run import Fault, NotRun
@@ -31,11 +32,9 @@ from sfumato.verify.tree import (
     Index,
     Num,
     Program,
-    Unary,
     Var,
     While,
     changed,
-    expressions,
     names,
     statements,
     walk,
@@ -66,6 +65,8 @@ class Guess:
         ]
         self.fixed = {param.name for param in self.program.params} | {"eps", "delta"}
         self.fixed -= changed(self.program.body)
+        effects = effects_of(loop.body).items()
+        self.steps = {name: node.value for name, node in effects if name in self.whole and isinstance(node, Num)}
         self.widths = [self.quantity(width) for width in widths_of(self.program)]
 
     def quantity(self, node: Expr) -> Quantity:
@@ -73,10 +74,22 @@ class Guess:
         ghost = self.bench.ghost(node)
         return Quantity(node, np.array([float(ghost(sight.one, sight.two)) for sight in self.sights]))
 
+    def sparse(self, node: Expr) -> Quantity:
+        """The same of what has no value in some states, such as an element of an empty list."""
+        ghost = self.bench.ghost(node)
+
+        def read(sight: Sight) -> float:
+            try:
+                return float(ghost(sight.one, sight.two))
+            except (Fault, IndexError):
+                return float("nan")
+
+        return Quantity(node, np.array([read(sight) for sight in self.sights]))
+
     def candidates(self, hints: tuple[Expr, ...] = ()) -> list[Expr]:
         """Everything that held in all states, without repetitions; hints too, if they did."""
         spent = spendings(self)
-        found = [*self._same(), *self._shifts(), *self._counters(), *self._resized(), *self._bounds(), *spent]
+        found = [*self._same(), *self._shifts(), *self._counters(), *self._begun(), *self._apart(), *self._bounds(), *spent]
         return list(dict.fromkeys((*(hint for hint in hints if self._held(hint)), *found)))
 
     def _held(self, hint: Expr) -> bool:
@@ -95,8 +108,6 @@ class Guess:
             return
         goes = self.quantity(self.loop.test)
         yield self.loop.test, goes.values == 1.0
-        if self.program.adjacent == "addremove":  # one run is over before the other
-            yield Unary("!", self.loop.test), goes.values != 1.0
         yield from self._last_rounds()
         for name, ghost in product(self.whole, self.ghosts):
             for position in self._positions(name, ghost):
@@ -131,18 +142,21 @@ class Guess:
         else:
             found += [
                 part.index
-                for statement in statements(self.loop.body)
-                for node in expressions(statement)
+                for node in said_in(self.loop.body)
                 for part in walk(node)
                 if isinstance(part, Index) and names(part.index) == {name}
             ]
+        if self.loop.number in self.bench.waits:
+            found = [in_longer(node, self.bench.direction) for node in found]
         return list(dict.fromkeys(found))
 
     def _around(self, name: str, position: Expr, ghost: str) -> Iterator[tuple[Expr, Array]]:
         """Before and after a place; for an answer also whether it was chosen, and the first round."""
         here, place = self.quantity(position), self.quantity(Var(ghost))
-        before, after = Binary("<=", position, Var(ghost)), Binary(">", position, Var(ghost))
-        earlier, passed = here.values <= place.values, here.values > place.values
+        sign = -1 if self.steps.get(name, 1) < 0 else 1  # of a counter that falls, everything is the other way round
+        more, less = (">", "<") if sign > 0 else ("<", ">")
+        before, after = Binary(f"{less}=", position, Var(ghost)), Binary(more, position, Var(ghost))
+        earlier, passed = sign * here.values <= sign * place.values, sign * here.values > sign * place.values
         yield before, earlier
         yield after, passed
         if ghost != "#answer":
@@ -151,18 +165,20 @@ class Guess:
         if start is not None:
             first = self.quantity(replaced(position, {name: start.node}))
             counter = self.quantity(Var(name)).values
-            later = Binary(">", Var(name), start.node)
-            yield later, counter > start.values
-            yield Binary("=", Var(name), start.node), counter == start.values
-            yield Binary("<", Var(ghost), first.node), place.values < first.values
-            yield Binary("&&", later, before), (counter > start.values) & earlier
+            begun = counter != start.values
+            later = Binary(more, Var(name), start.node)
+            yield later, begun
+            yield Binary("=", Var(name), start.node), ~begun
+            yield Binary(less, Var(ghost), first.node), sign * place.values < sign * first.values
+            yield Binary("&&", later, before), begun & earlier
         for other in self.whole:
             if other != name:
                 chosen = self.quantity(Var(other)).values == place.values
                 guard = Binary("&&", after, Binary("=", Var(other), Var(ghost)))
                 yield guard, passed & chosen
-                if start is not None and position != Var(name):  # where it was not chosen before the first round
-                    yield Binary("&&", later, guard), passed & chosen & (counter > start.values)
+                if start is not None and (position != Var(name) or self._first(other) != start.node):
+                    # where it was not chosen before the first round
+                    yield Binary("&&", later, guard), passed & chosen & begun
 
     def start(self, name: str) -> Quantity | None:
         """What a variable was before any loop, if that is said by parameters."""
@@ -170,6 +186,10 @@ class Guess:
             if isinstance(statement, Assign) and statement.name == name:
                 return self.quantity(statement.value) if names(statement.value) <= self.fixed else None
         return None
+
+    def _first(self, name: str) -> Expr | None:
+        found = self.start(name)
+        return None if found is None else found.node
 
     # ---- what is looked for
 
@@ -259,37 +279,17 @@ class Guess:
             if where.any():
                 yield from self.against(guard, where, quantity, steps)
 
-    def _resized(self) -> Iterator[Expr]:
-        """Under `addremove`: a sum is off by the element that is there once, and by the one that is read early or
-        late.
-        """
-        if self.program.adjacent != "addremove" or any(
-            isinstance(part, Draw | While) for part in statements(self.loop.body)
-        ):
-            return
-        effects = effects_of(self.loop.body)
-        added = (*(width.node for width in self.widths), *sorted(added_by(effects), key=str), ONE)
-        ends = dict.fromkeys((*ends_of(self.program), *added))
-        steps = [self.quantity(node) for node in dict.fromkeys((ZERO, *ends, *(negative(end) for end in ends)))]
-        for name, counter in product(self.numbers, self.whole):
-            if name == counter or effects.get(counter) != ONE or name not in effects:
+    def _apart(self) -> Iterator[Expr]:
+        """How far a sum is apart once the element was read that differs."""
+        for reading, name, amount in apart(self.program, self.loop, self.bench.direction):
+            if name not in self.numbers:
                 continue
-            level = self.quantity(Call("#shift", (Var(counter),))).values
-            more = bool((level > 0).any())
-            over = Binary("=", Call("#shift", (Var(counter),)), ONE if more else Num(Fraction(-1)))
-            same = Binary("=", Call("#shift", (Var(counter),)), ZERO)
-            yield Binary("||", same, over)
-            shift = self.quantity(Call("#shift", (Var(name),)))
-            yield from self.against(over, np.abs(level) > 0, shift, steps)
-            behind = replaced(effects[name], {counter: minus(Var(counter), ONE)})
-            off = Binary("+", shift.node, behind) if more else Binary("-", shift.node, effects[name])
-            inside = Binary("<", Var(counter), Call("size", (Var(self.program.params[0].name),)))
-            guard = Binary("&&", Binary(">", Var(counter), Var("#place")), same)
-            before = Binary("&&", Binary("<=", Var(counter), Var("#place")), same)
-            yield implies(before, Binary("=", shift.node, ZERO))
-            for step in steps:
-                for sign in ("<=", ">="):
-                    yield implies(guard if more else Binary("&&", guard, inside), Binary(sign, off, step.node))
+            position, place = in_longer(reading.position, self.bench.direction), Var(reading.ghost)
+            after = Binary("<" if reading.falls else ">", position, place)
+            equal = Binary("=", Call("#shift", (Var(name),)), amount)
+            held = self.sparse(implies(after, equal)).values
+            if (held[~np.isnan(held)] == 1.0).all():
+                yield implies(after, equal)
 
     def against(self, guard: Expr | None, where: Array, quantity: Quantity, steps: list[Quantity]) -> Iterator[Expr]:
         """The quantity equals a reference value, or keeps to one side of it and touches it."""
@@ -335,6 +335,30 @@ class Guess:
                     yield implies(Binary(">", Var(other), ZERO), Binary(">", Var(name), ZERO))
                 if start is not None and (later := self.quantity(Var(other)).values > 0).any() and gap[later].max() < 0:
                     yield implies(Binary(">", Var(other), ZERO), Binary("<", Var(name), Var(other)))
+
+    def _begun(self) -> Iterator[Expr]:
+        """What changes with the first round: numbers that are greater from then on, in each run, and truths."""
+        kinds = kinds_of(self.program)
+        for name in self.steps:
+            start = self.start(name)
+            if start is None:
+                continue
+            begun = self.quantity(Var(name)).values != start.values
+            later = Binary("<" if self.steps[name] < 0 else ">", Var(name), start.node)
+            if begun.all() or not begun.any():
+                continue
+            for other in self.whole:
+                for node in (Var(other), Call("#two", (Var(other),))):
+                    values = self.quantity(node).values
+                    least = values[begun].min()
+                    if other != name and least > values[~begun].max() == values[~begun].min():
+                        yield implies(later, Binary(">=", node, Num(Fraction(int(least)))))
+                        yield implies(Unary("!", later), Binary("=", node, Num(Fraction(int(values[~begun].min())))))
+            for flag in self.moving:
+                if kinds.get(flag) == "bool":
+                    values = self.quantity(Var(flag)).values == 1.0
+                    if (values == begun).all() or (values != begun).all():
+                        yield Binary("=", Var(flag), later if (values == begun).all() else Unary("!", later))
 
     def _bounds(self) -> Iterator[Expr]:
         """How far the loop's own test can be overstepped."""

@@ -74,7 +74,7 @@ def _search(program: Program, direction: str, hints: tuple[Expr, ...]) -> Attemp
     for pointwise in (False, True):
         if pointwise and program.output.kind not in ("int", "bool", "range"):
             continue
-        bench = Bench(program)
+        bench = Bench(program, direction)
         trials = _trials(program, bench, direction, pointwise=pointwise)
         for shifts in islice(_survivors(program, bench, trials, pointwise=pointwise), SURVIVORS):
             for units in _units(program):
@@ -176,7 +176,9 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
             if rank is not None:
                 ranks[loop.number] = rank
     gauss = _bounds(bench.program, trials)
-    return Proof(proof.direction, proof.pointwise, proof.shifts, proof.units, scales, invariants, ranks, gauss)
+    return Proof(
+        proof.direction, proof.pointwise, proof.shifts, proof.units, scales, invariants, ranks, bench.waits, gauss
+    )
 
 
 def _bounds(program: Program, trials: list[Trial]) -> tuple[Expr, Expr] | None:

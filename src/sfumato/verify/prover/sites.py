@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
 
 from sfumato.verify.kernel.kinds import kinds_of
 from sfumato.verify.prover.rewrite import (
@@ -60,6 +61,8 @@ class Uses:
     tests: list[Expr] = field(default_factory=list)
     shown: list[Expr] = field(default_factory=list)
     kept: list[Expr] = field(default_factory=list)  # in variables
+    ways: dict[Expr, tuple[list[Expr], list[Expr]]] = field(default_factory=dict)
+    """What is shown or kept on either side of a test that does not read the noise."""
     loops: list[While] = field(default_factory=list)
     again: Expr | None = None  # the test of the innermost loop, as it will be after this round
 
@@ -103,6 +106,9 @@ def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) ->
     tried += undone
     for test in uses.tests:
         tried += [Call("#if", (test, node, home)) for node in undone]
+    for test, sides in uses.ways.items():
+        there = [[home, *(node for value in side for node in _undone(value, program))] for side in sides]
+        tried += [Call("#if", (test, *pair)) for pair in product(*map(dict.fromkeys, there)) if pair != (home, home)]
     tried += kept
     if not undone or tested:
         tried += [node for _, node in tested]
@@ -250,13 +256,13 @@ def _find(
             uses = Uses(loops=list(loops))
             by: dict[str, Expr] = {statement.name: Var(NOISE)}
             for block in rest:
-                by = _follow(block, by, uses)
+                by = _follow(block, by, uses, None)
             for loop in loops[-1:]:
                 again = _said(loop.test, by)
                 uses.again = None if names(again) & {NOISE, LATER} else again
                 by |= dict.fromkeys(changed(loop.body), Var(LATER))
             for block in outside:
-                by = _follow(block, by, uses)
+                by = _follow(block, by, uses, None)
             found[statement] = uses
         elif isinstance(statement, If):
             _find(statement.then, rest, loops, found, outside)
@@ -265,29 +271,37 @@ def _find(
             _find(statement.body, [], [*loops, statement], found, [*rest, *outside])
 
 
-def _follow(body: tuple[Stmt, ...], by: dict[str, Expr], uses: Uses) -> dict[str, Expr]:
-    """Note where the noise is used; `by` says what variables are, in terms of those at the draw."""
+def _follow(
+    body: tuple[Stmt, ...], by: dict[str, Expr], uses: Uses, side: tuple[Expr, int] | None
+) -> dict[str, Expr]:
+    """Note where the noise is used; `by` says what variables are, in terms of those at the draw; `side` says on which
+    side of which test this block stands.
+    """
     by = dict(by)
+    ways = [] if side is None else uses.ways.setdefault(side[0], ([], []))[side[1]]
     for statement in body:
         match statement:
             case Assign(name=name, value=value):
                 listed = isinstance(value, Items) or (isinstance(value, Binary) and value.op == "++")
                 for item in _shown(value):
-                    _note(uses.shown if listed else uses.kept, _said(item, by))
+                    for where in (uses.shown if listed else uses.kept, ways):
+                        _note(where, _said(item, by))
                 by[name] = _said(value, by)
             case Return(value=value):
                 for item in _shown(value):
-                    _note(uses.shown, _said(item, by))
+                    for where in (uses.shown, ways):
+                        _note(where, _said(item, by))
             case Draw(name=name):
                 by[name] = Var(LATER)
             case If(test=test, then=then, other=other):
-                _note(uses.tests, _said(test, by))
-                _follow(then, by, uses)
-                _follow(other, by, uses)
+                said = _said(test, by)
+                _note(uses.tests, said)
+                for place, block in enumerate((then, other)):
+                    _follow(block, by, uses, side if names(said) & {NOISE, LATER} else (said, place))
                 by |= dict.fromkeys(changed((statement,)), Var(LATER))
             case While(body=inner):
                 by |= dict.fromkeys(changed(inner), Var(LATER))
-                _follow(inner, by, uses)
+                _follow(inner, by, uses, None)
     return by
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from sfumato.verify.cases import Case, Dice, to_floats
 from sfumato.verify.kernel.product import is_quiet
+from sfumato.verify.prover.elements import waits_of
 from sfumato.verify.prover.rewrite import rebuilt
 from sfumato.verify.run import AtDraw, AtLoop, Env, Fault, NotRun, Runner, Running, TooLong
 from sfumato.verify.tree import Call, Expr, Program, Var, parts
@@ -48,8 +49,10 @@ class Trial:
 class Bench:
     """A program on trial."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, direction: str = "both") -> None:
         self.program = program
+        self.direction = direction
+        self.waits = waits_of(program, direction)
         self.runner = Runner(program, exact=False)
         self._ghosts: dict[int, tuple[Ghost, Expr]] = {}
 
@@ -98,7 +101,11 @@ class Bench:
                 waiting[first.loop.number] = (dict(ones), dict(twos))
                 if watch is not None:
                     self._see(trial, first.loop.number, ones, twos, spent)
-                stops = [_advance(running, None) for running in runs]
+                waits = self._waiting(first.loop.number, ones, twos)
+                stops = [
+                    stop if run == waits else _advance(running, None)
+                    for run, (stop, running) in enumerate(zip(stops, runs, strict=True))
+                ]
             elif isinstance(first, AtDraw) and isinstance(second, AtDraw) and first.draw.number == second.draw.number:
                 noise = drawn(first, trial.noise[used % 64])
                 used += 1
@@ -124,6 +131,12 @@ class Bench:
                 return self._ends(trial, first[0], second[0], cost, pointwise=pointwise)
             else:
                 return False
+
+    def _waiting(self, loop: int, one: Env, two: Env) -> int | None:
+        """The run that waits while the other one goes round, if one does."""
+        if loop not in self.waits or not self.ghost(self.waits[loop])(one, two):
+            return None
+        return 0 if self.direction == "more" else 1
 
     def _ends(self, trial: Trial, first: Any, second: Any, cost: float, *, pointwise: bool) -> bool:
         if pointwise and not same(first, trial.ghosts.get("#answer")):
@@ -154,9 +167,11 @@ class Bench:
         return found[0]
 
     def _make(self, node: Expr) -> Ghost:
-        if isinstance(node, Call) and node.name == "#shift":
-            code = self.runner.code(node.args[0])
-            return lambda one, two: code(two) - code(one)
+        if isinstance(node, Call) and node.name in ("#shift", "#two"):
+            inside = self.ghost(node.args[0])
+            if node.name == "#two":
+                return lambda _, two: inside(two, two)
+            return lambda one, two: inside(two, two) - inside(one, one)
         if isinstance(node, Call) and node.name == "#same":
             code = self.runner.code(node.args[0])
             return lambda one, two: same(code(one), code(two))
