@@ -14,8 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from sfumato.errors import SfumatoError
-from sfumato.verify.kernel.check import as_text, conditions_of, is_open, is_possible
-from sfumato.verify.kernel.inputs import directions
+from sfumato.verify.kernel.check import as_text, conditions_of, covers, is_open, is_possible
 from sfumato.verify.kernel.product import Product, Proof
 from sfumato.verify.kernel.scope import scoped
 from sfumato.verify.kernel.values import NotCovered
@@ -56,6 +55,7 @@ def _proof(program: Program, proof: Proof) -> dict[str, Any]:
         "ranks": {str(loop): show(node) for loop, node in proof.ranks.items()},
         "conditions": _conditions(product),
         **({"waits": {str(loop): show(node) for loop, node in proof.waits.items()}} if proof.waits else {}),
+        **({} if proof.case is None else {"case": show(proof.case)}),
         **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
     }
 
@@ -78,6 +78,7 @@ def read(document: dict[str, Any]) -> Proof:
         {int(loop): tuple(read_proof(text) for text in texts) for loop, texts in document["invariants"].items()},
         {int(loop): read_proof(text) for loop, text in document["ranks"].items()},
         {int(loop): read_proof(text) for loop, text in document.get("waits", {}).items()},
+        read_proof(document["case"]) if "case" in document else None,
         _gauss(document.get("gauss")),
     )
 
@@ -103,9 +104,9 @@ def faults_of(
         if hash_of(document["program"]) != document["hash"]:
             return ["the hash is not that of the program"]
         program = scoped(read_program(document["program"]), document["scope"])
-        if sorted(proof["direction"] for proof in document["proofs"]) != sorted(directions(program)):
+        proofs = tuple(read(proof) for proof in document["proofs"])
+        if not covers(program, proofs):
             return ["there is not one proof for each direction"]
-        proofs = [read(proof) for proof in document["proofs"]]
         if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
             return ["the Gaussian curve does not keep within the claim"]
         return [fault for proof in document["proofs"] for fault in _faults(program, proof, second)]

@@ -316,6 +316,8 @@ class Evaluator:
             if isinstance(inside, Input):
                 return self.inputs.size(inside)
             return self.stream(inside).length
+        if name == "int":
+            return self._whole(self.value(node.args[0], state))
         if name in ("exp", "ln", "sqrt"):
             return self._real_function(name, self.number(node.args[0], state), node.at, state)
         if name in ("abs", "min", "max", "clamp"):
@@ -328,6 +330,20 @@ class Evaluator:
             if use.name == name:
                 return self._unknown_function(node, use.sensitivity, state)
         raise NotCovered(f'"{name}" is not covered')
+
+    def _whole(self, bits: Value) -> Number:
+        """The number of a bit list of the input, most significant first."""
+        if not isinstance(bits, Input) or bits.type.kind != "bits":
+            raise NotCovered("int is of bit lists of the input")
+        length = self.inputs.size(bits).one.constant
+        if length is None or not 0 <= length <= 64:
+            raise NotCovered("int is of at most 64 bits")
+        found = Number(number(0), number(0), True)
+        for place in range(int(length)):
+            bit = self.inputs.read(bits, Number(number(place), number(place), True))
+            assert isinstance(bit, Number)
+            found = Number(found.one * number(2) + bit.one, found.two * number(2) + bit.two, True)
+        return found
 
     def _choice(self, name: str, args: list[Poly], positive: Callable[[int], bool]) -> Poly:
         if name == "abs":

@@ -11,22 +11,24 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     draw |a - d(centre)|/scale for Laplace, a/scale for Exponential, whose support T keeps ("support"), |a| t for
     Geometric(e^-t) with whole a; scales are equal in both runs and positive. (4) Both runs draw the same number of
     times: draws stand only where both runs are on the same way ("path"). (5) At a return both outputs are equal, or,
-    in pointwise mode, run 2 returns O if run 1 does; outputs there are whole numbers or truths, so E is a countable
-    union of such O. Hence Pr1[E] = integral over {h : run 1 in E} of p1(h) <= e^cost * integral of p2(T(h)) <=
-    e^claim Pr2[E]. (6) Loops end, by a rank that falls by at least 1 and is not negative; or else the cost is within
-    the claim whenever a loop begins its body anew, and then the same integral over "not ended after n rounds" bounds
-    the chance of never ending. Loops are cut by invariants that hold at entry and are kept by the body; what the
-    body may change is forgotten otherwise. Blocks without draws, returns and loops may be passed on different ways:
-    values are then those of each run's own way. In a loop of such blocks the runs do not meet, so that one of them
-    may wait while the other goes round (`waits`): whenever one has rounds to go, one of them goes. (7) With
-    Gaussian shifts, which never read their own noise, the guarantee is Pr[P(x) in E] <= e^(c+k) Pr[P(x') in E] +
-    delta_m(k) for every k, where c bounds the other costs, m^2 the sum of (a_k/s_k)^2 on every way, and delta_m is
-    the curve of one Gaussian mechanism with shift m: let Q1 be the law of T(h), Q0 that of h, and Q the law in
-    which only the other draws are moved. Q <= e^c Q0 as before. Under Q the logarithm of dQ1/dQ is S - V/2 with S =
-    sum of a_k z_k/s_k, z_k independent standard normal and a_k known before z_k, and V = sum of (a_k/s_k)^2 <= m^2;
-    fill V up to m^2 with one more noise, which only helps to tell them apart; then exp(i t S + t^2 m^2/2) has mean
-    1, so S is normal with variance m^2, and the curve is that of one shift m.
-    That delta_m(k) is at most the claimed delta is asked of who knows the curve (finite/gauss.py).
+    in pointwise mode, they are equal if O is what run 1 returns, or the first whole number or truth in the list that
+    it returns: E is the countable union, over all O, of the outputs in E that show O. Hence Pr1[E] = integral over {h
+    : run 1 in E} of p1(h) <= e^cost * integral of p2(T(h)) <= e^claim Pr2[E]. (6) Loops end, by a rank that falls by
+    at least 1 and is not negative; or else the cost is within the claim whenever a loop begins its body anew, and
+    then the same integral over "not ended after n rounds" bounds the chance of never ending. Loops are cut by
+    invariants that hold at entry and are kept by the body; what the body may change is forgotten otherwise. Blocks
+    without draws, returns and loops may be passed on different ways: values are then those of each run's own way. In
+    a loop of such blocks the runs do not meet, so that one of them may wait while the other goes round (`waits`):
+    whenever one has rounds to go, one of them goes. (7) With Gaussian shifts, which never read their own noise, the
+    guarantee is Pr[P(x) in E] <= e^(c+k) Pr[P(x') in E] + delta_m(k) for every k, where c bounds the other costs, m^2
+    the sum of (a_k/s_k)^2 on every way, and delta_m is the curve of one Gaussian mechanism with shift m: let Q1 be
+    the law of T(h), Q0 that of h, and Q the law in which only the other draws are moved. Q <= e^c Q0 as before. Under
+    Q the logarithm of dQ1/dQ is S - V/2 with S = sum of a_k z_k/s_k, z_k independent standard normal and a_k known
+    before z_k, and V = sum of (a_k/s_k)^2 <= m^2; fill V up to m^2 with one more noise, which only helps to tell them
+    apart; then exp(i t S + t^2 m^2/2) has mean 1, so S is normal with variance m^2, and the curve is that of one
+    shift m.
+    That delta_m(k) is at most the claimed delta is asked of who knows the curve (finite/gauss.py). (8) A proof may be
+    of a case, which holds of both inputs or of neither; then there is another one of the opposite case.
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment); Smith,
     Thakurta, 2022 (fully adaptive composition for Gaussian differential privacy).
 Checked by: verify::wrong_programs_are_never_proved, verify::proved_implies_true_by_enumeration,
@@ -81,6 +83,7 @@ class Proof:
     invariants: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
     ranks: dict[int, Expr] = field(default_factory=dict)
     waits: dict[int, Expr] = field(default_factory=dict)  # in a loop without draws: when the shorter run waits
+    case: Expr | None = None  # what is also required: there is another proof where it does not hold
     gauss: tuple[Expr, Expr] | None = None  # bounds of what other draws cost, and of the squares of Gaussian shifts
 
 
@@ -107,6 +110,11 @@ class Product(Evaluator):
             truth = self.truth(required, start)
             self.facts += [truth.one, truth.two]
         self.base = tuple(self.facts)
+        if self.proof.case is not None:
+            case = self.truth(self.proof.case, start)
+            if not case.one.eq(case.two):
+                raise NotCovered("a case is the same for both inputs")
+            self.facts.append(case.one)
         self.units: dict[int, Poly] = {}
         self.squared: set[int] = set()  # draws that are charged by the square of their shift
         for statement in statements(self.program.body):
@@ -185,27 +193,23 @@ class Product(Evaluator):
         if self.proof.pointwise:
             answer = self.ghosts["#answer"]
             assert isinstance(answer, Number)
-            first, second = self._is_answer(found, answer.one)
-            more = (first,)
-            self.require(
-                "output",
-                "if run 1 returns the answer, so does run 2",
-                at=statement.at,
-                state=state,
-                goal=second,
-                more=more,
-            )
+            more = (self._is_answer(found, answer.one),)
+            label = "if run 1 returns the answer, so does run 2"
+            self.require("output", label, at=statement.at, state=state, goal=self.equal(found), more=more)
         else:
             self.require("output", "both runs return the same", at=statement.at, state=state, goal=self.equal(found))
         self._within_claim(statement.at, state, more)
 
-    def _is_answer(self, found: Value, answer: Poly) -> tuple[Any, Any]:
+    def _is_answer(self, found: Value, answer: Poly) -> Any:
+        """Whether run 1 returns the answer, or shows it in the list that it returns."""
+        if isinstance(found, Items):
+            shown = (item for item in found.items if isinstance(item, Boolean) or getattr(item, "whole", False))
+            found = next(shown, found)
         if isinstance(found, Boolean):
-            one, zero = number(1), number(0)
-            found = Number(self.terms.choose(found.one, one, zero), self.terms.choose(found.two, one, zero), True)
+            found = Number(*(self.terms.choose(truth, number(1), number(0)) for truth in (found.one, found.two)), True)
         if not isinstance(found, Number) or not found.whole:
             raise NotCovered("pointwise proofs are about whole numbers and truths")
-        return self.compare(Number(found.one - answer, found.two - answer, True), "=", State({}, {}, []))
+        return self.terms.compare(found.one - answer, "=", lambda _: False)
 
     def _within_claim(self, at: int, state: State, more: tuple[Any, ...]) -> None:
         total = number(0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 from sfumato.verify.kernel.product import is_quiet
 from sfumato.verify.prover.loops import comparisons, effects_of, said_in
@@ -53,13 +52,11 @@ def readings(program: Program, loop: While) -> list[Reading]:
                 found += [Reading(name, at, index, steps[at] < 0) for at in counters if counters <= steps.keys()]
     if not found and lists:
         for less, more in comparisons(loop.test):
-            found += [Reading(lists[0], node.name, node, False) for node in (less,) if _counts(node, steps, 1)]
-            found += [Reading(lists[0], n.name, minus(n, ONE), True) for n in (more,) if _counts(n, steps, -1)]
+            if isinstance(less, Var) and steps.get(less.name, 0) > 0:
+                found.append(Reading(lists[0], less.name, less, falls=False))
+            if isinstance(more, Var) and steps.get(more.name, 0) < 0:
+                found.append(Reading(lists[0], more.name, minus(more, ONE), falls=True))
     return list(dict.fromkeys(found))
-
-
-def _counts(node: Expr, steps: dict[str, Fraction], sign: int) -> bool:
-    return isinstance(node, Var) and steps.get(node.name, Fraction(0)) * sign > 0
 
 
 def in_longer(node: Expr, direction: str) -> Expr:

@@ -15,6 +15,7 @@ from itertools import product
 import numpy as np
 
 from sfumato.verify.kernel.kinds import kinds_of
+from sfumato.verify.prover.counters import counted
 from sfumato.verify.prover.elements import apart, in_longer
 from sfumato.verify.prover.loops import comparisons, effects_of, said_in
 from sfumato.verify.prover.quantity import NEAR, Array, Quantity, implies, is_equation, passed_once, times
@@ -30,11 +31,13 @@ from sfumato.verify.tree import (
     Draw,
     Expr,
     Index,
+    Items,
     Num,
     Program,
     Var,
     While,
     changed,
+    expressions,
     names,
     statements,
     walk,
@@ -89,7 +92,7 @@ class Guess:
     def candidates(self, hints: tuple[Expr, ...] = ()) -> list[Expr]:
         """Everything that held in all states, without repetitions; hints too, if they did."""
         spent = spendings(self)
-        found = [*self._same(), *self._shifts(), *self._counters(), *self._begun(), *self._apart(), *self._bounds(), *spent]
+        found = [*self._same(), *self._shifts(), *counted(self), *self._apart(), *spent]
         return list(dict.fromkeys((*(hint for hint in hints if self._held(hint)), *found)))
 
     def _held(self, hint: Expr) -> bool:
@@ -176,20 +179,26 @@ class Guess:
                 chosen = self.quantity(Var(other)).values == place.values
                 guard = Binary("&&", after, Binary("=", Var(other), Var(ghost)))
                 yield guard, passed & chosen
-                if start is not None and (position != Var(name) or self._first(other) != start.node):
-                    # where it was not chosen before the first round
+                begin = self.start(other)
+                alike = position == Var(name) and begin is not None and start is not None and begin.node == start.node
+                if start is not None and not alike:  # where it was not chosen before the first round
                     yield Binary("&&", later, guard), passed & chosen & begun
 
     def start(self, name: str) -> Quantity | None:
-        """What a variable was before any loop, if that is said by parameters."""
+        """What a variable was before any loop, if that is said by parameters; of a list its size."""
         for statement in statements(self.program.body):
             if isinstance(statement, Assign) and statement.name == name:
-                return self.quantity(statement.value) if names(statement.value) <= self.fixed else None
+                value = ZERO if statement.value == Items(()) else statement.value
+                return self.quantity(value) if names(value) <= self.fixed else None
         return None
 
-    def _first(self, name: str) -> Expr | None:
-        found = self.start(name)
-        return None if found is None else found.node
+    @property
+    def tallies(self) -> list[tuple[str, Expr]]:
+        """(name, number) of whole numbers that the loop moves: variables, and sizes of lists that something reads."""
+        read = {node.args[0] for part in statements(self.program.body) for e in expressions(part) for node in walk(e)
+                if isinstance(node, Call) and node.name == "size"}  # fmt: skip
+        lists = [name for name in self.moving if Var(name) in read]
+        return [(name, Var(name)) for name in self.whole] + [(name, Call("size", (Var(name),))) for name in lists]
 
     # ---- what is looked for
 
@@ -302,72 +311,3 @@ class Guess:
                 yield implies(guard, Binary("<=", quantity.node, step.node))
             if gap.min() > -NEAR and np.abs(gap).min() < NEAR:
                 yield implies(guard, Binary(">=", quantity.node, step.node))
-
-    def _counters(self) -> Iterator[Expr]:
-        """Counters from where they start, up to parameters and sizes, and below each other."""
-        ends = [Var(name) for name in sorted(self.fixed) if kinds_of(self.program).get(name) == "int"]
-        sizes: list[Expr] = [
-            Call("size", (Var(param.name),))
-            for param in self.program.params
-            if param.type.kind == "list" and param.name in self.fixed
-        ]
-        for name in self.whole:
-            counter = self.quantity(Var(name))
-            start = self.start(name)
-            if start is not None and (counter.values >= start.values).all():
-                yield Binary(">=", Var(name), start.node)
-            if start is not None and (counter.values <= start.values).all():
-                yield Binary("<=", Var(name), start.node)
-            if counter.values.min() == 0:
-                yield Binary(">=", Var(name), ZERO)
-            for end in (*ends, *sizes):
-                gap = counter.values - self.quantity(end).values
-                if gap.max() == 0:
-                    yield Binary("<=", Var(name), end)
-            for other in self.whole:
-                if other == name:
-                    continue
-                gap = counter.values - self.quantity(Var(other)).values
-                if gap.max() in (0, -1):
-                    yield Binary("<=", Var(name), Var(other))
-                begun = self.quantity(Var(other)).values > 0
-                if begun.any() and counter.values.min() == 0 and counter.values[begun].min() > 0:
-                    yield implies(Binary(">", Var(other), ZERO), Binary(">", Var(name), ZERO))
-                if start is not None and (later := self.quantity(Var(other)).values > 0).any() and gap[later].max() < 0:
-                    yield implies(Binary(">", Var(other), ZERO), Binary("<", Var(name), Var(other)))
-
-    def _begun(self) -> Iterator[Expr]:
-        """What changes with the first round: numbers that are greater from then on, in each run, and truths."""
-        kinds = kinds_of(self.program)
-        for name in self.steps:
-            start = self.start(name)
-            if start is None:
-                continue
-            begun = self.quantity(Var(name)).values != start.values
-            later = Binary("<" if self.steps[name] < 0 else ">", Var(name), start.node)
-            if begun.all() or not begun.any():
-                continue
-            for other in self.whole:
-                for node in (Var(other), Call("#two", (Var(other),))):
-                    values = self.quantity(node).values
-                    least = values[begun].min()
-                    if other != name and least > values[~begun].max() == values[~begun].min():
-                        yield implies(later, Binary(">=", node, Num(Fraction(int(least)))))
-                        yield implies(Unary("!", later), Binary("=", node, Num(Fraction(int(values[~begun].min())))))
-            for flag in self.moving:
-                if kinds.get(flag) == "bool":
-                    values = self.quantity(Var(flag)).values == 1.0
-                    if (values == begun).all() or (values != begun).all():
-                        yield Binary("=", Var(flag), later if (values == begun).all() else Unary("!", later))
-
-    def _bounds(self) -> Iterator[Expr]:
-        """How far the loop's own test can be overstepped."""
-        for left, right in comparisons(self.loop.test):
-            gap = minus(left, right)
-            if any(name in self.scales for name in names(gap)):
-                unit = next(self.scales[name] for name in sorted(names(gap)) if name in self.scales)
-                gap = minus(Binary("/", left, unit), Binary("/", right, unit))
-            if not names(gap) <= self.fixed | set(self.numbers):
-                continue
-            most = self.quantity(gap).values.max()
-            yield Binary("<=", gap, Num(Fraction(round(most * 4), 4)))

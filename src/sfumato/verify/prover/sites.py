@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 
-from sfumato.verify.kernel.kinds import kinds_of
+from sfumato.verify.kernel.kinds import kind_of, kinds_of
 from sfumato.verify.prover.rewrite import (
     ONE,
     ZERO,
@@ -131,13 +131,22 @@ def _answers(program: Program, uses: Uses) -> list[Expr]:
     return [Binary("=", node, Var("#answer")) for node in (list(dict.fromkeys(found)) or numbers)]
 
 
+def answers_of(program: Program) -> dict[Expr, int | None]:
+    """What is returned, where that can be listed: by itself, or as the first such part of a list (at its place)."""
+    kinds, types = kinds_of(program), {param.name: param.type for param in program.params}
+    found: dict[Expr, int | None] = {}
+    for statement in statements(program.body):
+        if isinstance(statement, Return):
+            items = statement.value.items if isinstance(statement.value, Items) else (statement.value,)
+            places = [place for place, item in enumerate(items) if kind_of(item, kinds, types) in ("int", "bool")]
+            for place in places[:1]:
+                found[items[place]] = place if isinstance(statement.value, Items) else None
+    return found
+
+
 def given_by(program: Program, counters: list[str]) -> list[Expr]:
     """What is assigned to the variable that is returned, where counters alone say it: `max := i + 1`."""
-    shown = {
-        statement.value.name
-        for statement in statements(program.body)
-        if isinstance(statement, Return) and isinstance(statement.value, Var)
-    }
+    shown = {node.name for node in answers_of(program) if isinstance(node, Var)}
     return [
         statement.value
         for statement in statements(program.body)

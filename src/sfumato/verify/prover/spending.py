@@ -76,17 +76,17 @@ def _total(guess: Guess) -> Quantity | None:
 
 def _progress(guess: Guess, amount: Quantity) -> Iterator[Expr]:
     """At most so much for each step that a counter has made."""
-    for name in guess.numbers:
+    moving = dict(guess.tallies) | {name: Var(name) for name in guess.numbers}
+    for name, moved in moving.items():
         start = guess.start(name)
         if start is None:
             continue
-        node: Expr = Var(name)
-        first = start.node
+        now, first = moved, start.node
         if name in guess.scales:
-            node, first = (Binary("/", part, guess.scales[name]) for part in (node, first))
-        steps = guess.quantity(minus(node, first))
+            now, first = (Binary("/", part, guess.scales[name]) for part in (now, first))
+        steps = guess.quantity(minus(now, first))
         if (steps.values < 0).any():
-            steps = guess.quantity(minus(first, node))
+            steps = guess.quantity(minus(first, now))
         if (steps.values < 0).any() or not (steps.values > 0).any():
             continue
         for width in guess.widths:

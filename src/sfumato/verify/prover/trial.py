@@ -16,6 +16,7 @@ from sfumato.verify.cases import Case, Dice, to_floats
 from sfumato.verify.kernel.product import is_quiet
 from sfumato.verify.prover.elements import waits_of
 from sfumato.verify.prover.rewrite import rebuilt
+from sfumato.verify.prover.sites import answers_of
 from sfumato.verify.run import AtDraw, AtLoop, Env, Fault, NotRun, Runner, Running, TooLong
 from sfumato.verify.tree import Call, Expr, Program, Var, parts
 
@@ -53,6 +54,7 @@ class Bench:
         self.program = program
         self.direction = direction
         self.waits = waits_of(program, direction)
+        self.place = next(iter(answers_of(program).values()), None)
         self.runner = Runner(program, exact=False)
         self._ghosts: dict[int, tuple[Ghost, Expr]] = {}
 
@@ -132,6 +134,12 @@ class Bench:
             else:
                 return False
 
+    def shown(self, output: Any) -> Any:
+        """What of an output is the answer of pointwise proofs; None if there is none."""
+        if isinstance(output, tuple):
+            return output[self.place] if self.place is not None and self.place < len(output) else None
+        return output
+
     def _waiting(self, loop: int, one: Env, two: Env) -> int | None:
         """The run that waits while the other one goes round, if one does."""
         if loop not in self.waits or not self.ghost(self.waits[loop])(one, two):
@@ -139,7 +147,7 @@ class Bench:
         return 0 if self.direction == "more" else 1
 
     def _ends(self, trial: Trial, first: Any, second: Any, cost: float, *, pointwise: bool) -> bool:
-        if pointwise and not same(first, trial.ghosts.get("#answer")):
+        if pointwise and not same(self.shown(first), trial.ghosts.get("#answer")):
             return True
         claim = self.runner.code(self.program.claim[0])(trial.one)
         return same(first, second) and cost * self.program.group <= claim + TOLERANCE
