@@ -203,13 +203,15 @@ class Product(Evaluator):
     def _is_answer(self, found: Value, answer: Poly) -> Any:
         """Whether run 1 returns the answer, or shows it in the list that it returns."""
         if isinstance(found, Items):
-            shown = (item for item in found.items if isinstance(item, Boolean) or getattr(item, "whole", False))
-            found = next(shown, found)
+            listed = (item for item in found.items if isinstance(item, Boolean) or getattr(item, "whole", False))
+            found = next(listed, found)
         if isinstance(found, Boolean):
-            found = Number(*(self.terms.choose(truth, number(1), number(0)) for truth in (found.one, found.two)), True)
-        if not isinstance(found, Number) or not found.whole:
+            shown = self.terms.choose(found.one, number(1), number(0))
+        elif isinstance(found, Number) and found.whole:
+            shown = found.one
+        else:
             raise NotCovered("pointwise proofs are about whole numbers and truths")
-        return self.terms.compare(found.one - answer, "=", lambda _: False)
+        return self.terms.compare(shown - answer, "=", lambda _: False)
 
     def _within_claim(self, at: int, state: State, more: tuple[Any, ...]) -> None:
         total = number(0)

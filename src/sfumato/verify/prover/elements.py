@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sfumato.verify.kernel.product import is_quiet
 from sfumato.verify.prover.loops import comparisons, effects_of, said_in
-from sfumato.verify.prover.rewrite import ONE, linear, minus, negative, replaced, scaled
+from sfumato.verify.prover.rewrite import ONE, ZERO, linear, minus, negative, replaced, scaled
 from sfumato.verify.tree import Binary, Call, Expr, Index, Num, Program, Var, While, changed, names, statements, walk
 
 
@@ -93,6 +93,13 @@ def apart(program: Program, loop: While, direction: str) -> Iterator[tuple[Readi
                 yield reading, name, Call("#shift", (here,))
             elif program.adjacent == "addremove":
                 yield reading, name, Call("#two", (here,)) if direction == "more" else negative(here)
+
+
+def to_come(program: Program, reading: Reading, amount: Expr) -> Expr:
+    """How far a sum will be apart, said before the place is read: an empty list has none."""
+    if program.adjacent != "one":
+        return amount
+    return Call("#if", (Binary(">", Call("size", (Var(reading.name),)), ZERO), amount, ZERO))
 
 
 def compared(program: Program, outer: While, counter: str, direction: str) -> Iterator[tuple[str, tuple[Expr, ...]]]:

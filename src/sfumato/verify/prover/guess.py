@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.verify.kernel.kinds import kinds_of
 from sfumato.verify.prover.counters import counted
-from sfumato.verify.prover.elements import apart, in_longer
+from sfumato.verify.prover.elements import apart, in_longer, to_come
 from sfumato.verify.prover.loops import comparisons, effects_of, said_in
 from sfumato.verify.prover.quantity import NEAR, Array, Quantity, implies, is_equation, passed_once, times
 from sfumato.verify.prover.rewrite import ONE, ZERO, minus, negative, replaced, scaled
@@ -296,9 +296,12 @@ class Guess:
             position, place = in_longer(reading.position, self.bench.direction), Var(reading.ghost)
             after = Binary("<" if reading.falls else ">", position, place)
             equal = Binary("=", Call("#shift", (Var(name),)), amount)
-            held = self.sparse(implies(after, equal)).values
-            if (held[~np.isnan(held)] == 1.0).all():
-                yield implies(after, equal)
+            before = Binary(">=" if reading.falls else "<=", position, place)
+            undone = Binary("=", Call("#shift", (Var(name),)), negative(to_come(self.program, reading, amount)))
+            for candidate in (implies(after, equal), implies(before, undone)):
+                held = self.sparse(candidate).values
+                if (held[~np.isnan(held)] == 1.0).all():
+                    yield candidate
 
     def against(self, guard: Expr | None, where: Array, quantity: Quantity, steps: list[Quantity]) -> Iterator[Expr]:
         """The quantity equals a reference value, or keeps to one side of it and touches it."""

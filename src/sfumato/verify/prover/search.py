@@ -139,7 +139,7 @@ def _trials(program: Program, bench: Bench, case: Expr | None, *, pointwise: boo
 
 def _survivors(program: Program, bench: Bench, trials: list[Trial], *, pointwise: bool) -> Iterator[dict[int, Expr]]:
     """Combinations of shifts that no case contradicts; a case that contradicts is asked first the next time."""
-    tried = shifts_to_try(program, pointwise=pointwise)
+    tried = shifts_to_try(program, bench.direction, pointwise=pointwise)
     order = list(trials)
     if not order:
         return

@@ -13,6 +13,8 @@ from fractions import Fraction
 from itertools import product
 
 from sfumato.verify.kernel.kinds import kind_of, kinds_of
+from sfumato.verify.prover.elements import apart, to_come
+from sfumato.verify.prover.loops import LATER, after_round
 from sfumato.verify.prover.rewrite import (
     ONE,
     ZERO,
@@ -49,8 +51,8 @@ from sfumato.verify.tree import (
     walk,
 )
 
-NOISE, LATER = "#noise", "#later"
-"""The noise that is looked at, and what is not known when it is drawn."""
+NOISE = "#noise"
+"""The noise that is looked at."""
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -63,14 +65,15 @@ class Uses:
     kept: list[Expr] = field(default_factory=list)  # in variables
     ways: dict[Expr, tuple[list[Expr], list[Expr]]] = field(default_factory=dict)
     """What is shown or kept on either side of a test that does not read the noise."""
+    ahead: list[Expr] = field(default_factory=list)  # shifts that undo what a loop will add to the noise
     loops: list[While] = field(default_factory=list)
     again: Expr | None = None  # the test of the innermost loop, as it will be after this round
 
 
-def shifts_to_try(program: Program, *, pointwise: bool) -> dict[int, list[Expr]]:
+def shifts_to_try(program: Program, direction: str, *, pointwise: bool) -> dict[int, list[Expr]]:
     """For each draw, by number, the shifts to try, likely ones first."""
     found = {}
-    for draw, uses in uses_of(program).items():
+    for draw, uses in uses_of(program, direction).items():
         gauss = draw.law == "Gauss" and len(program.claim) == 2
         if gauss or draw.law in ("Laplace", "Exponential", "Geometric", "TruncGeometric"):
             tried = _candidates(program, draw, uses, pointwise=pointwise)
@@ -103,7 +106,7 @@ def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) ->
             tried += [Call("#if", (where, node, home)) for _, node in tested]
     for test, node in tested:
         tried += [Call("#if", (test, node, home)), Call("#if", (test, home, node))]
-    tried += undone
+    tried += [*undone, *uses.ahead]
     for test in uses.tests:
         tried += [Call("#if", (test, node, home)) for node in undone]
     for test, sides in uses.ways.items():
@@ -244,11 +247,28 @@ def _simple(node: Expr, program: Program) -> Expr:
 # ---- where a noise goes
 
 
-def uses_of(program: Program) -> dict[Draw, Uses]:
+def uses_of(program: Program, direction: str) -> dict[Draw, Uses]:
     """For each draw what happens to its noise."""
     found: dict[Draw, Uses] = {}
     _find(program.body, [], [], found, [])
+    for place, statement in enumerate(program.body):
+        if isinstance(statement, Draw):
+            _look_ahead(program, direction, place, found[statement])
     return found
+
+
+def _look_ahead(program: Program, direction: str, place: int, uses: Uses) -> None:
+    """Loops after a draw that add to its noise."""
+    draw = program.body[place]
+    assert isinstance(draw, Draw)
+    by: dict[str, Expr] = {draw.name: Var(NOISE)}
+    for statement in program.body[place + 1 :]:
+        if isinstance(statement, While):
+            for reading, name, amount in apart(program, statement, direction):
+                split = linear(by.get(name, ZERO), NOISE)
+                if split is not None and split[0]:
+                    uses.ahead.append(scaled(negative(to_come(program, reading, amount)), 1 / split[0]))
+        by = after_round((statement,), by)
 
 
 def _find(
