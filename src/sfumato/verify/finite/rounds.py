@@ -31,6 +31,7 @@ from sfumato.verify.finite.decide import ENDLESS, ROOTS, Decision, Judge, whole_
 from sfumato.verify.finite.field import NeedRoot, with_precision
 from sfumato.verify.finite.inputs import Listing
 from sfumato.verify.finite.law import Machine, read_first
+from sfumato.verify.finite.observed import observed
 from sfumato.verify.run import Fault, NotRun
 from sfumato.verify.tree import (
     Assign,
@@ -66,7 +67,7 @@ def decide_rounds(program: Program) -> Decision | None:
     """Whether a claim holds, by listing one round; None if it does not follow, or the program is not of this shape."""
     with_precision(192)
     for look in looks_of(program):
-        found = _decided(look)
+        found = _decided(observed(look) or look)
         if found is not None:
             return found
     return None

@@ -55,6 +55,7 @@ def _proof(program: Program, proof: Proof) -> dict[str, Any]:
         "ranks": {str(loop): show(node) for loop, node in proof.ranks.items()},
         "conditions": _conditions(product),
         **({"waits": {str(loop): show(node) for loop, node in proof.waits.items()}} if proof.waits else {}),
+        **({"weights": {name: list(map(show, ends)) for name, ends in proof.weights.items()}} if proof.weights else {}),
         **({} if proof.case is None else {"case": show(proof.case)}),
         **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
     }
@@ -78,16 +79,15 @@ def read(document: dict[str, Any]) -> Proof:
         {int(loop): tuple(read_proof(text) for text in texts) for loop, texts in document["invariants"].items()},
         {int(loop): read_proof(text) for loop, text in document["ranks"].items()},
         {int(loop): read_proof(text) for loop, text in document.get("waits", {}).items()},
+        {str(name): _pair(texts) for name, texts in document.get("weights", {}).items()},
         read_proof(document["case"]) if "case" in document else None,
-        _gauss(document.get("gauss")),
+        _pair(document["gauss"]) if "gauss" in document else None,
     )
 
 
-def _gauss(texts: list[str] | None) -> tuple[Expr, Expr] | None:
-    if texts is None:
-        return None
-    pure, squares = (read_proof(text) for text in texts)
-    return pure, squares
+def _pair(texts: list[str]) -> tuple[Expr, Expr]:
+    first, second = (read_proof(text) for text in texts)
+    return first, second
 
 
 def faults_of(

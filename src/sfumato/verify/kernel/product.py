@@ -46,7 +46,7 @@ import z3
 from sfumato.verify.kernel.evaluate import Evaluator, State
 from sfumato.verify.kernel.kinds import kinds_of
 from sfumato.verify.kernel.late import late
-from sfumato.verify.kernel.laws import shifted_draw
+from sfumato.verify.kernel.laws import check_weights, shifted_draw
 from sfumato.verify.kernel.polynomial import Poly, number, single
 from sfumato.verify.kernel.values import Boolean, Items, NotCovered, Number, Stream, Value
 from sfumato.verify.tree import (
@@ -83,6 +83,8 @@ class Proof:
     invariants: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
     ranks: dict[int, Expr] = field(default_factory=dict)
     waits: dict[int, Expr] = field(default_factory=dict)  # in a loop without draws: when the shorter run waits
+    weights: dict[str, tuple[Expr, Expr]] = field(default_factory=dict)
+    """Lists of weights, of any length: between which bounds each logarithm moves."""
     case: Expr | None = None  # what is also required: there is another proof where it does not hold
     gauss: tuple[Expr, Expr] | None = None  # bounds of what other draws cost, and of the squares of Gaussian shifts
 
@@ -169,6 +171,8 @@ class Product(Evaluator):
         """Run one statement."""
         match statement:
             case Assign(name=name, value=value):
+                if name in self.proof.weights:
+                    check_weights(self, statement, state)
                 state.values[name] = self.value(value, state)
                 return state
             case Draw():

@@ -28,6 +28,8 @@ def counted(guess: Guess) -> Iterator[Expr]:
         runs: list[Expr] = [node]
         if guess.quantity(Call("#shift", (node,))).values.any():
             runs.append(Call("#two", (node,)))
+        elif node != Var(name):
+            yield Binary("=", Call("#shift", (node,)), ZERO)
         for run in runs:
             counter = guess.quantity(run)
             yield from _ends(guess, counter, start)

@@ -37,6 +37,7 @@ from sfumato.verify.tree import (
     Var,
     While,
     changed,
+    draws_of,
     expressions,
     names,
     statements,
@@ -197,6 +198,7 @@ class Guess:
         """(name, number) of whole numbers that the loop moves: variables, and sizes of lists that something reads."""
         read = {node.args[0] for part in statements(self.program.body) for e in expressions(part) for node in walk(e)
                 if isinstance(node, Call) and node.name == "size"}  # fmt: skip
+        read |= {draw.args[0] for draw in draws_of(self.program) if draw.law == "Choice"}
         lists = [name for name in self.moving if Var(name) in read]
         return [(name, Var(name)) for name in self.whole] + [(name, Call("size", (Var(name),))) for name in lists]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
-from math import ceil
+from math import ceil, floor
 
 from sfumato.verify.cases import Dice, Maker, to_floats
 from sfumato.verify.kernel.check import conditions_of, first_open
@@ -179,7 +179,8 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
             own[statement.number] = Binary("/", ONE, Binary("*", scale, scale)) if names(scale) <= fixed else ONE
         elif isinstance(statement, Draw) and statement.law in COSTLY:
             scale = statement.args[0]
-            own[statement.number] = EPS if statement.law != "Choice" or "eps" in names(scale) else ONE
+            plain = statement.law == "Choice" and not isinstance(scale, Var) and "eps" not in names(scale)
+            own[statement.number] = ONE if plain else EPS
             if statement.law in ("Laplace", "Exponential") and names(scale) <= fixed:
                 own[statement.number] = Binary("/", ONE, scale)
             elif statement.law in ("Geometric", "TruncGeometric") and names(scale) <= fixed:
@@ -206,7 +207,20 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
             if rank is not None:
                 ranks[loop.number] = rank
     gauss = _bounds(bench.program, trials)
-    return replace(proof, scales=scales, invariants=invariants, ranks=ranks, waits=bench.waits, gauss=gauss)
+    return replace(
+        proof, scales=scales, invariants=invariants, ranks=ranks, waits=bench.waits, weights=_weights(trials),
+        gauss=gauss,
+    )  # fmt: skip
+
+
+def _weights(trials: list[Trial]) -> dict[str, tuple[Expr, Expr]]:
+    """Between which multiples of epsilon the logarithms of weights were seen to move, in twelfths."""
+    found: dict[str, tuple[Expr, Expr]] = {}
+    for name in sorted({name for trial in trials for name in trial.ratios}):
+        seen = [trial.ratios[name] for trial in trials if name in trial.ratios]
+        low, high = floor(min(a for a, _ in seen) * 12 + 1e-9), ceil(max(b for _, b in seen) * 12 - 1e-9)
+        found[name] = scaled(EPS, Fraction(low, 12)), scaled(EPS, Fraction(high, 12))
+    return found
 
 
 def _bounds(program: Program, trials: list[Trial]) -> tuple[Expr, Expr] | None:

@@ -44,6 +44,7 @@ class Trial:
     noise: list[float]
     sights: dict[int, list[Sight]] = field(default_factory=dict)
     pure: float = 0.0  # what the last run spent
+    ratios: dict[str, tuple[float, float]] = field(default_factory=dict)  # of lists of weights, by epsilon
     squares: float = 0.0  # and the squares of its Gaussian shifts
 
 
@@ -113,6 +114,8 @@ class Bench:
                 used += 1
                 shift = self._shift(first, ones, twos, noise, shifts)
                 gauss = first.draw.law == "Gauss" and len(self.program.claim) == 2
+                if first.draw.law == "Choice" and isinstance(first.draw.args[0], Var):
+                    trial.ratios[first.draw.args[0].name] = _ratios(first.args[0], second.args[0], trial.one["eps"])
                 price = _square(first, second, shift) if gauss else priced(first, second, noise, shift)
                 if price is None:
                     return False
@@ -263,6 +266,12 @@ def _square(first: AtDraw, second: AtDraw, shift: float) -> float | None:
     if first.args[0] != second.args[0]:
         return None
     return float(((shift - (second.args[1] - first.args[1])) / first.args[0]) ** 2)
+
+
+def _ratios(first: Any, second: Any, eps: float) -> tuple[float, float]:
+    """Between which multiples of epsilon the logarithms of weights move."""
+    moved = [log(b / a) / eps for a, b in zip(first, second, strict=True)]
+    return min(moved), max(moved)
 
 
 def _chosen(first: Any, second: Any, place: int) -> float | None:

@@ -177,7 +177,7 @@ class Listed:
             self.laws[key] = None
             for reach in (24, 8, 3):
                 try:
-                    self.laws[key] = found = law_at(self.program, env, reach, with_floats, STATES)
+                    self.laws[key] = found = law_at(self.program, env, reach, with_floats, most=STATES)
                     self.work -= EACH + found.work
                     break
                 except Fault:

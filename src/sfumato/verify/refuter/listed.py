@@ -31,6 +31,7 @@ def law_at(
     env: Env,
     reach: int,
     weigh: Callable[[Field], Callable[[Any], Any]],
+    *,
     most: int = WORK,
     event: Event | Outputs | None = None,
 ) -> Law:
