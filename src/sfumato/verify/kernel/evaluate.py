@@ -184,10 +184,7 @@ class Evaluator:
         if not place.whole:
             raise NotCovered("an index is a whole number")
         if isinstance(inside, Items):
-            found = place.one.constant
-            if found is None or place.two.constant != found or not 0 <= found < len(inside.items):
-                raise NotCovered("a list of the program is read by a number")
-            return inside.items[int(found)]
+            return self._listed(inside.items, place, at, state)
         if not isinstance(inside, Input):
             raise NotCovered("the elements of this list are not followed")
         size = self.inputs.size(inside)
@@ -198,6 +195,24 @@ class Evaluator:
         both = (self.terms.all_of((low[0], high[0])), self.terms.all_of((low[1], high[1])))
         self.safe("the index lies in the list", at, state, both)
         return self.inputs.read(inside, place)
+
+    def _listed(self, items: tuple[Value, ...], place: Number, at: int, state: State) -> Value:
+        """An element of a list of the program; where its place is not known, of a list of numbers."""
+        found = place.one.constant
+        if found is not None and place.two.constant == found and 0 <= found < len(items):
+            return items[int(found)]
+        if not items or not all(isinstance(item, Number) for item in items) or self.proving:
+            raise NotCovered("a list of the program is read by a number")
+        low, last = self.compare(place, ">=", state), number(len(items) - 1)
+        high = self.compare(Number(place.one - last, place.two - last, True), "<=", state)
+        both = (self.terms.all_of((low[0], high[0])), self.terms.all_of((low[1], high[1])))
+        self.safe("the index lies in the list", at, state, both)
+        numbers = [item for item in items if isinstance(item, Number)]
+        one, two = numbers[-1].one, numbers[-1].two
+        for k, item in reversed(list(enumerate(numbers[:-1]))):
+            one = self.terms.choose(self.terms.compare(place.one - number(k), "=", _unsure), item.one, one)
+            two = self.terms.choose(self.terms.compare(place.two - number(k), "=", _unsure), item.two, two)
+        return Number(one, two, all(item.whole for item in numbers))
 
     def _binary(self, node: Binary, state: State) -> Value:
         op = node.op

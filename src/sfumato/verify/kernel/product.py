@@ -68,6 +68,9 @@ from sfumato.verify.tree import (
     statements,
 )
 
+ROUNDS = 64
+"""A loop is gone through round by round for at most so many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
@@ -83,6 +86,7 @@ class Proof:
     invariants: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
     ranks: dict[int, Expr] = field(default_factory=dict)
     waits: dict[int, Expr] = field(default_factory=dict)  # in a loop without draws: when the shorter run waits
+    unrolled: frozenset[int] = frozenset()  # loops that are gone through round by round: their tests are known
     weights: dict[str, tuple[Expr, Expr]] = field(default_factory=dict)
     """Lists of weights, of any length: between which bounds each logarithm moves."""
     case: Expr | None = None  # what is also required: there is another proof where it does not hold
@@ -141,6 +145,13 @@ class Product(Evaluator):
             match todo.pop():
                 case Binary(op="&&", left=left, right=right):
                     todo += [left, right]
+                case Binary(op="=", left=Call(name="size", args=(Var(name=name),)), right=Num(value=length)) if (
+                    name in self.inputs.sizes and length >= 0
+                ):
+                    size = self.inputs.sizes[name]
+                    if size.one == size.two and size.one.constant is None:
+                        self.inputs.tell(size.one - number(length), "=")
+                        self.inputs.sizes[name] = Number(number(length), number(length), True)
                 case (
                     Binary(op="=", left=Var(name=name), right=other) | Binary(op="=", left=other, right=Var(name=name))
                 ) if name in public and not names(other):
@@ -184,6 +195,8 @@ class Product(Evaluator):
             case If():
                 return self._if(statement, state)
             case While(body=body):
+                if statement.number in self.proof.unrolled:
+                    return self._round_by_round(statement, state)
                 if is_quiet(body):
                     return self._quiet_loop(statement, state)
                 return self._loop(statement, state)
@@ -384,6 +397,20 @@ class Product(Evaluator):
         for place, invariant in enumerate(self.proof.invariants.get(loop.number, ())):
             goal = self.holds(invariant, after)
             self.require("step", f"{loop.number}:{place}", at=loop.at, state=after, goal=goal)
+
+    def _round_by_round(self, loop: While, state: State | None) -> State | None:
+        """A loop whose test is known in every round, and the same in both runs."""
+        for _ in range(ROUNDS):
+            if state is None:
+                return None
+            test = self.truth(loop.test, state)
+            one, two = z3.simplify(test.one), z3.simplify(test.two)
+            if z3.is_false(one) and z3.is_false(two):
+                return state
+            if not z3.is_true(one) or not z3.is_true(two):
+                break
+            state = self.block(loop.body, state)
+        raise NotCovered("a loop whose rounds are not known")
 
     def _loop(self, loop: While, state: State) -> State:
         """A loop that draws, returns or has loops inside: both runs go round together."""

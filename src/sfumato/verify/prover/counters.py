@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING
 
 from sfumato.verify.kernel.kinds import kinds_of
@@ -35,6 +36,7 @@ def counted(guess: Guess) -> Iterator[Expr]:
             yield from _ends(guess, counter, start)
             yield from _below(guess, name, counter)
     yield from _begun(guess)
+    yield from _flagged(guess)
     yield from _overstepped(guess)
 
 
@@ -75,6 +77,19 @@ def _below(guess: Guess, name: str, counter: Quantity) -> Iterator[Expr]:
                 later = there > float(least.value)
                 if later.any() and gap[later].max() < 0:
                     yield implies(Binary(">", node, least), Binary("<", counter.node, node))
+
+
+def _flagged(guess: Guess) -> Iterator[Expr]:
+    """Counters that are below a parameter, or not, while a truth holds."""
+    kinds = kinds_of(guess.program)
+    flags = [name for name in guess.moving if kinds.get(name) == "bool"]
+    ends = [Var(name) for name in sorted(guess.fixed) if kinds.get(name) == "int"]
+    for flag, (_, node), end in product(flags, guess.tallies, ends):
+        truth = guess.quantity(Var(flag)).values == 1.0
+        below = guess.quantity(node).values < guess.quantity(end).values
+        for held, guard in ((truth, Var(flag)), (~truth, Unary("!", Var(flag)))):
+            if held.any() and not held.all() and below[held].all():
+                yield implies(guard, Binary("<", node, end))
 
 
 def _begun(guess: Guess) -> Iterator[Expr]:

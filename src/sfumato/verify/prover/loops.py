@@ -74,7 +74,7 @@ def effects_of(body: tuple[Stmt, ...]) -> dict[str, Expr]:
 
 def _added(node: Expr, name: str) -> Expr | None:
     match node:
-        case Call(name="#if", args=(test, first, second)) if name not in names(test):
+        case Call(name="#if", args=(test, first, second)) if not names(test) & {name, LATER}:
             sides = [_added(side, name) for side in (first, second)]
             if sides[0] is None or sides[1] is None:
                 return None
@@ -108,7 +108,7 @@ def rank_of(loop: While) -> Expr | None:
     less, more = next(((less, more) for less, more in pairs if (names(less) | names(more)) & moved), pairs[0])
     rank = minus(more, less)
     for flag in _flags(loop.test):
-        rank = plus(rank, Call("#if", (Var(flag), ZERO, ONE)))
+        rank = plus(rank, Call("#if", (flag, ONE, ZERO)))
     return rank
 
 
@@ -125,10 +125,10 @@ def _different(loop: While) -> Iterator[tuple[Expr, Expr]]:
                     yield there, here
 
 
-def _flags(test: Expr) -> list[str]:
-    """Truths that end a loop when they come true."""
+def _flags(test: Expr) -> list[Expr]:
+    """Truths that end a loop when they change."""
     return [
-        part.arg.name
+        part
         for part in conjuncts(test)
-        if isinstance(part, Unary) and part.op == "!" and isinstance(part.arg, Var)
+        if isinstance(part, Var) or (isinstance(part, Unary) and part.op == "!" and isinstance(part.arg, Var))
     ]

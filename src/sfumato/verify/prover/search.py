@@ -114,7 +114,22 @@ def _search(program: Program, direction: str, hints: tuple[Expr, ...], case: Exp
                     short = trimmed(program, proof)
                     return Attempt((short if first_open(conditions_of(program, short)) is None else proof,))
                 stuck = stuck or open_condition
+            found = _round_by_round(program, Proof(direction, pointwise, shifts, next(_units(program)), case=case))
+            if found is not None:
+                return Attempt((found,))
     return Attempt(None, stuck)
+
+
+def _round_by_round(program: Program, proof: Proof) -> Proof | None:
+    """The proof without any invariant, where all loops have a known number of rounds."""
+    loops = frozenset(loop.number for loop in statements(program.body) if isinstance(loop, While))
+    if not loops:
+        return None
+    proof = replace(proof, unrolled=loops)
+    try:
+        return proof if first_open(conditions_of(program, proof)) is None else None
+    except (NotCovered, RecursionError):
+        return None
 
 
 def _trials(program: Program, bench: Bench, case: Expr | None, *, pointwise: bool) -> list[Trial]:

@@ -35,6 +35,7 @@ from sfumato.verify.tree import (
     Draw,
     Expr,
     If,
+    Index,
     Items,
     Num,
     Program,
@@ -121,6 +122,11 @@ def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) ->
             tried += [Call("#if", (test, step, home)) for step in steps]
         for test, node in tested:
             tried += [Call("#if", (test, plus(step, node), home)) for step in steps]
+    if Var(NOISE) in uses.shown:  # kept in a list, to be added later
+        lists = [param.name for param in program.params if param.private and param.type.kind == "list"]
+        moved = sorted(changed(uses.loops[-1].body)) if uses.loops else []
+        counters = [name for name in moved if kinds_of(program).get(name) == "int"]
+        tried += [negative(shift_of(Index(Var(name), Var(at)))) for name, at in product(lists, counters)]
     return [*tried, home, ZERO]
 
 
