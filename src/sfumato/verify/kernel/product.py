@@ -329,7 +329,7 @@ class Product(Evaluator):
 
     def _merge(self, test: Boolean, then: Value, other: Value, before: State) -> Value | None:
         """One value from two; None if they are of different kinds, and then it must not be read."""
-        if then == other:
+        if _is_one(then, other):
             return then
         if isinstance(then, Number) and isinstance(other, Number):
             one = self._either(test.one, then.one, other.one, before)
@@ -502,6 +502,15 @@ class Product(Evaluator):
         some = z3.Implies(z3.Or(test.one, test.two), z3.Or(one, two))
         self.require("rank", "while a run goes on, one of them goes", at=loop.at, state=head, goal=some)
         return Boolean(one, two)
+
+
+def _is_one(then: Value, other: Value) -> bool:
+    """Whether both branches leave the same value. Streams that say the same need not be the same: each says only that
+    it is equal in both runs, and the runs may be on different branches.
+    """
+    if isinstance(then, Items) and isinstance(other, Items) and len(then.items) == len(other.items):
+        return all(map(_is_one, then.items, other.items))
+    return then is other or (not isinstance(then, Stream | Items) and then == other)
 
 
 def _equality(node: Expr) -> str | None:
