@@ -20,7 +20,7 @@ from sfumato.verify.prover.elements import apart, in_longer, to_come
 from sfumato.verify.prover.loops import comparisons, effects_of, said_in
 from sfumato.verify.prover.quantity import NEAR, Array, Quantity, implies, is_equation, passed_once, times
 from sfumato.verify.prover.rewrite import ONE, ZERO, minus, negative, replaced, scaled
-from sfumato.verify.prover.sites import given_by, widths_of
+from sfumato.verify.prover.sites import answers_of, widths_of
 from sfumato.verify.prover.spending import spendings
 from sfumato.verify.prover.trial import Bench, Sight
 from sfumato.verify.run import Fault, NotRun
@@ -142,7 +142,8 @@ class Guess:
         """What of a counter is compared with a place: itself, and what the loop says: `d[i - 1]`, `max := i + 1`."""
         found: list[Expr] = [Var(name)]
         if ghost == "#answer":
-            found += given_by(self.program, [name])
+            shown = {node.name for node in answers_of(self.program) if isinstance(node, Var)}
+            found += [node for node in said_in(self.loop.body, None, shown - {name}) if names(node) == {name}]
         else:
             found += [
                 part.index

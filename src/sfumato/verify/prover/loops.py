@@ -51,14 +51,19 @@ def after_round(body: tuple[Stmt, ...], by: dict[str, Expr] | None = None) -> di
     return found
 
 
-def said_in(body: tuple[Stmt, ...], by: dict[str, Expr] | None = None) -> Iterator[Expr]:
-    """The expressions of a round, in terms of what all variables were before it."""
+def said_in(
+    body: tuple[Stmt, ...], by: dict[str, Expr] | None = None, of: set[str] | None = None
+) -> Iterator[Expr]:
+    """The expressions of a round (or those that are assigned to some variables), in terms of what all variables were
+    before it.
+    """
     found = dict(by or {})
     for statement in body:
-        yield from (replaced(node, found) for node in expressions(statement))
+        if of is None or (isinstance(statement, Assign) and statement.name in of):
+            yield from (replaced(node, found) for node in expressions(statement))
         if isinstance(statement, If):
-            yield from said_in(statement.then, found)
-            yield from said_in(statement.other, found)
+            yield from said_in(statement.then, found, of)
+            yield from said_in(statement.other, found, of)
         found = after_round((statement,), found)
 
 
