@@ -7,10 +7,11 @@ from fractions import Fraction
 import pytest
 
 from sfumato.attacks import ATTACKS
-from sfumato.attacks.defences import TABLE, make, read_sheet
+from sfumato.attacks.defences import make
 from sfumato.attacks.gate import table_endpoint
 from sfumato.attacks.report import referee
 from sfumato.attacks.scene import set_scene
+from sfumato.attacks.sheet import TABLE, read_sheet
 from sfumato.doors.cli import main
 from tests.attacks.people import QUASI, write_people
 

@@ -3,8 +3,8 @@
 import csv
 import hashlib
 
-from sfumato.attacks.defences import TABLE, read_sheet
 from sfumato.attacks.scene import set_scene
+from sfumato.attacks.sheet import TABLE, read_sheet
 
 QUASI = ("age", "weight", "sex", "zip")
 
@@ -34,8 +34,3 @@ def scene_of(tmp_path, count):
     """The table, what the attacker knows, and the truth."""
     sheet = read_sheet(write_people(tmp_path / "people.csv", count))
     return sheet, *set_scene(sheet.records(), TABLE, "state", None)
-
-
-def fields(record):
-    """A record's fields, to change some."""
-    return {name: getattr(record, name) for name in record.__dataclass_fields__}

@@ -5,10 +5,10 @@ import json
 import stat
 
 import sfumato
-from sfumato.attacks.defences import read_sheet
 from sfumato.attacks.document import FILE, document
 from sfumato.attacks.gate import policy_endpoint
 from sfumato.attacks.page import page
+from sfumato.attacks.sheet import read_sheet
 from sfumato.doors.cli.clinic import write_clinic
 from tests.attacks.people import scene_of, write_people
 from tests.doors.pg import Served

@@ -1,11 +1,15 @@
 """Differencing: the examples of the first lecture, and the tracker."""
 
+from dataclasses import replace
+
 import pytest
 
 from sfumato.attacks import differencing
-from sfumato.attacks.defences import TABLE, make, read_sheet
+from sfumato.attacks.base import Fact, Person
+from sfumato.attacks.defences import make
 from sfumato.attacks.scene import set_scene
-from tests.attacks.people import QUASI, fields, scene_of
+from sfumato.attacks.sheet import TABLE, read_sheet
+from tests.attacks.people import QUASI, scene_of
 
 
 @pytest.mark.parametrize(
@@ -24,10 +28,9 @@ def test_background_knowledge_finds_a_person_whose_kind_agrees(tmp_path):
     path.write_text("\n".join(lines) + "\n")
     sheet = read_sheet(path)
     knowledge, _ = set_scene(sheet.records(), TABLE, "state", ["id", "zip"])
-    knowledge = knowledge.__class__(**{**fields(knowledge), "secret": "\"state\" = 'ill'", "key": None})
+    people = tuple(Person({"zip": p.known["zip"]}, p.where) for p in knowledge.people)
+    knowledge = replace(knowledge, fact=Fact("state", "ill"), key=None, people=people)
     endpoint = make("raw", sheet, "state", ("zip",))
-    people = [p.__class__({"zip": p.known["zip"]}, p.where) for p in knowledge.people]
-    knowledge = knowledge.__class__(**{**fields(knowledge), "people": tuple(people)})
     assert differencing.background(endpoint, knowledge, 0) == 1.0
     assert differencing.background(endpoint, knowledge, 10) == 0.0
 

@@ -1,16 +1,18 @@
 """Two answers that are harmless each, and name a man together."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from sfumato.attacks import ATTACKS
-from sfumato.attacks.defences import TABLE, make, read_sheet
+from sfumato.attacks.base import Fact
+from sfumato.attacks.defences import make
 from sfumato.attacks.gate import table_endpoint
 from sfumato.attacks.scene import set_scene
+from sfumato.attacks.sheet import TABLE, read_sheet
 from sfumato.design.worlds import Minimum, all_worlds, posterior, posterior_of_minima
 from sfumato.errors import InputError
-from tests.attacks.people import fields
 
 SIX = [("Alice", 30, 60), ("Bob", 30, 90), ("Carl", 40, 90), ("Don", 40, 100), ("Ellie", 50, 60), ("Frank", 50, 100)]
 
@@ -65,7 +67,7 @@ def test_intersection_names_don_in_the_raw_table_and_not_behind_the_gateway(tmp_
     )
     sheet = read_sheet(path)
     knowledge, _ = set_scene(sheet.records(), TABLE, "state", None)
-    knowledge = knowledge.__class__(**{**fields(knowledge), "secret": "\"state\" = 'ill'", "secret_value": "ill"})
+    knowledge = replace(knowledge, fact=Fact("state", "ill"))
     found = ATTACKS["intersection"].run(make("raw", sheet, "state", ()), knowledge)
     sure = {SIX[claim.person][0]: claim.has for claim in found.claims if claim.certain}
     assert sure["Don"] is True

@@ -7,11 +7,11 @@ import pytest
 
 from sfumato.attacks import ATTACKS
 from sfumato.attacks.base import Endpoint
-from sfumato.attacks.defences import TABLE
 from sfumato.attacks.linking import Sparse, covers, link, normal
 from sfumato.attacks.mondrian import generalize
 from sfumato.attacks.report import referee
 from sfumato.attacks.scene import set_scene
+from sfumato.attacks.sheet import TABLE
 from sfumato.errors import QueryError
 from tests.attacks.people import QUASI, scene_of, write_people
 
