@@ -255,7 +255,7 @@ def build(
     count, found = len(question.items), Found(plan, draws)
     traces = tuple(across[count:])
     shown = [
-        _shown(values, node.facts, _least(of, found, traces))
+        _shown(values, node.facts, _ranges(of, found, traces))
         for values, (_, node), of in zip(across[:count], question.items, question.origins, strict=True)
     ]
     columns = tuple(name for name, _ in question.items)
@@ -273,12 +273,15 @@ def _across(question: Question, rows: list[tuple[Any, ...]]) -> list[tuple[Any, 
     return list(zip(*rows, strict=True)) if rows else [()] * width
 
 
-def _least(of: Origin | None, found: Found, traces: tuple[tuple[Any, ...], ...]) -> Callable[[int], bool]:
-    """Which rows of a column are released numbers that cannot be negative, and so are not shown below zero."""
+Range = tuple[Fraction | None, Fraction | None]
 
-    def at(slots: tuple[Any, ...]) -> bool:
+
+def _ranges(of: Origin | None, found: Found, traces: tuple[tuple[Any, ...], ...]) -> Callable[[int], Range]:
+    """Within what a column is shown, row by row: released numbers within what is possible for them."""
+
+    def at(slots: tuple[Any, ...]) -> Range:
         aggregate = released_as(of, found, slots)
-        return aggregate is not None and possible(aggregate)[0] == 0
+        return (None, None) if aggregate is None else possible(aggregate)
 
     if not isinstance(of, Choice | Made | Maybe):
         always = at(())
@@ -286,17 +289,24 @@ def _least(of: Origin | None, found: Found, traces: tuple[tuple[Any, ...], ...])
     return lambda row: at(tuple(column[row] for column in traces))
 
 
-def _shown(values: tuple[Any, ...], facts: Facts, clamped: Callable[[int], bool]) -> Iterable[Any]:
+def _shown(values: tuple[Any, ...], facts: Facts, within: Callable[[int], Range]) -> Iterable[Any]:
     """A column for people: exact numbers from steps, doubles to twelve digits, clamped to what is possible."""
     if facts.kind not in (INTEGER, DECIMAL, DOUBLE):
         return values
     if not facts.exact or facts.grid is None:
         return [None if value is None else +Decimal(f"{float(value):.12g}") for value in values]
-    steps = [None if value is None else int(value) for value in values]
-    steps = [0 if step is not None and step < 0 and clamped(row) else step for row, step in enumerate(steps)]
+    grid = facts.grid
+    steps = [None if value is None else _held(int(value), within(row), grid) for row, value in enumerate(values)]
     if facts.kind == INTEGER and facts.grid == 1:
         return steps
     return [None if step is None else _number(step * facts.grid, facts) for step in steps]
+
+
+def _held(step: int, within: Range, grid: Fraction) -> int:
+    """A whole number of steps within a range."""
+    low, high = within
+    step = step if low is None else max(int(-(-low // grid)), step)
+    return step if high is None else min(int(high // grid), step)
 
 
 def mechanism_of(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:

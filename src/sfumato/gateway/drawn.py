@@ -13,7 +13,7 @@ from typing import Any
 
 from sfumato.gateway.sheets import Draws, Numbers
 from sfumato.sql import moments
-from sfumato.sql.aggregates import pair, spread
+from sfumato.sql.aggregates import distinct, pair, spread
 from sfumato.sql.aggregates.base import DISTINCT, Term
 from sfumato.sql.aggregates.mean import ends_of
 from sfumato.sql.bundles import Source
@@ -87,7 +87,10 @@ def possible(aggregate: Aggregate) -> tuple[Fraction | None, Fraction | None]:
         return ends_of(aggregate)
     if aggregate.name in ("regr_avgy", "regr_avgx"):
         return pair.ends(aggregate)[0 if aggregate.name == "regr_avgy" else 1]
-    if aggregate.name in ("count", "count_persons", "count_distinct", "regr_count"):
+    if aggregate.name == "count_distinct" and aggregate.arg is not None:
+        most = distinct.most_values(aggregate.arg)
+        return Fraction(0), None if most is None else Fraction(most)
+    if aggregate.name in ("count", "count_persons", "regr_count"):
         return Fraction(0), None
     facts = None if aggregate.arg is None else aggregate.arg.facts
     nonnegative = aggregate.name == "sum" and facts is not None and facts.low is not None and facts.low >= 0
