@@ -26,7 +26,7 @@ from sfumato.sql.public import is_bare
 from sfumato.sql.told import Ratio, ends, told
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Column, Facts
 from sfumato.sql.tree import columns_of as columns_in
-from sfumato.words import Loss, Sheet, as_written, show
+from sfumato.words import Loss, Sheet, certainty, show
 
 TYPES = {
     INTEGER: "bigint",
@@ -40,6 +40,8 @@ TYPES = {
 """PostgreSQL's names."""
 _WIDE = Context(prec=80)
 """More digits than a number of the engine has."""
+_WIDEST = 10**24
+"""With the twelve digits behind the point that a number may have, it fits into a decimal of 38."""
 
 
 Run = Callable[[str, tuple[Sheet, ...]], list[tuple[Any, ...]]]
@@ -88,7 +90,7 @@ class Answer:
 
     def intervals(self, confidence: Any = None) -> list[list[tuple[Any, Any] | None]]:
         """One list per row: (low, high) for each column that is an aggregate, else None."""
-        wanted = self.confidence if confidence is None else as_written(confidence, "confidence")
+        wanted = self.confidence if confidence is None else certainty(confidence)
         plan = self._plan
         if plan is None or not plan.cuts:
             return [[None] * len(self.columns) for _ in self.rows]
@@ -148,10 +150,10 @@ class Answer:
             "boolean": pyarrow.bool_(),
             "text": pyarrow.string(),
         }
-        columns = []
-        for values, kind in zip(arrays, self.types, strict=True):
-            wide = kind == "bigint" and any(v is not None and not -(2**63) <= v < 2**63 for v in values)
-            columns.append(pyarrow.array(values, None if wide else kinds.get(kind)))
+        columns = [
+            pyarrow.array(*_for_arrow(values, kinds.get(kind), pyarrow))
+            for values, kind in zip(arrays, self.types, strict=True)
+        ]
         return pyarrow.table(columns, names=_unique(self.columns))
 
     def to_pandas(self) -> Any:
@@ -186,6 +188,16 @@ def _extra(name: str) -> Any:
         return import_module(name)
     except ImportError:
         raise InputError(f"{name} is not installed", hint="pip install 'sfumato[arrow]'") from None
+
+
+def _for_arrow(values: list[Any], kind: Any, pyarrow: Any) -> tuple[list[Any], Any]:
+    """A column and its type: whole numbers beyond 64 bits are decimals, and what no decimal holds is a double."""
+    numbers = [value for value in values if isinstance(value, int | Decimal) and not isinstance(value, bool)]
+    if any(not Decimal(value).is_finite() or abs(value) >= _WIDEST for value in numbers):
+        return [None if value is None else float(value) for value in values], pyarrow.float64()
+    if kind == pyarrow.int64() and any(not -(2**63) <= value < 2**63 for value in numbers):
+        return [None if value is None else Decimal(value) for value in values], pyarrow.decimal128(38, 0)
+    return values, kind
 
 
 def _unique(names: tuple[str, ...]) -> list[str]:

@@ -32,7 +32,7 @@ from sfumato.sql.relations import (
     scans_in,
 )
 from sfumato.sql.tree import columns_of as columns_in
-from sfumato.words import Loss, as_written, show
+from sfumato.words import Loss, certainty, show
 
 _FINE = Fraction(1, 10**6)
 """Square roots are shown to this step, rounded up."""
@@ -61,7 +61,7 @@ class PreviewColumn:
 
     def half_width(self, confidence: Any = Fraction(95, 100)) -> Fraction | None:
         """± at this confidence, where it does not depend on the answer."""
-        return self._width(as_written(confidence, "confidence"))
+        return self._width(certainty(confidence))
 
 
 @dataclass(frozen=True)
