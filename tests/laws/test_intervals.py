@@ -237,8 +237,8 @@ def test_totals_and_their_own_draws_share_their_noise() -> None:
             return False
 
     def track(rows: range) -> Track:
-        totals = [F(sum(rows[: i + 1])) for i in range(len(rows))]
-        return Track(0, 0, 0, tuple(rows), tuple(totals), {row: i for i, row in enumerate(rows)})
+        totals = [sum(rows[: i + 1]) for i in range(len(rows))]
+        return Track(0, 0, 0, tuple(rows), tuple(totals), F(1), {row: i for i, row in enumerate(rows)})
 
     def found(*weights: tuple[Any, int]) -> Interval:
         return interval(Linear(frozenset((key, F(w)) for key, w in weights)), Linear(frozenset(), F(1)), Rows(), SURE)

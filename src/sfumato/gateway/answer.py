@@ -192,7 +192,7 @@ def _extra(name: str) -> Any:
 
 def _for_arrow(values: list[Any], kind: Any, pyarrow: Any) -> tuple[list[Any], Any]:
     """A column and its type: whole numbers beyond 64 bits are decimals, and what no decimal holds is a double."""
-    numbers = [value for value in values if isinstance(value, int | Decimal) and not isinstance(value, bool)]
+    numbers: list[Any] = [value for value in values if isinstance(value, int | Decimal) and not isinstance(value, bool)]
     if any(not Decimal(value).is_finite() or abs(value) >= _WIDEST for value in numbers):
         return [None if value is None else float(value) for value in values], pyarrow.float64()
     if kind == pyarrow.int64() and any(not -(2**63) <= value < 2**63 for value in numbers):
@@ -288,7 +288,7 @@ def _across(question: Question, rows: list[tuple[Any, ...]]) -> list[tuple[Any, 
 Range = tuple[Fraction | None, Fraction | None]
 
 
-def _ranges(of: Origin | None, found: Found, traces: tuple[tuple[Any, ...], ...]) -> Callable[[int], Range]:
+def _ranges(of: Origin | None, found: Found, traces: tuple[tuple[Any, ...], ...]) -> Range | Callable[[int], Range]:
     """Within what a column is shown, row by row: released numbers within what is possible for them."""
 
     def at(slots: tuple[Any, ...]) -> Range:
@@ -296,29 +296,40 @@ def _ranges(of: Origin | None, found: Found, traces: tuple[tuple[Any, ...], ...]
         return (None, None) if aggregate is None else possible(aggregate)
 
     if not isinstance(of, Choice | Made | Maybe):
-        always = at(())
-        return lambda _: always
+        return at(())
     return lambda row: at(tuple(column[row] for column in traces))
 
 
-def _shown(values: tuple[Any, ...], facts: Facts, within: Callable[[int], Range]) -> Iterable[Any]:
+def _shown(values: tuple[Any, ...], facts: Facts, within: Range | Callable[[int], Range]) -> Iterable[Any]:
     """A column for people: exact numbers from steps, doubles to twelve digits, clamped to what is possible."""
     if facts.kind not in (INTEGER, DECIMAL, DOUBLE):
         return values
     if not facts.exact or facts.grid is None:
         return [None if value is None else +Decimal(f"{float(value):.12g}") for value in values]
-    grid = facts.grid
-    steps = [None if value is None else _held(int(value), within(row), grid) for row, value in enumerate(values)]
+    steps = [None if value is None else int(value) for value in values]
+    if within != (None, None):
+        steps = _held(steps, within, facts.grid)
     if facts.kind == INTEGER and facts.grid == 1:
         return steps
     return [None if step is None else _number(step * facts.grid, facts) for step in steps]
 
 
-def _held(step: int, within: Range, grid: Fraction) -> int:
-    """A whole number of steps within a range."""
-    low, high = within
-    step = step if low is None else max(int(-(-low // grid)), step)
-    return step if high is None else min(int(high // grid), step)
+def _held(steps: list[int | None], within: Range | Callable[[int], Range], grid: Fraction) -> list[int | None]:
+    """Whole numbers of steps, each within its range."""
+    if not callable(within):
+        low, high = (None if end is None else int(end / grid) for end in within)
+        if high is None and low is not None:
+            return [None if step is None else max(low, step) for step in steps]
+        same = within
+        return _held(steps, lambda _: same, grid)
+    held = list(steps)
+    for row, step in enumerate(steps):
+        least, most = within(row) if step is not None else (None, None)
+        if step is not None and least is not None:
+            held[row] = max(int(-(-least // grid)), step)
+        if step is not None and most is not None:
+            held[row] = min(int(most // grid), held[row] or 0)
+    return held
 
 
 def mechanism_of(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:

@@ -176,9 +176,12 @@ class Found:
         return self._runs[cut, bundle, part, reading]
 
     def _track(self, cut: int, bundle: int, part: int, places: Sequence[int]) -> Track:
-        numbers = (self.drawn((cut, bundle, part, place))[0] for place in places)
+        """Rows of one grouping set, one after the other."""
+        kept, drawn, group = self.numbers[cut].part(places[0])
+        cells, first = drawn.cells[bundle], places[0] - group
+        totals = tuple(accumulate(cells[place - first][part] for place in places))
         position = {place: i for i, place in enumerate(places)}
-        return Track(cut, bundle, part, tuple(places), tuple(accumulate(numbers)), position)
+        return Track(cut, bundle, part, tuple(places), totals, kept.bundles[bundle].unit, position)
 
     def listed(self, of: Listed, rows: Any) -> Number | None:
         """A sum of a released column over many rows, each once and all of one law, as one total."""
@@ -249,7 +252,7 @@ class Planned:
             return None  # how many groups there are is not known yet
         pools = self._widest.setdefault(name, {})
         if row.number not in pools:
-            track = Track(cut, source.bundle, 0, (row.number,), (Fraction(0),), {row.number: 0})
+            track = Track(cut, source.bundle, 0, (row.number,), (0,), Fraction(1), {row.number: 0})
             self._terms[id(track)] = longest_total(self.plan.cuts[cut], source.bundle, reading)
             pools[row.number] = Pool(track, 1)
         return Ratio(Linear(frozenset([(pools[row.number], Fraction(1))])))
