@@ -192,7 +192,7 @@ def _extra(name: str) -> Any:
 
 def _for_arrow(values: list[Any], kind: Any, pyarrow: Any) -> tuple[list[Any], Any]:
     """A column and its type: whole numbers beyond 64 bits are decimals, and what no decimal holds is a double."""
-    numbers: list[Any] = [value for value in values if isinstance(value, int | Decimal) and not isinstance(value, bool)]
+    numbers: list[Any] = [v for v in values if isinstance(v, int | Decimal) and not isinstance(v, bool)]
     if any(not Decimal(value).is_finite() or abs(value) >= _WIDEST for value in numbers):
         return [None if value is None else float(value) for value in values], pyarrow.float64()
     if kind == pyarrow.int64() and any(not -(2**63) <= value < 2**63 for value in numbers):

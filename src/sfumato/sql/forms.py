@@ -23,9 +23,7 @@ Draw = tuple[int, int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """Released rows one after the other, all with the noise of one law, and what was drawn of a sum up to each, in whole
-    numbers of a unit.
-    """
+    """Released rows one after the other, all with the noise of one law; what was drawn up to each, in whole units."""
 
     cut: int
     bundle: int
