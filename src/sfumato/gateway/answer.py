@@ -267,7 +267,7 @@ def build(
     count, found = len(question.items), Found(plan, draws)
     traces = tuple(across[count:])
     shown = [
-        _shown(values, node.facts, _least(of, found, traces))
+        _shown(values, node.facts, _ranges(of, found, traces))
         for values, (_, node), of in zip(across[:count], question.items, question.origins, strict=True)
     ]
     columns = tuple(name for name, _ in question.items)
@@ -285,30 +285,51 @@ def _across(question: Question, rows: list[tuple[Any, ...]]) -> list[tuple[Any, 
     return list(zip(*rows, strict=True)) if rows else [()] * width
 
 
-def _least(of: Origin | None, found: Found, traces: tuple[tuple[Any, ...], ...]) -> Callable[[int], bool]:
-    """Which rows of a column are released numbers that cannot be negative, and so are not shown below zero."""
+Range = tuple[Fraction | None, Fraction | None]
 
-    def at(slots: tuple[Any, ...]) -> bool:
+
+def _ranges(of: Origin | None, found: Found, traces: tuple[tuple[Any, ...], ...]) -> Range | Callable[[int], Range]:
+    """Within what a column is shown, row by row: released numbers within what is possible for them."""
+
+    def at(slots: tuple[Any, ...]) -> Range:
         aggregate = released_as(of, found, slots)
-        return aggregate is not None and possible(aggregate)[0] == 0
+        return (None, None) if aggregate is None else possible(aggregate)
 
     if not isinstance(of, Choice | Made | Maybe):
-        always = at(())
-        return lambda _: always
+        return at(())
     return lambda row: at(tuple(column[row] for column in traces))
 
 
-def _shown(values: tuple[Any, ...], facts: Facts, clamped: Callable[[int], bool]) -> Iterable[Any]:
+def _shown(values: tuple[Any, ...], facts: Facts, within: Range | Callable[[int], Range]) -> Iterable[Any]:
     """A column for people: exact numbers from steps, doubles to twelve digits, clamped to what is possible."""
     if facts.kind not in (INTEGER, DECIMAL, DOUBLE):
         return values
     if not facts.exact or facts.grid is None:
         return [None if value is None else +Decimal(f"{float(value):.12g}") for value in values]
     steps = [None if value is None else int(value) for value in values]
-    steps = [0 if step is not None and step < 0 and clamped(row) else step for row, step in enumerate(steps)]
+    if within != (None, None):
+        steps = _held(steps, within, facts.grid)
     if facts.kind == INTEGER and facts.grid == 1:
         return steps
     return [None if step is None else _number(step * facts.grid, facts) for step in steps]
+
+
+def _held(steps: list[int | None], within: Range | Callable[[int], Range], grid: Fraction) -> list[int | None]:
+    """Whole numbers of steps, each within its range."""
+    if not callable(within):
+        low, high = (None if end is None else int(end / grid) for end in within)
+        if high is None and low is not None:
+            return [None if step is None else max(low, step) for step in steps]
+        same = within
+        return _held(steps, lambda _: same, grid)
+    held = list(steps)
+    for row, step in enumerate(steps):
+        least, most = within(row) if step is not None else (None, None)
+        if step is not None and least is not None:
+            held[row] = max(int(-(-least // grid)), step)
+        if step is not None and most is not None:
+            held[row] = min(int(most // grid), held[row] or 0)
+    return held
 
 
 def mechanism_of(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:
