@@ -71,8 +71,9 @@ def plan(
     count = max(1, sum(pays(release) for release in releases))
     each = epsilon / count if law == GEOMETRIC else _equal_rho(epsilon, count)
     terms = Terms(each, law, policy.privacy.query_delta / count, rows_per_unit)
-    totals, wholes = totals_in(question), wholes_in(question)
-    orders = read_as_totals(question, totals)
+    totals, wholes = totals_in(question.relation), wholes_in(question.relation)
+    read = (*question.computed, *(item.node for item in question.order))
+    orders = read_as_totals(question.relation, read, totals)
     made: list[Cut] = []
     for release in releases:
         above = (*totals.get(release, ()), *wholes.get(release, ()))

@@ -96,7 +96,7 @@ def verify(program: Program, hints: tuple[Expr, ...] = ()) -> Verdict:
     claim = say_claim(program)
     if not program.claim:
         return _of_property(program, claim)
-    for kind in ("rounds", "inputs"):
+    for kind in ("rounds", "inputs", "seen"):
         listed = paper.listed(program, kind)
         if listed is not None and listed.holds:
             return Verdict("PROVED", "all", claim, None, claim, (), None, paper.write(program, kind, listed))

@@ -3,7 +3,7 @@ runs.
 
 Whatever could fail (a division by zero, an index outside of its list) becomes a condition, for each run on the way
 that this run takes. Expressions of proofs are evaluated here too: `#shift(e)` is how far e moves from the first run
-to the second.
+to the second, `#two(e)` what it is in the second.
 """
 
 from __future__ import annotations
@@ -184,10 +184,7 @@ class Evaluator:
         if not place.whole:
             raise NotCovered("an index is a whole number")
         if isinstance(inside, Items):
-            found = place.one.constant
-            if found is None or place.two.constant != found or not 0 <= found < len(inside.items):
-                raise NotCovered("a list of the program is read by a number")
-            return inside.items[int(found)]
+            return self._listed(inside.items, place, at, state)
         if not isinstance(inside, Input):
             raise NotCovered("the elements of this list are not followed")
         size = self.inputs.size(inside)
@@ -198,6 +195,24 @@ class Evaluator:
         both = (self.terms.all_of((low[0], high[0])), self.terms.all_of((low[1], high[1])))
         self.safe("the index lies in the list", at, state, both)
         return self.inputs.read(inside, place)
+
+    def _listed(self, items: tuple[Value, ...], place: Number, at: int, state: State) -> Value:
+        """An element of a list of the program; where its place is not known, of a list of numbers."""
+        found = place.one.constant
+        if found is not None and place.two.constant == found and 0 <= found < len(items):
+            return items[int(found)]
+        if not items or not all(isinstance(item, Number) for item in items) or self.proving:
+            raise NotCovered("a list of the program is read by a number")
+        low, last = self.compare(place, ">=", state), number(len(items) - 1)
+        high = self.compare(Number(place.one - last, place.two - last, True), "<=", state)
+        both = (self.terms.all_of((low[0], high[0])), self.terms.all_of((low[1], high[1])))
+        self.safe("the index lies in the list", at, state, both)
+        numbers = [item for item in items if isinstance(item, Number)]
+        one, two = numbers[-1].one, numbers[-1].two
+        for k, item in reversed(list(enumerate(numbers[:-1]))):
+            one = self.terms.choose(self.terms.compare(place.one - number(k), "=", _unsure), item.one, one)
+            two = self.terms.choose(self.terms.compare(place.two - number(k), "=", _unsure), item.two, two)
+        return Number(one, two, all(item.whole for item in numbers))
 
     def _binary(self, node: Binary, state: State) -> Value:
         op = node.op
@@ -309,13 +324,15 @@ class Evaluator:
 
     def _call(self, node: Call, state: State) -> Value:
         name = node.name
-        if name in ("#shift", "#same", "#if"):
+        if name in ("#shift", "#same", "#two", "#if"):
             return self._ghost_call(node, state)
         if name == "size":
             inside = self.value(node.args[0], state)
             if isinstance(inside, Input):
                 return self.inputs.size(inside)
             return self.stream(inside).length
+        if name == "int":
+            return self._whole(self.value(node.args[0], state))
         if name in ("exp", "ln", "sqrt"):
             return self._real_function(name, self.number(node.args[0], state), node.at, state)
         if name in ("abs", "min", "max", "clamp"):
@@ -328,6 +345,20 @@ class Evaluator:
             if use.name == name:
                 return self._unknown_function(node, use.sensitivity, state)
         raise NotCovered(f'"{name}" is not covered')
+
+    def _whole(self, bits: Value) -> Number:
+        """The number of a bit list of the input, most significant first."""
+        if not isinstance(bits, Input) or bits.type.kind != "bits":
+            raise NotCovered("int is of bit lists of the input")
+        length = self.inputs.size(bits).one.constant
+        if length is None or not 0 <= length <= 64:
+            raise NotCovered("int is of at most 64 bits")
+        found = Number(number(0), number(0), True)
+        for place in range(int(length)):
+            bit = self.inputs.read(bits, Number(number(place), number(place), True))
+            assert isinstance(bit, Number)
+            found = Number(found.one * number(2) + bit.one, found.two * number(2) + bit.two, True)
+        return found
 
     def _choice(self, name: str, args: list[Poly], positive: Callable[[int], bool]) -> Poly:
         if name == "abs":
@@ -351,8 +382,8 @@ class Evaluator:
             same = self.equal(inside)
             return Boolean(same, same)
         if not isinstance(inside, Number):
-            raise NotCovered("#shift is of numbers")
-        moved = inside.two - inside.one
+            raise NotCovered("#shift and #two are of numbers")
+        moved = inside.two if node.name == "#two" else inside.two - inside.one
         return Number(moved, moved, inside.whole)
 
     def _real_function(self, name: str, inside: Number, at: int, state: State) -> Number:

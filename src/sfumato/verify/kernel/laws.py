@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.verify.kernel.polynomial import Poly, number
 from sfumato.verify.kernel.values import Items, NotCovered, Number
-from sfumato.verify.tree import Call, Draw, Expr, Num, Unary, Var, parts, walk
+from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, Num, Unary, Var, parts, walk
+from sfumato.verify.tree import Items as Listed
 
 if TYPE_CHECKING:
     from sfumato.verify.kernel.evaluate import State
@@ -35,6 +36,8 @@ def shifted_draw(product: Product, draw: Draw, state: State) -> None:
             _gauss(product, draw, state)
         case "Geometric" | "TruncGeometric":
             _geometric(product, draw, state)
+        case "Choice" if isinstance(draw.args[0], Var) and draw.args[0].name in product.proof.weights:
+            _chosen_by_bounds(product, draw, state, draw.args[0].name)
         case "Choice" if (weights := _logarithms(product, draw, state)) is not None:
             _chosen(product, draw, state, weights)
         case _:
@@ -187,7 +190,7 @@ def check_pieces(node: Expr) -> None:
     if isinstance(node, Call) and node.name == "#if":
         test = node.args[0]
         for part in walk(test):
-            if isinstance(part, Call) and part.name in ("#shift", "#same"):
+            if isinstance(part, Call) and part.name in ("#shift", "#same", "#two"):
                 _without_noise(part)
         for piece in node.args[1:]:
             check_pieces(piece)
@@ -236,6 +239,58 @@ def _chosen(product: Product, draw: Draw, state: State, weights: list[Number]) -
         most = terms.choose(terms.compare(gain - most, ">=", positive), gain, most)
         own = terms.choose(terms.compare(found - number(place), "=", positive), -gain, own)
     _pay(product, draw, state, own + most)
+    state.values[draw.name] = Number(found, found, True)
+
+
+def check_weights(product: Product, statement: Assign, state: State) -> None:
+    """Whatever becomes an element of a list of weights is positive, and its logarithm moves within the list's bounds.
+
+    Both runs assign together, and a list is only ever written anew or made longer: so its elements stand side by side.
+    """
+    match statement.value:
+        case Listed(items=items):
+            pass
+        case Binary(op="++", left=Var(name=name), right=Listed(items=items)) if name == statement.name:
+            pass
+        case _:
+            raise NotCovered("a list of weights is written out, or made longer")
+    given = any(param.name == statement.name for param in product.program.params)
+    if given or state.own[0] or state.own[1]:
+        raise NotCovered("a list of weights is made by both runs together")
+    low, high = _bounds_of(product, statement.name)
+    for item in items:
+        weight = product.number(item, state)
+        product.safe("a weight is positive", statement.at, state, product.compare(weight, ">", state))
+        first = product.functions.ln(weight.one, product.positive(state, 0))
+        moved = product.functions.ln(weight.two, product.positive(state, 1)) - first
+        for over in (low - moved, moved - high):
+            goal = product.terms.compare(over, "<=", product.positive(state))
+            label = "a weight moves within its bounds"
+            product.require("cost", label, at=statement.at, state=state, goal=goal)
+
+
+def _bounds_of(product: Product, name: str) -> tuple[Poly, Poly]:
+    low, high = (product.number(node, product.start) for node in product.proof.weights[name])
+    if low.one != low.two or high.one != high.two:
+        raise NotCovered("bounds of weights are public")
+    return low.one, high.one
+
+
+def _chosen_by_bounds(product: Product, draw: Draw, state: State, name: str) -> None:
+    """The same choice k in both runs, for high - low, where all ln(w'_j/w_j) lie between low and high.
+
+    Proof: P(k)/P'(k) = w_k/w'_k * sum(w')/sum(w) <= e^-low e^high, all weights being positive.
+    """
+    if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO:
+        raise NotCovered(f"{draw.law} is not moved")
+    size = product.stream(product.value(Var(name), state)).length
+    product.require("scale", "the law is the same in both runs", at=draw.at, state=state, goal=product.equal(size))
+    product.safe("there are weights", draw.at, state, product.compare(size, ">", state))
+    low, high = _bounds_of(product, name)
+    found = product.terms.fresh(draw.name, whole=True)
+    product.inputs.tell(found, ">=")
+    state.known.append(product.terms.compare(found - size.one, "<", product.positive(state)))
+    _pay(product, draw, state, high - low)
     state.values[draw.name] = Number(found, found, True)
 
 

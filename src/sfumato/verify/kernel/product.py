@@ -11,20 +11,24 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     draw |a - d(centre)|/scale for Laplace, a/scale for Exponential, whose support T keeps ("support"), |a| t for
     Geometric(e^-t) with whole a; scales are equal in both runs and positive. (4) Both runs draw the same number of
     times: draws stand only where both runs are on the same way ("path"). (5) At a return both outputs are equal, or,
-    in pointwise mode, run 2 returns O if run 1 does; outputs there are whole numbers or truths, so E is a countable
-    union of such O. Hence Pr1[E] = integral over {h : run 1 in E} of p1(h) <= e^cost * integral of p2(T(h)) <=
-    e^claim Pr2[E]. (6) Loops end, by a rank that falls by at least 1 and is not negative; or else the cost is within
-    the claim whenever a loop begins its body anew, and then the same integral over "not ended after n rounds" bounds
-    the chance of never ending. Loops are cut by invariants that hold at entry and are kept by the body; what the body
-    may change is forgotten otherwise. Blocks without draws, returns and loops may be passed on different ways: values
-    are then those of each run's own way. (7) With Gaussian shifts, which never read their own noise, the guarantee is
-    Pr[P(x) in E] <= e^(c+k) Pr[P(x') in E] + delta_m(k) for every k, where c bounds the other costs, m^2 the sum of
-    (a_k/s_k)^2 on every way, and delta_m is the curve of one Gaussian mechanism with shift m: let Q1 be the law of
-    T(h), Q0 that of h, and Q the law in which only the other draws are moved. Q <= e^c Q0 as before. Under Q the
-    logarithm of dQ1/dQ is S - V/2 with S = sum of a_k z_k/s_k, z_k independent standard normal and a_k known before
-    z_k, and V = sum of (a_k/s_k)^2 <= m^2; fill V up to m^2 with one more noise, which only helps to tell them apart;
-    then exp(i t S + t^2 m^2/2) has mean 1, so S is normal with variance m^2, and the curve is that of one shift m.
-    That delta_m(k) is at most the claimed delta is asked of who knows the curve (finite/gauss.py).
+    in pointwise mode, they are equal if O is what run 1 returns, or the first whole number or truth in the list that
+    it returns: E is the countable union, over all O, of the outputs in E that show O. Hence Pr1[E] = integral over {h
+    : run 1 in E} of p1(h) <= e^cost * integral of p2(T(h)) <= e^claim Pr2[E]. (6) Loops end, by a rank that falls by
+    at least 1 and is not negative; or else the cost is within the claim whenever a loop begins its body anew, and
+    then the same integral over "not ended after n rounds" bounds the chance of never ending. Loops are cut by
+    invariants that hold at entry and are kept by the body; what the body may change is forgotten otherwise. Blocks
+    without draws, returns and loops may be passed on different ways: values are then those of each run's own way. In
+    a loop of such blocks the runs do not meet, so that one of them may wait while the other goes round (`waits`):
+    whenever one has rounds to go, one of them goes. (7) With Gaussian shifts, which never read their own noise, the
+    guarantee is Pr[P(x) in E] <= e^(c+k) Pr[P(x') in E] + delta_m(k) for every k, where c bounds the other costs, m^2
+    the sum of (a_k/s_k)^2 on every way, and delta_m is the curve of one Gaussian mechanism with shift m: let Q1 be
+    the law of T(h), Q0 that of h, and Q the law in which only the other draws are moved. Q <= e^c Q0 as before. Under
+    Q the logarithm of dQ1/dQ is S - V/2 with S = sum of a_k z_k/s_k, z_k independent standard normal and a_k known
+    before z_k, and V = sum of (a_k/s_k)^2 <= m^2; fill V up to m^2 with one more noise, which only helps to tell them
+    apart; then exp(i t S + t^2 m^2/2) has mean 1, so S is normal with variance m^2, and the curve is that of one
+    shift m.
+    That delta_m(k) is at most the claimed delta is asked of who knows the curve (finite/gauss.py). (8) A proof may be
+    of a case, which holds of both inputs or of neither; then there is another one of the opposite case.
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment); Smith,
     Thakurta, 2022 (fully adaptive composition for Gaussian differential privacy).
 Checked by: verify::wrong_programs_are_never_proved, verify::proved_implies_true_by_enumeration,
@@ -42,7 +46,7 @@ import z3
 from sfumato.verify.kernel.evaluate import Evaluator, State
 from sfumato.verify.kernel.kinds import kinds_of
 from sfumato.verify.kernel.late import late
-from sfumato.verify.kernel.laws import shifted_draw
+from sfumato.verify.kernel.laws import check_weights, shifted_draw
 from sfumato.verify.kernel.polynomial import Poly, number, single
 from sfumato.verify.kernel.values import Boolean, Items, NotCovered, Number, Stream, Value
 from sfumato.verify.tree import (
@@ -64,6 +68,9 @@ from sfumato.verify.tree import (
     statements,
 )
 
+ROUNDS = 64
+"""A loop is gone through round by round for at most so many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
@@ -78,6 +85,11 @@ class Proof:
     scales: dict[str, Expr] = field(default_factory=dict)  # a variable that loops change is a multiple of this
     invariants: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
     ranks: dict[int, Expr] = field(default_factory=dict)
+    waits: dict[int, Expr] = field(default_factory=dict)  # in a loop without draws: when the shorter run waits
+    unrolled: frozenset[int] = frozenset()  # loops that are gone through round by round: their tests are known
+    weights: dict[str, tuple[Expr, Expr]] = field(default_factory=dict)
+    """Lists of weights, of any length: between which bounds each logarithm moves."""
+    case: Expr | None = None  # what is also required: there is another proof where it does not hold
     gauss: tuple[Expr, Expr] | None = None  # bounds of what other draws cost, and of the squares of Gaussian shifts
 
 
@@ -104,6 +116,11 @@ class Product(Evaluator):
             truth = self.truth(required, start)
             self.facts += [truth.one, truth.two]
         self.base = tuple(self.facts)
+        if self.proof.case is not None:
+            case = self.truth(self.proof.case, start)
+            if not case.one.eq(case.two):
+                raise NotCovered("a case is the same for both inputs")
+            self.facts.append(case.one)
         self.units: dict[int, Poly] = {}
         self.squared: set[int] = set()  # draws that are charged by the square of their shift
         for statement in statements(self.program.body):
@@ -128,6 +145,13 @@ class Product(Evaluator):
             match todo.pop():
                 case Binary(op="&&", left=left, right=right):
                     todo += [left, right]
+                case Binary(op="=", left=Call(name="size", args=(Var(name=name),)), right=Num(value=length)) if (
+                    name in self.inputs.sizes and length >= 0
+                ):
+                    size = self.inputs.sizes[name]
+                    if size.one == size.two and size.one.constant is None:
+                        self.inputs.tell(size.one - number(length), "=")
+                        self.inputs.sizes[name] = Number(number(length), number(length), True)
                 case (
                     Binary(op="=", left=Var(name=name), right=other) | Binary(op="=", left=other, right=Var(name=name))
                 ) if name in public and not names(other):
@@ -158,6 +182,8 @@ class Product(Evaluator):
         """Run one statement."""
         match statement:
             case Assign(name=name, value=value):
+                if name in self.proof.weights:
+                    check_weights(self, statement, state)
                 state.values[name] = self.value(value, state)
                 return state
             case Draw():
@@ -169,6 +195,8 @@ class Product(Evaluator):
             case If():
                 return self._if(statement, state)
             case While(body=body):
+                if statement.number in self.proof.unrolled:
+                    return self._round_by_round(statement, state)
                 if is_quiet(body):
                     return self._quiet_loop(statement, state)
                 return self._loop(statement, state)
@@ -182,27 +210,25 @@ class Product(Evaluator):
         if self.proof.pointwise:
             answer = self.ghosts["#answer"]
             assert isinstance(answer, Number)
-            first, second = self._is_answer(found, answer.one)
-            more = (first,)
-            self.require(
-                "output",
-                "if run 1 returns the answer, so does run 2",
-                at=statement.at,
-                state=state,
-                goal=second,
-                more=more,
-            )
+            more = (self._is_answer(found, answer.one),)
+            label = "if run 1 returns the answer, so does run 2"
+            self.require("output", label, at=statement.at, state=state, goal=self.equal(found), more=more)
         else:
             self.require("output", "both runs return the same", at=statement.at, state=state, goal=self.equal(found))
         self._within_claim(statement.at, state, more)
 
-    def _is_answer(self, found: Value, answer: Poly) -> tuple[Any, Any]:
+    def _is_answer(self, found: Value, answer: Poly) -> Any:
+        """Whether run 1 returns the answer, or shows it in the list that it returns."""
+        if isinstance(found, Items):
+            listed = (item for item in found.items if isinstance(item, Boolean) or getattr(item, "whole", False))
+            found = next(listed, found)
         if isinstance(found, Boolean):
-            one, zero = number(1), number(0)
-            found = Number(self.terms.choose(found.one, one, zero), self.terms.choose(found.two, one, zero), True)
-        if not isinstance(found, Number) or not found.whole:
+            shown = self.terms.choose(found.one, number(1), number(0))
+        elif isinstance(found, Number) and found.whole:
+            shown = found.one
+        else:
             raise NotCovered("pointwise proofs are about whole numbers and truths")
-        return self.compare(Number(found.one - answer, found.two - answer, True), "=", State({}, {}, []))
+        return self.terms.compare(shown - answer, "=", lambda _: False)
 
     def _within_claim(self, at: int, state: State, more: tuple[Any, ...]) -> None:
         total = number(0)
@@ -303,7 +329,7 @@ class Product(Evaluator):
 
     def _merge(self, test: Boolean, then: Value, other: Value, before: State) -> Value | None:
         """One value from two; None if they are of different kinds, and then it must not be read."""
-        if then == other:
+        if _is_one(then, other):
             return then
         if isinstance(then, Number) and isinstance(other, Number):
             one = self._either(test.one, then.one, other.one, before)
@@ -372,6 +398,20 @@ class Product(Evaluator):
             goal = self.holds(invariant, after)
             self.require("step", f"{loop.number}:{place}", at=loop.at, state=after, goal=goal)
 
+    def _round_by_round(self, loop: While, state: State | None) -> State | None:
+        """A loop whose test is known in every round, and the same in both runs."""
+        for _ in range(ROUNDS):
+            if state is None:
+                return None
+            test = self.truth(loop.test, state)
+            one, two = z3.simplify(test.one), z3.simplify(test.two)
+            if z3.is_false(one) and z3.is_false(two):
+                return state
+            if not z3.is_true(one) or not z3.is_true(two):
+                break
+            state = self.block(loop.body, state)
+        raise NotCovered("a loop whose rounds are not known")
+
     def _loop(self, loop: While, state: State) -> State:
         """A loop that draws, returns or has loops inside: both runs go round together."""
         if state.own[0] or state.own[1]:
@@ -425,32 +465,52 @@ class Product(Evaluator):
         if rank is None:
             raise NotCovered("a loop without a rank")
         inside = head.copy()
-        together = test.one.eq(test.two)
+        goes = self._goes(loop, test, head)
+        together = goes.one.eq(goes.two)
         if together:
-            inside.known.append(test.one)
+            inside.known.append(goes.one)
         else:
-            inside.known.append(z3.Or(test.one, test.two))
-            inside.own[0].append(test.one)
-            inside.own[1].append(test.two)
-        goes = (test.one, test.two)
+            inside.known.append(z3.Or(goes.one, goes.two))
+            inside.own[0].append(goes.one)
+            inside.own[1].append(goes.two)
         bound = self.compare(rank, ">=", inside)
         for run in (0, 1):
-            self.require(
-                "rank", "the rank is not negative", at=loop.at, state=inside, goal=bound[run], more=(goes[run],)
-            )
+            going = (goes.one, goes.two)[run]
+            self.require("rank", "the rank is not negative", at=loop.at, state=inside, goal=bound[run], more=(going,))
         after = self.block(loop.body, inside)
         assert after is not None
         if not together:
             moved = {
                 name: merged
                 for name, value in after.values.items()
-                if name in head.values and (merged := self._merge(test, value, head.values[name], head)) is not None
+                if name in head.values and (merged := self._merge(goes, value, head.values[name], head)) is not None
             }
             after = State(moved, after.spent, [*after.known], ([], []))
         self._kept(loop, after)
-        self._falls(loop, rank, after, (0, 1), goes)
-        head.known += [z3.Not(test.one)] if together else [z3.Not(test.one), z3.Not(test.two)]
+        self._falls(loop, rank, after, (0, 1), (goes.one, goes.two))
+        head.known += [z3.Not(test.one)] if test.one.eq(test.two) else [z3.Not(test.one), z3.Not(test.two)]
         return head
+
+    def _goes(self, loop: While, test: Boolean, head: State) -> Boolean:
+        """Which runs go round: all that are not over, but for one that waits for the other."""
+        if loop.number not in self.proof.waits:
+            return test
+        waits = self.holds(self.proof.waits[loop.number], head)
+        first = self.proof.direction == "more"  # the run with the shorter list waits
+        one = z3.And(test.one, z3.Not(waits)) if first else test.one
+        two = test.two if first else z3.And(test.two, z3.Not(waits))
+        some = z3.Implies(z3.Or(test.one, test.two), z3.Or(one, two))
+        self.require("rank", "while a run goes on, one of them goes", at=loop.at, state=head, goal=some)
+        return Boolean(one, two)
+
+
+def _is_one(then: Value, other: Value) -> bool:
+    """Whether both branches leave the same value. Streams that say the same need not be the same: each says only that
+    it is equal in both runs, and the runs may be on different branches.
+    """
+    if isinstance(then, Items) and isinstance(other, Items) and len(then.items) == len(other.items):
+        return all(map(_is_one, then.items, other.items))
+    return then is other or (not isinstance(then, Stream | Items) and then == other)
 
 
 def _equality(node: Expr) -> str | None:

@@ -33,6 +33,8 @@ STATES, EACH = 6000, 12
 """States that are moved for one law at most, and what a law costs beside them."""
 TWINS = tuple(map(Fraction, ("1", "9/8", "5/4", "3/2", "2", "3")))
 """Multiples of the claim that the twin is held against: where it loses more, it does so further out."""
+TWIN_WORK = 20_000
+"""Work for one search of the twin."""
 EPS = tuple(map(Fraction, ("1", "1/2", "2", "4", "1/4", "1/10", "10")))
 CONTINUOUS = ("Laplace", "Exponential", "Gauss")
 
@@ -75,7 +77,7 @@ class Listed:
         for factor in TWINS if twin is not None else ():
             assert twin is not None
             claim = (Binary("*", Num(factor), twin.claim[0]), *twin.claim[1:])
-            near = Search(replace(twin, claim=claim), work=6000).run()
+            near = Search(replace(twin, claim=claim), work=TWIN_WORK).run()
             if near is None:
                 return None
             found = certified(self.program, near.one, near.two, near.event) or self._break(near.one, near.two)
@@ -175,7 +177,7 @@ class Listed:
             self.laws[key] = None
             for reach in (24, 8, 3):
                 try:
-                    self.laws[key] = found = law_at(self.program, env, reach, with_floats, STATES)
+                    self.laws[key] = found = law_at(self.program, env, reach, with_floats, most=STATES)
                     self.work -= EACH + found.work
                     break
                 except Fault:

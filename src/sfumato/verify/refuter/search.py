@@ -151,14 +151,15 @@ class Search:
         """Parameters that are admitted; of those that agree in whole numbers only two."""
         pools = make_pools(self.program, SIZES)
         named = [param for param in self.program.params if not param.private]
-        if any(param.type.kind in ("list", "bits", "tuple", "bool") for param in named):
+        if any(param.type.kind in ("list", "bits", "tuple") for param in named):
             return []
-        ordered = [tuple(dict.fromkeys((*pools.publics[param.name], Fraction(size)))) for param in named]
+        more = {param.name: () if param.type.kind == "bool" else (Fraction(size),) for param in named}
+        ordered = [tuple(dict.fromkeys((*pools.publics[name], *size))) for name, size in more.items()]
         found: list[Env] = []
         alike: dict[tuple[Fraction, ...], int] = {}
         for values in islice(product(*ordered), 400):
             whole = tuple(
-                value for param, value in zip(named, values, strict=True) if param.type.kind in ("int", "range")
+                value for param, value in zip(named, values, strict=True) if param.type.kind in ("int", "range", "bool")
             )
             env = base | {param.name: value for param, value in zip(named, values, strict=True)}
             if alike.get(whole, 0) >= ((2 if whole else PUBLICS) if size < 2 else 1):
