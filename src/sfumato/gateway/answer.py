@@ -40,7 +40,7 @@ TYPES = {
 """PostgreSQL's names."""
 _WIDE = Context(prec=80)
 """More digits than a number of the engine has."""
-_WIDEST = 10**24
+_WIDEST = Decimal(10**24)
 """With the twelve digits behind the point that a number may have, it fits into a decimal of 38."""
 
 
@@ -192,10 +192,10 @@ def _extra(name: str) -> Any:
 
 def _for_arrow(values: list[Any], kind: Any, pyarrow: Any) -> tuple[list[Any], Any]:
     """A column and its type: whole numbers beyond 64 bits are decimals, and what no decimal holds is a double."""
-    numbers: list[Any] = [v for v in values if isinstance(v, int | Decimal) and not isinstance(v, bool)]
-    if any(not Decimal(value).is_finite() or abs(value) >= _WIDEST for value in numbers):
+    numbers = [Decimal(value) for value in values if isinstance(value, int | Decimal) and not isinstance(value, bool)]
+    if any(not number.is_finite() or abs(number) >= _WIDEST for number in numbers):
         return [None if value is None else float(value) for value in values], pyarrow.float64()
-    if kind == pyarrow.int64() and any(not -(2**63) <= value < 2**63 for value in numbers):
+    if kind == pyarrow.int64() and any(int(number).bit_length() > 63 for number in numbers):
         return [None if value is None else Decimal(value) for value in values], pyarrow.decimal128(38, 0)
     return values, kind
 
