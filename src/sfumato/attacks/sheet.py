@@ -54,7 +54,7 @@ def read_sheet(file: Path) -> Sheet:
             detail=str(error).split("\n")[0],
             hint="Give a Parquet file, or a CSV in UTF-8 whose first line names the columns.",
         ) from None
-    if len(kinds) == 1 and re.search(r"[,;\t|]", *kinds):
+    if len(kinds) == 1 and re.search(r"[,;\t|]", next(iter(kinds))):
         raise InputError(
             f'"{file.name}" cannot be read as a table',
             hint="Its lines do not all have as many columns as the first one.",
