@@ -5,11 +5,16 @@ import json
 import socket
 from fractions import Fraction
 
+import psycopg
 import pytest
 
 import sfumato
 from sfumato.attacks import ATTACKS
 from sfumato.attacks.base import Endpoint
+from sfumato.attacks.defences import make
+from sfumato.attacks.document import document
+from sfumato.attacks.remote import _postgres, _Price
+from sfumato.attacks.report import referee
 from sfumato.attacks.sheet import read_sheet
 from sfumato.doors.cli.clinic import write_clinic
 from sfumato.errors import BudgetError, EngineError
@@ -99,3 +104,28 @@ def test_a_server_that_does_not_let_anybody_in_is_said_in_one_line(tmp_path, cal
             web.stop()
             served.stop()
         assert gate.budget().spent.epsilon == 0
+
+
+def test_a_plain_database_promises_nothing(tmp_path):
+    """PostgreSQL knows no parameter of ours: its answers are exact, and have no price."""
+    sheet, knowledge, truth = scene_of(tmp_path, 40)
+    raw = make("raw", sheet, "state", ())
+
+    class Plain:
+        closed = False
+
+        def execute(self, sql):
+            if sql.startswith("SHOW"):
+                raise psycopg.errors.UndefinedObject('unrecognized configuration parameter "sfumato.budget"')
+            self.rows = raw.run(sql)
+            return self
+
+        def fetchall(self):
+            return self.rows
+
+    endpoint = _postgres("postgresql://ana:word@127.0.0.1:5432/db", Plain(), _Price(9))
+    assert endpoint.epsilon is None
+    assert endpoint.name == "127.0.0.1:5432/db"  # without the password
+    report = referee("reconstruction", ATTACKS["reconstruction"].run, endpoint, knowledge, truth, advice="")
+    assert report.right == report.certain == 40
+    assert document([report], "db", knowledge)["defences"][0]["what"] == "a server that promises nothing"

@@ -69,7 +69,8 @@ def _everybody(endpoint: Endpoint, knowledge: Knowledge, trick: Trick) -> Found:
             break
         if value is None:
             continue
-        worst = worst or _questions(endpoint, before)
+        if len(worst) < 3:
+            worst = tuple(dict.fromkeys([*worst, *_questions(endpoint, before)]))
         claims.append(Claim(i, value > 0.5, certain=exact and value in (0.0, 1.0)))
         if i % 50 == 0:
             curve.append((len(endpoint.log), tuple(claims)))
@@ -82,7 +83,7 @@ def _questions(endpoint: Endpoint, before: int) -> tuple[str, ...]:
     """What was asked about one person, after what was asked once for all."""
     asked = [one.sql for one in endpoint.log[before:]]
     shared = [sql for sql in endpoint.noted if any(own.startswith(sql) for own in asked)]
-    return tuple(dict.fromkeys([*shared, *asked]))[:3]
+    return (*shared, *asked)
 
 
 def _sentence(trick: Trick) -> str:
