@@ -1,4 +1,4 @@
-"""Rules of the kernel that need more than one line of proof: branches apart, waiting, cases, weights, rounds, answers."""
+"""Rules of the kernel: branches apart, waiting, cases, weights, known rounds, answers inside of lists."""
 
 import pytest
 
@@ -76,7 +76,8 @@ def test_nobody_waits_for_ever():
 # ---- cases
 
 SCALED = """F(q : private real list, N : public int) : public real list adjacent one; claim eps;
-i := 0; r := []; while (i < size(q) && i < N) { z :=$ Laplace(N/(N*eps), 0); r := r ++ [q[i] + z]; i := i + 1 } return r"""
+i := 0; r := []; while (i < N && i < size(q)) { z :=$ Laplace(N/(N*eps), 0); r := r ++ [q[i] + z]; i := i + 1 }
+return r"""
 
 
 def test_cases_are_all_there_is():
