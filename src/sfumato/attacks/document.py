@@ -23,6 +23,7 @@ The shape, format 1. Rates are between 0 and 1, amounts of epsilon are decimal t
         words               the outcome in one line; reason: why nothing was claimed, or how it was done
         claims, recovered   people of whom a secret was claimed, and how many of those claims are right
         rate, base_rate, interval       recovered / claims, what a guess has, [low, high] at 95 %
+        trend               how often the secret is guessed right from everybody else's rows: no loss of hers
         certain, certain_right          claims made with certainty, and how many of them are right
         bound               the rate that the promised epsilon allows, or null where nothing is promised
         queries, refused, spent, total, seconds {asking, thinking}
@@ -58,7 +59,7 @@ def document(reports: Sequence[Report], what: str, knowledge: Knowledge, ledger:
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "target": what,
         "ledger": ledger,
-        "secret": {"column": knowledge.secret_column, "value": str(knowledge.secret_value)},
+        "secret": {"column": knowledge.fact.column, "value": knowledge.fact.words},
         "known": list(knowledge.people[0].known),
         "people": len(knowledge.people),
         "base_rate": reports[0].base_rate if reports else 0.5,

@@ -172,7 +172,7 @@ def cut(
         known or Known(),
         _read_so(summed_up.sources, orders or {}),
     )
-    parts = tuple(work.part(kept, run) for kept in release.sets)
+    parts = work.all_parts(run)
     events: list[Event] = [part.selection.event for part in parts if part.selection is not None]
     events += work.events(parts)
     return Cut(release, terms, work.bound, parts, summed_up.sources, tuple(events), work.notes(parts), totals)
@@ -273,6 +273,14 @@ class _Work:
         bound = self.bound if by_norm else Fraction(self.most)
         return Limits(self.alone, by_norm, bound, self.most, 1 if self.alone else self.keys_per_unit)
 
+    def all_parts(self, run: keys.Run) -> tuple[Part, ...]:
+        """All grouping sets; together they have no more groups than one may have."""
+        parts: list[Part] = []
+        for kept in self.release.sets:
+            parts.append(self.part(kept, run))
+            keys.check_groups(sum(len(part.groups) for part in parts))
+        return tuple(parts)
+
     def part(self, kept: tuple[int, ...], run: keys.Run) -> Part:
         """One grouping set."""
         chosen = tuple(i for i in kept if i in self.opened)
@@ -281,7 +289,7 @@ class _Work:
         every = None if chosen else len(groups)
         clip = self._clip()
         share = (self.rho if self.gaussian else self.terms.epsilon) / (self.entries * len(self.release.sets))
-        single = self.entries == len(self.bundles) and len(self.release.sets) == 1
+        single = self.together == len(self.bundles) and len(self.release.sets) == 1
         cells = self._cells(every, len(groups))
         released = tuple(
             self._released(bundle, share, cells, clip=clip, single=single and not chosen) for bundle in self.bundles
@@ -300,9 +308,14 @@ class _Work:
         return Part(kept, chosen, groups, bundles, share, texts.sql, texts.people, texts.fast, selection, words)
 
     @cached_property
+    def together(self) -> int:
+        """How many bundles one person can feed at once; where these are all, each is paid for by itself."""
+        return fed_together(self.release, self.alone)
+
+    @property
     def entries(self) -> int:
         """Among how many the price is divided: bundles that one row can feed, and each that is not a sum."""
-        return max(1, fed_together(self.release, self.alone) + len(self.extras))
+        return max(1, self.together + len(self.extras))
 
     def _extra(self, aggregate: Aggregate, share: Fraction, sql: str, *, entries: int | None) -> Released:
         """What is not a sum, with its law."""
