@@ -41,7 +41,7 @@ who = { type = "text", max_length = 20 }
 tag = { type = "text", max_length = 4 }
 code = { type = "integer" }
 cost = { type = "decimal", min = -10, max = 100, grid = 0.25 }
-big = { type = "integer", min = 0, max = 4000000000000 }
+big = { type = "integer", min = 0, max = 4000000000000000 }
 day = { type = "date", min = 2024-01-01, max = 2024-12-31 }
 sex = { values = ["f", "m"] }
 part = { values = ["x", "y"] }
@@ -69,7 +69,7 @@ def world(gone: str | None = None) -> dict[str, tuple[str, list[tuple[Any, ...]]
         cost = None if i % 11 == 0 else Decimal(i * 13 % 130 - 15)
         day = date(2024, 1, 1) + timedelta(i * 29 % 366)
         stay.append(
-            (who, tags[i * i % 9], i * 5 % 7 or None, cost, i * 10**11 // 9, day, sex, part, (0.0, -0.0)[i % 2])
+            (who, tags[i * i % 9], i * 5 % 7 or None, cost, i * 10**14 // 9, day, sex, part, (0.0, -0.0)[i % 2])
         )
     home = [(who, ("north", "south", None)[i % 3]) for i, who in enumerate(PEOPLE[:5])]
     left = [row for row in stay if row[0] is None or row[0] != gone]
@@ -125,6 +125,7 @@ OTHER = [
     "SELECT part, COUNT(*) FROM stay WHERE mood < 1 GROUP BY part",
     "SELECT COUNT(*), SUM(big), VAR_POP(cost), COUNT(part) FROM stay",
     "SELECT SUM(big) FROM stay WHERE cost > 1",
+    "SELECT COUNT(*), SUM(big) FROM stay WHERE cost > 1",
     "SELECT SUM(cost) FROM stay",
     "SELECT SUM(1) FROM stay",
 ]

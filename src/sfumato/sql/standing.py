@@ -17,9 +17,8 @@ from datetime import date
 
 from sfumato.errors import QueryError
 from sfumato.policy import Policy, Table, with_bounds
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.aggregates.base import SUMS
 from sfumato.sql.bind import bind
+from sfumato.sql.bundles import bundles_of
 from sfumato.sql.counted import ROWS, SAME, of_each, people_of, sizes_of, stored_sum, weight_at, weight_of
 from sfumato.sql.keys import is_open
 from sfumato.sql.lots import FIRST, LOT, lots
@@ -68,9 +67,11 @@ def standing(policy: Policy, tables: Iterable[str], salt: str, same: Same) -> St
 def _releases(policy: Policy, question: str) -> tuple[Release, ...]:
     """What a question releases; nothing where it would be refused."""
     try:
-        return tuple(bind(parse(question), policy, date(2000, 1, 1)).releases)
+        releases = tuple(bind(parse(question), policy, date(2000, 1, 1)).releases)
+        _ = [bundles_of(release) for release in releases]  # numbers may be too long to be summed
     except QueryError:
         return ()
+    return releases
 
 
 def _sums(policy: Policy, table: str) -> dict[str, str]:
@@ -78,12 +79,10 @@ def _sums(policy: Policy, table: str) -> dict[str, str]:
     columns, found = [identifier(name) for name in policy.tables[table].columns], dict[str, str]()
     for form in ("COUNT(*)", *(text.format(name) for name in columns for text in _OF_A_COLUMN)):
         for release in _releases(policy, f"SELECT {form} FROM {identifier(table)}"):
-            for _, aggregate in release.aggregates:
-                if AGGREGATES[aggregate.name].measure == SUMS:
-                    bundle = AGGREGATES[aggregate.name].bundle(aggregate)
-                    narrow = "BIGINT" if bundle.length / grid_of(bundle) < _SURELY else "HUGEINT"
-                    found |= dict.fromkeys(spelled(bundle), narrow)
-                    found |= dict.fromkeys(map(of_each, spelled(bundle)), narrow) if aggregate.name == "sum" else {}
+            for bundle in bundles_of(release).bundles:
+                narrow = "BIGINT" if bundle.length / grid_of(bundle) < _SURELY else "HUGEINT"
+                found |= dict.fromkeys(spelled(bundle), narrow)
+                found |= dict.fromkeys(map(of_each, spelled(bundle)), narrow) if form.startswith("SUM") else {}
     return found
 
 
