@@ -83,16 +83,14 @@ def follow(*words):
     return "".join(lines) + rest
 
 
-def test_follow_goes_on_with_what_is_written(tmp_path):
-    home = tmp_path / "clinic"
-    clinic.write_clinic(home)
-    policy = home / "sfumato.toml"
-    assert command("query", "SELECT COUNT(*) FROM visit", "-p", policy).returncode == 0
+def test_follow_goes_on_with_what_is_written(made, call):
+    policy = made / "sfumato.toml"
+    assert call("query", "SELECT COUNT(*) FROM visit", "-p", policy).returncode == 0
     words = ("ledger", "show", "--follow", "--json", "-p", policy)
     running = subprocess.Popen([*COMMAND, *map(str, words)], stdout=subprocess.PIPE, text=True)
     first = [json.loads(running.stdout.readline()) for _ in range(4)]
     assert [entry["kind"] for entry in first] == ["opened", "policy", "debit", "answer"]
-    assert command("query", "SELECT SUM(cost) FROM visit", "-p", policy).returncode == 0
+    assert call("query", "SELECT SUM(cost) FROM visit", "-p", policy).returncode == 0
     later = [json.loads(running.stdout.readline()) for _ in range(2)]
     assert [(entry["seq"], entry["kind"]) for entry in later] == [(5, "debit"), (6, "answer")]
     running.send_signal(signal.SIGINT)
@@ -139,12 +137,10 @@ def test_a_second_run_gets_the_same_answers_for_nothing_and_fresh_starts_over(tm
     assert rows[0] != rows[2]
 
 
-def test_a_budget_that_was_used_up_ends_no_demo(tmp_path):
-    home = tmp_path / "here"
-    clinic.write_clinic(home)
-    ana = ("-p", home / "sfumato.toml", "--analyst", "ana", "--epsilon")
-    assert command("query", "SELECT COUNT(*) FROM visit", *ana, "1").returncode == 0
-    shown = ended(home)
+def test_a_budget_that_was_used_up_ends_no_demo(made, call):
+    ana = ("-p", made / "sfumato.toml", "--analyst", "ana", "--epsilon")
+    assert call("query", "SELECT COUNT(*) FROM visit", *ana, "1").returncode == 0
+    shown = ended(made)
     assert shown.text.count("ERROR 53400: ") == 5
     assert "--fresh` starts over" in shown.text
     assert "epsilon 0 of 1 remains" in shown.text

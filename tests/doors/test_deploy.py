@@ -10,9 +10,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.doors.served import COMMAND, PASSWORD, Running, command
+from tests.doors.hosting import PASSWORD
+from tests.doors.pg import make_clinic
+from tests.doors.served import COMMAND, Running, command
 
-from sfumato.doors.cli.clinic import write_clinic
 from sfumato.policy import load, parse
 
 ROOT = Path(__file__).parents[2]
@@ -34,9 +35,9 @@ def placed(line, policy):
 
 
 @pytest.fixture
-def installed(tmp_path):
+def installed(tmp_path, written):
     """The policy of deploy/ with the demo's data, in a place of its own."""
-    write_clinic(tmp_path / "data")
+    make_clinic(tmp_path / "data", written)
     text = (DEPLOY / "sfumato.toml").read_text(encoding="utf-8").replace("/var/lib/sfumato", str(tmp_path / "var"))
     (tmp_path / "var").mkdir(mode=0o700)
     (tmp_path / "sfumato.toml").write_text(text, encoding="utf-8")
@@ -85,7 +86,7 @@ def test_the_policy_is_one():
     assert policy.privacy.timing == "padded"
 
 
-def test_what_the_containerfile_copies_and_runs_is_there(tmp_path):
+def test_what_the_containerfile_copies_and_runs_is_there(tmp_path, written):
     """Nothing is built here: what can be looked at without a registry is."""
     text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
     for line in re.findall(r"^COPY (.*)$", text, re.MULTILINE):
@@ -97,7 +98,7 @@ def test_what_the_containerfile_copies_and_runs_is_there(tmp_path):
     least = re.search(r"(\d+)\.(\d+)", needed["requires-python"])
     assert tuple(map(int, version.groups())) >= tuple(map(int, least.groups()))
     words = json.loads(re.search(r"^CMD (\[.*\])$", text, re.MULTILINE)[1])
-    write_clinic(tmp_path)
+    make_clinic(tmp_path, written)
     ports = {"0.0.0.0:5439": "127.0.0.1:0", "0.0.0.0:8439": "127.0.0.1:0"}
     here = [ports.get(word, word.replace("/etc/sfumato", str(tmp_path))) for word in words[1:]]
     done = command(*here, "--check")

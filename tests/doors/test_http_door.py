@@ -16,18 +16,10 @@ from tests.doors import pg, web
 from tests.doors.web import COUNT
 
 import sfumato
-from sfumato.doors.cli import clinic
 from sfumato.doors.http.guard import Guard
 from sfumato.doors.operator import keep_log
 
 QUESTION = json.dumps({"sql": COUNT}).encode()
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(directory)
-    return directory
 
 
 @pytest.fixture

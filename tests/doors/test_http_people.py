@@ -15,19 +15,11 @@ from tests.doors import pg, web
 from tests.doors.web import COUNT, PASSWORD
 
 from sfumato.doors import scram, tokens
-from sfumato.doors.cli import clinic
 from sfumato.doors.failures import Failures
 from sfumato.doors.pgwire.tls import tls
 from sfumato.doors.tokens import admit, issue, revoke
 from sfumato.doors.users import Users
 from sfumato.errors import InputError, QueryError
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(directory)
-    return directory
 
 
 @pytest.fixture

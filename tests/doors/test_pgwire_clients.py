@@ -37,13 +37,6 @@ BY_DISEASE = "SELECT disease, COUNT(*) AS n, AVG(age) AS age, SUM(salary) AS pay
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(directory)
-    return directory
-
-
-@pytest.fixture(scope="module")
 def door(written, tmp_path_factory):
     """One server for all tests that do not count its whole budget."""
     policy = pg.make_clinic(tmp_path_factory.mktemp("door"), written, *pg.RICH)

@@ -7,16 +7,8 @@ import psycopg
 import pytest
 from tests.doors import pg
 
-from sfumato.doors.cli import clinic
 from sfumato.doors.pgwire import server as server_module
 from sfumato.doors.pgwire.entrance import Limits
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(directory)
-    return directory
 
 
 @pytest.fixture

@@ -12,9 +12,10 @@ import duckdb
 import httpx
 import psycopg
 import pytest
-from tests.doors.served import PASSWORD, command, running, write_small
+from tests.doors.hosting import PASSWORD
+from tests.doors.pg import make_clinic
+from tests.doors.served import command, running, write_small
 
-from sfumato.doors.cli.clinic import write_clinic
 from sfumato.doors.running.order import Order, address
 from sfumato.ledger import Ledger
 
@@ -60,9 +61,8 @@ def test_a_second_signal_ends_it_at_once(tmp_path):
         assert code in (128 + signal.SIGTERM, 128 + signal.SIGINT)
 
 
-def test_logs_are_two_files_of_json_for_the_owner_and_hold_no_true_value(tmp_path):
-    write_clinic(tmp_path)
-    policy = tmp_path / "sfumato.toml"
+def test_logs_are_two_files_of_json_for_the_owner_and_hold_no_true_value(tmp_path, written):
+    policy = make_clinic(tmp_path, written)
     exact = true_values(tmp_path)
     with running(policy) as server:
         with server.connect() as client:

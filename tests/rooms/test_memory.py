@@ -20,13 +20,6 @@ from sfumato.sql import bundles
 COUNT = "SELECT area, COUNT(*) AS n FROM patient GROUP BY area"
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(directory)
-    return directory
-
-
 @pytest.fixture
 def gate(written, tmp_path):
     for name in clinic.FILES:
