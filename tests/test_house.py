@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,13 +38,15 @@ def name_of(path):
 def promises():
     """Every docstring with a guarantee: where it stands, and its text."""
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        source = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)) if "Guarantee:" in source else ():
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 text = ast.get_docstring(node) or ""
                 if "Guarantee:" in text:
                     yield pytest.param(text, id=f"{name_of(path)}:{getattr(node, 'name', 'module')}")
 
 
+@cache
 def test_names_of(room):
     """The names of all tests in files below tests/room."""
     text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / room).rglob("*.py"))

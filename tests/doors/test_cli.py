@@ -55,7 +55,8 @@ def test_every_help_has_an_example_and_it_works_on_the_demo(words, made, call):
     arguments = shlex.split(example[1])
     assert tuple(arguments[: len(words)]) == words
     made.rename(made.parent / "sfumato-demo")
-    assert call("query", BY_DISEASE, "-p", "sfumato-demo/sfumato.toml", "--epsilon", "0.01").returncode == 0
+    if words[0] == "ledger":
+        assert call("query", BY_DISEASE, "-p", "sfumato-demo/sfumato.toml", "--epsilon", "0.01").returncode == 0
     if words in (("user", "remove"), ("user", "token")):
         assert call("user", "add", "ana", "-p", "sfumato-demo/sfumato.toml").returncode == 0
     with served.running("sfumato-demo/sfumato.toml") if words == ("reload",) else nullcontext():

@@ -44,9 +44,9 @@ def installed(tmp_path, written):
     return tmp_path / "sfumato.toml"
 
 
-def test_the_commands_of_the_unit_work_one_by_one(installed):
+def test_the_commands_of_the_unit_work_one_by_one(installed, call):
     (before,), (start,), (again,) = (unit(name) for name in ("ExecStartPre", "ExecStart", "ExecReload"))
-    done = command(*placed(before, installed))
+    done = call(*placed(before, installed))
     assert done.returncode == 0, done.stderr
     added = command("user", "add", "ana", "--password-stdin", "-p", installed, input=f"{PASSWORD}\n")
     assert added.returncode == 0, added.stderr
@@ -55,7 +55,7 @@ def test_the_commands_of_the_unit_work_one_by_one(installed):
     try:
         with server.connect() as client:
             assert client.execute("SELECT COUNT(*) FROM patient").fetchone() is not None
-        done = command(*placed(again, installed))
+        done = call(*placed(again, installed))
         assert done.returncode == 0, done.stderr
         assert len(server.workers()) == 2
     finally:
@@ -107,7 +107,7 @@ def test_what_the_containerfile_copies_and_runs_is_there(tmp_path, written):
     assert exposed == [word.rpartition(":")[2] for word in words if word in ports]
 
 
-def test_the_lines_of_the_manual_name_files_that_exist():
+def test_the_lines_of_the_manual_name_files_that_exist(call):
     manual = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
     for name in set(re.findall(r"deploy/[\w.]+", manual)):
         assert (ROOT / name).exists(), name
@@ -115,7 +115,7 @@ def test_the_lines_of_the_manual_name_files_that_exist():
     assert len(commands) > 4
     for line in commands:
         verb = shlex.split(line)[0]
-        assert subprocess.run([*COMMAND, verb, "--help"], capture_output=True, check=False).returncode == 0, line
+        assert call(verb, "--help").returncode == 0, line
 
 
 def test_a_service_that_may_write_to_its_own_directory_only(installed):

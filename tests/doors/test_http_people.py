@@ -2,8 +2,6 @@
 
 import json
 import stat
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -113,12 +111,11 @@ def test_a_file_from_before_tokens_is_read(tmp_path):
     assert admit(Users(tmp_path), issue(Users(tmp_path), "ana", timedelta(days=1))[1]) is not None
 
 
-def test_the_command_shows_a_token_once(written, tmp_path):
+def test_the_command_shows_a_token_once(written, tmp_path, call):
     policy = pg.make_clinic(tmp_path / "c", written)
 
     def run(*words, code=0):
-        command = [sys.executable, "-c", "from sfumato.doors.cli import main; main()", "user", *words]
-        done = subprocess.run([*command, "-p", str(policy)], capture_output=True, text=True, check=False, input="")
+        done = call("user", *words, "-p", policy)
         assert done.returncode == code, done.stderr
         return done.stdout
 
