@@ -153,7 +153,7 @@ class Raw:
     """A client that says exactly what it is told to say."""
 
     def __init__(self, served, *, login=True, user="ana", password=PASSWORD, encrypted=False, **more):
-        self.socket = socket.create_connection((served.host, served.port), timeout=20)
+        self.socket = socket.create_connection((served.host, served.port), timeout=60)
         if encrypted:
             self.socket.sendall(struct.pack("!II", 8, 80877103))
             assert self.socket.recv(1) == b"S"

@@ -80,7 +80,7 @@ def follow(*words):
         lines.append(running.stdout.readline())
         assert lines[-1], lines
     running.send_signal(signal.SIGINT)
-    rest, _ = running.communicate(timeout=20)
+    rest, _ = running.communicate(timeout=60)
     assert running.returncode == 0
     return "".join(lines) + rest
 
@@ -96,7 +96,7 @@ def test_follow_goes_on_with_what_is_written(made, call):
     later = [json.loads(running.stdout.readline()) for _ in range(2)]
     assert [(entry["seq"], entry["kind"]) for entry in later] == [(5, "debit"), (6, "answer")]
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=20)
+    running.communicate(timeout=60)
     assert running.returncode == 0
 
 

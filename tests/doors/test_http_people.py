@@ -202,7 +202,7 @@ class Held:
         def held(*words, **options):
             answer = sql(*words, **options) if paid else None
             self.reached.set()
-            assert self.go.wait(20)
+            assert self.go.wait(60)
             return answer if paid else sql(*words, **options)
 
         monkeypatch.setattr(gate, "sql", held)
@@ -212,7 +212,7 @@ def test_the_answer_of_a_token_that_was_revoked_meanwhile_is_withheld(door, monk
     held = Held(door.gate, monkeypatch, paid=True)
     with door.client("ana") as client, ThreadPoolExecutor(1) as pool:
         asked = pool.submit(client.post, "/api/query", json={"sql": COUNT})
-        assert held.reached.wait(20)
+        assert held.reached.wait(60)
         revoke(Users(door.state), "ana")
         held.go.set()
         response = asked.result()
@@ -228,7 +228,7 @@ def test_a_question_of_a_token_that_was_revoked_while_it_waited_is_never_asked(w
         held = Held(door.gate, monkeypatch, paid=True)
         with door.client("bob") as bob, door.client("ana") as ana, ThreadPoolExecutor(2) as pool:
             first = pool.submit(bob.post, "/api/query", json={"sql": COUNT})
-            assert held.reached.wait(20)
+            assert held.reached.wait(60)
             second = pool.submit(ana.post, "/api/query", json={"sql": "SELECT COUNT(*) FROM visit"})
             while door.door._office._asking._work_queue.qsize() == 0:
                 time.sleep(0.01)

@@ -94,7 +94,7 @@ def test_a_cancel_request_reaches_the_worker_that_it_is_for(three):
                 if asking.is_alive():
                     client.cancel_safe(timeout=5)
                     asking.join(2)
-            asking.join(30)
+            asking.join(60)
             assert isinstance(asking.error, psycopg.errors.QueryCanceled)
             assert "user request" in str(asking.error)
 
@@ -162,7 +162,7 @@ def ask_in_loops(clients):
     def stop():
         done.set()
         for thread in threads:
-            thread.join(30)
+            thread.join(60)
 
     return seen, failed, stop
 
@@ -202,7 +202,7 @@ def test_workers_that_die_again_and_again_end_the_whole(tmp_path):
                     os.kill(worker, signal.SIGKILL)
                     killed.add(worker)
             time.sleep(0.05)
-        assert server.process.wait(40) == 5
+        assert server.process.wait(60) == 5
         assert "workers died within a minute" in server.process.stderr.read()
 
 
@@ -212,7 +212,7 @@ def test_workers_end_when_their_crew_is_gone(tmp_path):
         workers = server.workers()
         assert len(workers) == 2
         server.process.kill()
-        server.process.wait(10)
+        server.process.wait(60)
         until(lambda: not any(is_alive(worker) for worker in workers))
 
 
