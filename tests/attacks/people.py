@@ -3,6 +3,11 @@
 import csv
 import hashlib
 
+from sfumato.attacks.scene import set_scene
+from sfumato.attacks.sheet import TABLE, read_sheet
+
+QUASI = ("age", "weight", "sex", "zip")
+
 
 def number(*words):
     return int.from_bytes(hashlib.sha256(repr(words).encode()).digest()[:6], "big")
@@ -23,3 +28,9 @@ def write_people(path, count, traits=0):
             line = [1000 + 3 * i, 18 + number("age", i) % 70, 45 + number("w", i) % 70, pick("MF", "sex", i)]
             writer.writerow([*line, f"0{2100 + number('zip', i) % 60}", *rest, "ill" if ill else "well"])
     return path
+
+
+def scene_of(tmp_path, count):
+    """The table, what the attacker knows, and the truth."""
+    sheet = read_sheet(write_people(tmp_path / "people.csv", count))
+    return sheet, *set_scene(sheet.records(), TABLE, "state", None)

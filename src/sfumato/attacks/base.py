@@ -10,7 +10,8 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -36,7 +37,8 @@ class Endpoint:
 
     `share` is told how many questions are coming, so that an attacker who may set prices can make a budget last.
     `release` is a table that is published instead of answers. `between` is how many steps of the promise lie between
-    two values of one person's secret: one under replace, two under add-remove.
+    two values of one person's secret: one under replace, two under add-remove. `clock` tells how long an answer took:
+    the processor's time of this process, where the engine is in it.
     """
 
     name: str
@@ -46,27 +48,28 @@ class Endpoint:
     share: Callable[[int], None] = lambda _: None
     release: list[dict[str, Any]] | None = None
     between: int = 2
+    clock: Callable[[], float] = time.process_time
     log: list[Asked] = field(default_factory=list)
     noted: dict[str, float | None] = field(default_factory=dict)
 
     def ask(self, sql: str) -> Rows:
         """The answer, or the endpoint's refusal as an exception; both are written down."""
-        start = time.process_time()
+        start = self.clock()
         try:
             rows = self.run(sql)
         except SfumatoError as error:
-            self.log.append(Asked(sql, None, error.message, time.process_time() - start))
+            self.log.append(Asked(sql, None, error.message, self.clock() - start))
             raise
-        self.log.append(Asked(sql, rows, None, time.process_time() - start))
+        self.log.append(Asked(sql, rows, None, self.clock() - start))
         return rows
 
     def number(self, sql: str) -> float | None:
         """The one number of an answer; None where it is refused or empty."""
         try:
             rows = self.ask(sql)
-        except BudgetError:
-            raise
-        except SfumatoError:
+        except SfumatoError as error:
+            if is_over(error):
+                raise
             return None
         return None if not rows or rows[0][0] is None else float(rows[0][0])
 
@@ -78,6 +81,48 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
+class Fact:
+    """What is secret about a person: that a column has this value; or, of numbers and the like, one above it."""
+
+    column: str
+    value: Any
+    above: bool = False
+
+    @property
+    def sql(self) -> str:
+        """The condition; whoever has no value has not the secret."""
+        return f"{identifier(self.column)} > {literal(self.value)}" if self.above else equals(self.column, self.value)
+
+    @property
+    def words(self) -> str:
+        """The value, for people."""
+        return f"more than {self.value}" if self.above else str(self.value)
+
+    def holds(self, value: Any) -> bool:
+        """Whether somebody with this value has the secret, as SQL would say; a door may have made text of a value."""
+        if value is None:
+            return False
+        if isinstance(value, Decimal):
+            value = float(value)
+        if isinstance(value, str) and not isinstance(self.value, str):
+            value = _like(self.value, value)
+        if isinstance(self.value, str) and not isinstance(value, str):
+            value = str(value)
+        return bool(value > self.value if self.above else value == self.value)
+
+
+def _like(model: Any, text: str) -> Any:
+    """Text as a value of the model's kind."""
+    if isinstance(model, bool):
+        return text.casefold() in ("true", "t", "1")
+    if isinstance(model, datetime):
+        return datetime.fromisoformat(text)
+    if isinstance(model, date):
+        return date.fromisoformat(text[:10])
+    return type(model)(text)
+
+
+@dataclass(frozen=True)
 class Person:
     """Somebody in the data, as far as the attacker knows her."""
 
@@ -85,21 +130,39 @@ class Person:
     where: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Knowledge:
-    """What the attacker has before asking: whom to attack, which fact is secret, how common it is among people."""
+    """What the attacker has before asking: whom to attack, which fact is secret, how common it is among people.
+
+    `only` is a condition that holds for `people` and `others` and for nobody else in the table (empty: they are the
+    whole table); None where she cannot tell who else is there. `others` cannot be told apart by what is known.
+    """
 
     table: str
-    secret: str
-    secret_column: str
-    secret_value: Any
+    fact: Fact
     people: tuple[Person, ...]
     key: str | None
     base_rate: float
+    only: str | None = ""
+    others: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def secret(self) -> str:
+        """The secret as a condition."""
+        return self.fact.sql
+
+    @property
+    def everybody(self) -> list[dict[str, Any]]:
+        """What is known of everybody for whom `only` holds: the people first."""
+        return [*(one.known for one in self.people), *self.others]
 
     def count(self, where: str) -> str:
         """The question how many rows fulfil a condition."""
         return f"SELECT COUNT(*) FROM {identifier(self.table)} WHERE {where}"
+
+    def among(self, where: str) -> str:
+        """The condition, of these people alone."""
+        return f"{self.only} AND {where}" if self.only else where
 
 
 @dataclass(frozen=True)
@@ -122,6 +185,11 @@ class Found:
     curve: tuple[tuple[int, tuple[Claim, ...]], ...] = ()
 
 
+def is_over(error: SfumatoError) -> bool:
+    """Whether no further question makes sense: the budget is spent, or the server is gone (class 08) or shut (28)."""
+    return isinstance(error, BudgetError) or error.sqlstate[:2] in ("08", "28")
+
+
 def not_applicable(reason: str) -> Found:
     """The attack cannot be tried here."""
     return Found(applicable=False, reason=reason)
@@ -133,9 +201,18 @@ def literal(value: Any) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, (int, float)):
         return str(value)
+    if isinstance(value, datetime):
+        return f"TIMESTAMP {string(value.isoformat(sep=' '))}"
     if isinstance(value, date):
         return f"DATE {string(value.isoformat())}"
     return string(str(value))
+
+
+def plain(value: Any) -> Any:
+    """A value of an engine as an attacker would write it in SQL."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value if value is None or isinstance(value, (bool, int, float, str, date)) else str(value)
 
 
 def equals(column: str, value: Any) -> str:
@@ -152,30 +229,38 @@ def person(known: dict[str, Any], columns: Iterable[str]) -> Person:
 def is_exact(endpoint: Endpoint, knowledge: Knowledge) -> bool:
     """Whether counts add up: of two sets, as of their union and what they share; and are not all on a coarse grid.
 
-    With noise they do not add up; rounded ones may by luck.
+    With noise they do not add up; rounded ones may by luck, and so do those to which one number is always added: but
+    then nobody would be somebody.
     """
     conditions = [
         f"{identifier(column)} > {literal(value)}"
-        for one in knowledge.people[1:6]
+        for one in _spread(knowledge.people)
         for column, value in one.known.items()
         if value is not None and not isinstance(value, bool)
     ]
     tried, grid = 0, 0
-    for one, other in zip(conditions, conditions[1:] + conditions[:1], strict=True):
-        sets = (one, other, f"({one}) OR ({other})", f"({one}) AND ({other})")
-        try:
+    try:
+        if endpoint.number(knowledge.count("1 = 0")) not in (0.0, None):
+            return False
+        for one, other in zip(conditions, conditions[1:] + conditions[:1], strict=True):
+            sets = (one, other, f"({one}) OR ({other})", f"({one}) AND ({other})")
             a, b, either, both = (endpoint.number(knowledge.count(where)) for where in sets)
-        except BudgetError:
-            return False
-        if a is None or b is None or either is None or both is None:
-            continue
-        if a + b != either + both or any(count != int(count) for count in (a, b, either, both)):
-            return False
-        grid = math.gcd(grid, *(int(count) for count in (a, b, either, both)))
-        tried += 1
-        if tried == 8:
-            break
-    return tried > 2 and grid <= 1
+            if a is None or b is None or either is None or both is None:
+                continue
+            if a + b != either + both or any(count != int(count) for count in (a, b, either, both)):
+                return False
+            grid = math.gcd(grid, *(int(count) for count in (a, b, either, both)))
+            tried += 1
+            if tried == 8:
+                break
+    except BudgetError:
+        return False
+    return tried > 2 and grid == 1
+
+
+def _spread(people: Sequence[Person]) -> list[Person]:
+    """Some people from all over the list: what is above their values is neither nobody nor everybody."""
+    return [people[len(people) * part // 7] for part in (3, 2, 4, 1, 5, 6)]
 
 
 def each(people: Sequence[Person], most: int) -> Iterator[tuple[int, Person]]:

@@ -12,19 +12,17 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from statistics import NormalDist
-from typing import Any
 
 import duckdb
 
 from sfumato.attacks.base import Endpoint, Rows
 from sfumato.attacks.mondrian import generalize
+from sfumato.attacks.sheet import TABLE, Sheet
 from sfumato.chance import sample_laplace, sample_uniform
 from sfumato.errors import EngineError, InputError, QueryError
 from sfumato.words import identifier
 
-TABLE = "data"
 SMALLEST = 20
 """Query sets below this size, and complements below it, are refused by `suppress`."""
 OVERLAP = 10
@@ -35,42 +33,11 @@ SIGMA = 8
 K = 5
 PER_QUERY = Fraction(1, 10)
 _FORM = re.compile(
-    r"SELECT (COUNT\(\*\)|(?:SUM|AVG|MIN|MAX)\(\"?[\w ./-]+\"?\)) FROM \"?\w+\"?(?: WHERE (.+))?", re.IGNORECASE
+    r'SELECT (COUNT\(\*\)|(?:SUM|AVG|MIN|MAX)\((?:\w+|"(?:[^"]|"")+")\)) FROM "?\w+"?(?: WHERE (.+))?',
+    re.IGNORECASE | re.DOTALL,
 )
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 _NESTED = re.compile(r"\b(SELECT|UNION|EXCEPT|INTERSECT|ATTACH|COPY|PRAGMA|SET)\b|;", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """The owner's rows, in an engine of their own."""
-
-    engine: duckdb.DuckDBPyConnection
-    columns: tuple[str, ...]
-    rows: int
-
-    def records(self) -> list[dict[str, Any]]:
-        """Every row, for the referee and for what is published."""
-        found = self.engine.execute(f"SELECT * FROM {identifier(TABLE)}").fetchall()
-        return [dict(zip(self.columns, row, strict=True)) for row in found]
-
-
-def read_sheet(file: Path) -> Sheet:
-    """A CSV or Parquet file as the table `data`."""
-    if not file.is_file():
-        raise InputError(f'there is no file "{file.name}"', sqlstate="58P01")
-    engine = duckdb.connect()
-    try:
-        engine.execute(f"CREATE TABLE {identifier(TABLE)} AS SELECT * FROM ?", [str(file)])
-    except duckdb.Error:
-        reader = "read_parquet" if file.suffix == ".parquet" else "read_csv_auto"
-        try:
-            engine.execute(f"CREATE TABLE {identifier(TABLE)} AS SELECT * FROM {reader}(?)", [str(file)])
-        except duckdb.Error as error:
-            raise InputError(f'"{file.name}" cannot be read as a table', detail=str(error).split("\n")[0]) from None
-    described = engine.execute(f"DESCRIBE {identifier(TABLE)}").fetchall()
-    found = engine.execute(f"SELECT COUNT(*) FROM {identifier(TABLE)}").fetchone()
-    return Sheet(engine, tuple(str(row[0]) for row in described), int(found[0]) if found else 0)
 
 
 def _raw(sheet: Sheet) -> Callable[[str], Rows]:
@@ -87,7 +54,7 @@ def _raw(sheet: Sheet) -> Callable[[str], Rows]:
 
 @dataclass(frozen=True)
 class _Exact:
-    """One aggregate, the size of its query set, and the condition in one spelling."""
+    """One aggregate, the size of its query set, and the condition."""
 
     value: float | None
     size: int
@@ -110,7 +77,7 @@ def _statistics(sheet: Sheet) -> Callable[[str], _Exact]:
             except duckdb.Error:
                 raise QueryError("the question cannot be answered") from None
             assert row is not None
-            known[sql] = _Exact(None if row[0] is None else float(row[0]), int(row[1]), " ".join(where.split()))
+            known[sql] = _Exact(None if row[0] is None else float(row[0]), int(row[1]), where)
         return known[sql]
 
     return exact
@@ -160,12 +127,20 @@ def _laplace(found: _Exact) -> float | None:
     return None if found.value is None else found.value + int(sample_laplace(1 / PER_QUERY))
 
 
+def _constant(sheet: Sheet) -> Callable[[str], Rows]:
+    """The first lecture's unsafe mechanism: the same number on every answer, drawn once and kept secret."""
+    more = int(sample_uniform(2 * ALPHA)) - ALPHA
+    kept = more if more < 0 else more + 1
+    return _over(sheet, lambda found: None if found.value is None else found.value + kept)
+
+
 def _sticky(sheet: Sheet) -> Callable[[str], Rows]:
     """Noise that the condition itself decides: asked again in the same words it is the same."""
     salt = secrets.token_bytes(16)
 
     def rule(found: _Exact) -> float | None:
-        digest = hashlib.blake2b(found.where.casefold().encode(), key=salt, digest_size=8).digest()
+        words = " ".join(found.where.split()).casefold()
+        digest = hashlib.blake2b(words.encode(), key=salt, digest_size=8).digest()
         uniform = (int.from_bytes(digest, "big") + 0.5) / 2**64
         return None if found.value is None else round(found.value + NormalDist(0, SIGMA).inv_cdf(uniform))
 
@@ -187,6 +162,7 @@ def make(name: str, sheet: Sheet, secret: str, known: tuple[str, ...]) -> Endpoi
         "suppress": _suppress(sheet),
         "overlap": _overlap(sheet),
         "round": _over(sheet, _round),
+        "constant": _constant(sheet),
         "bounded": _over(sheet, _bounded),
         "sticky": _sticky(sheet),
         "laplace": _over(sheet, _laplace),
@@ -201,6 +177,7 @@ DEFENCES = {
     "suppress": f"counts of fewer than {SMALLEST} people, or of nearly everybody, are refused",
     "overlap": f"questions that share more than {OVERLAP} people with an earlier one are refused",
     "round": f"answers are rounded to multiples of {STEP}",
+    "constant": f"one secret number, at most {ALPHA} either way, is added to every answer",
     "bounded": f"noise of at most {ALPHA} either way",
     "sticky": f"normal noise of standard deviation {SIGMA}, the same for the same condition",
     "kanon": f"no questions: a {K}-anonymous table is published",

@@ -8,8 +8,21 @@ one person more (Denning, Denning, Schwartz, TODS 1979).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
-from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, Person, each, equals, is_exact, not_applicable
+from sfumato.attacks.base import (
+    Claim,
+    Endpoint,
+    Found,
+    Knowledge,
+    Person,
+    each,
+    equals,
+    is_exact,
+    literal,
+    not_applicable,
+)
 from sfumato.errors import BudgetError
 from sfumato.words import identifier
 
@@ -18,25 +31,34 @@ Trick = Callable[[Endpoint, Knowledge, int], float | None]
 
 
 def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
-    """One trick that works for the first people is used for all; the sharpest first."""
+    """The first trick that gives each of the first people nobody or one; or else the first that is answered at all."""
     if len(knowledge.people) < 4:
         return not_applicable("it takes at least four people")
     endpoint.share(len(knowledge.people) + 20)
-    for trick in (own_row, union, all_but_one, background, tracker):
-        try:
-            tried = [trick(endpoint, knowledge, i) for i in range(3)]
-        except BudgetError:
-            return Found(reason="the budget was spent before a trick was found")
-        if all(value is not None and abs(value) < 1e6 for value in tried):
-            try:
-                return _everybody(endpoint, knowledge, trick)
-            except BudgetError:
-                return Found(reason="the budget was spent before anybody was found")
-    return Found(reason="every form of the question was refused")
+    answered: Trick | None = None
+    try:
+        moved = endpoint.epsilon is None and endpoint.number(knowledge.count("1 = 0")) not in (None, 0.0)
+        for trick in (own_row, union, all_but_one, tracker, background):
+            tried = [trick(endpoint, knowledge, i) for i in range(4)]
+            if any(value is None for value in tried):
+                continue
+            answered = answered or trick
+            # where nobody is somebody, plain counts that look right do so by luck
+            if set(tried) <= {0.0, 1.0} and not (moved and trick in (own_row, union)):
+                answered = trick
+                break
+            if endpoint.epsilon is not None:
+                break
+    except BudgetError:
+        return Found(reason="the budget was spent before a trick was found")
+    if answered is None:
+        return Found(reason="every form of the question was refused")
+    return _everybody(endpoint, knowledge, answered)
 
 
 def _everybody(endpoint: Endpoint, knowledge: Knowledge, trick: Trick) -> Found:
-    claims, curve = [], []
+    claims: list[Claim] = []
+    curve: list[tuple[int, tuple[Claim, ...]]] = []
     exact = is_exact(endpoint, knowledge)
     worst: tuple[str, ...] = ()
     for i, _ in each(knowledge.people, _MOST):
@@ -47,10 +69,25 @@ def _everybody(endpoint: Endpoint, knowledge: Knowledge, trick: Trick) -> Found:
             break
         if value is None:
             continue
-        worst = worst or tuple(asked.sql for asked in endpoint.log[before:][:3])
+        if len(worst) < 3:
+            worst = tuple(dict.fromkeys([*worst, *_questions(endpoint, before)]))
         claims.append(Claim(i, value > 0.5, certain=exact and value in (0.0, 1.0)))
-        curve.append((len(endpoint.log), tuple(claims)) if i % 50 == 0 else None)
-    return Found(tuple(claims), reason=trick.__doc__ or "", worst=worst, curve=tuple(point for point in curve if point))
+        if i % 50 == 0:
+            curve.append((len(endpoint.log), tuple(claims)))
+    if not claims:
+        return Found(reason="the budget was spent before anybody was found")
+    return Found(tuple(claims), reason=_sentence(trick), worst=worst, curve=tuple(curve))
+
+
+def _questions(endpoint: Endpoint, before: int) -> tuple[str, ...]:
+    """What was asked about one person, after what was asked once for all."""
+    asked = [one.sql for one in endpoint.log[before:]]
+    shared = [sql for sql in endpoint.noted if any(own.startswith(sql) for own in asked)]
+    return (*shared, *asked)
+
+
+def _sentence(trick: Trick) -> str:
+    return (trick.__doc__ or "").rstrip(".")
 
 
 def own_row(endpoint: Endpoint, knowledge: Knowledge, i: int) -> float | None:
@@ -101,17 +138,23 @@ def tracker(endpoint: Endpoint, knowledge: Knowledge, i: int) -> float | None:
 
 
 def _fences(knowledge: Knowledge, one: Person) -> list[str]:
-    """Sets without her, each about half of the data: by the middle of a known column, on the other side of her."""
-    fences = []
-    for column, value in one.known.items():
-        if value is None or isinstance(value, bool):
+    """Sets without her: on the other side of the middle of a column, or of everybody who has another value there."""
+    halves, others = [], []
+    for column, value in sorted(one.known.items(), key=lambda item: item[0] != knowledge.key):
+        if value is None:
             continue
-        values = sorted(p.known[column] for p in knowledge.people if isinstance(p.known[column], type(value)))
-        if len(values) < 8:
-            continue
-        middle = values[len(values) // 2]
-        sign = ">=" if value < middle else "<"
-        edge = equals(column, middle).partition(" = ")[2]
-        fences.append(f"{identifier(column)} {sign} {edge}")
-    key = knowledge.key
-    return sorted(fences, key=lambda fence: key is None or not fence.startswith(identifier(key)))[:3]
+        middle = _middle(knowledge, column)
+        if middle is not None:
+            halves.append(f"{identifier(column)} {'>=' if value < middle else '<'} {literal(middle)}")
+        if column != knowledge.key:
+            others.append(f"NOT ({equals(column, value)})")
+    return [*halves[:3], *others[:3]]
+
+
+@lru_cache(maxsize=256)
+def _middle(knowledge: Knowledge, column: str) -> Any:
+    """The middle value of a column among those who are known, None where it has no order or none have values."""
+    values = [p.known[column] for p in knowledge.people if p.known[column] is not None]
+    if len(values) < 8 or isinstance(values[0], bool) or len({type(v) for v in values}) > 1:
+        return None
+    return sorted(values)[len(values) // 2]

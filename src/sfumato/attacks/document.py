@@ -23,6 +23,7 @@ The shape, format 1. Rates are between 0 and 1, amounts of epsilon are decimal t
         words               the outcome in one line; reason: why nothing was claimed, or how it was done
         claims, recovered   people of whom a secret was claimed, and how many of those claims are right
         rate, base_rate, interval       recovered / claims, what a guess has, [low, high] at 95 %
+        trend               how often the secret is guessed right from everybody else's rows: no loss of hers
         certain, certain_right          claims made with certainty, and how many of them are right
         bound               the rate that the promised epsilon allows, or null where nothing is promised
         queries, refused, spent, total, seconds {asking, thinking}
@@ -47,6 +48,8 @@ from sfumato.owner.admit import write_whole
 
 FILE = "redteam.json"
 FORMAT = 1
+_PROMISED = "a gateway that promises never to exceed its epsilon"
+_PLAIN = "a server that promises nothing"
 
 
 def document(reports: Sequence[Report], what: str, knowledge: Knowledge, ledger: str | None = None) -> dict[str, Any]:
@@ -58,7 +61,7 @@ def document(reports: Sequence[Report], what: str, knowledge: Knowledge, ledger:
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "target": what,
         "ledger": ledger,
-        "secret": {"column": knowledge.secret_column, "value": str(knowledge.secret_value)},
+        "secret": {"column": knowledge.fact.column, "value": knowledge.fact.words},
         "known": list(knowledge.people[0].known),
         "people": len(knowledge.people),
         "base_rate": reports[0].base_rate if reports else 0.5,
@@ -86,7 +89,7 @@ def _defence(name: str, reports: Sequence[Report]) -> dict[str, Any]:
         sentence = f"held against {len(tried)} of {len(tried)} attacks"
     return {
         "name": name,
-        "what": DEFENCES.get(name, "a gateway that promises never to exceed its epsilon"),
+        "what": DEFENCES.get(name, _PROMISED if any(report.total is not None for report in reports) else _PLAIN),
         "tried": len(tried),
         "lost": len(lost),
         "sentence": sentence,

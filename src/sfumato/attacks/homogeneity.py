@@ -7,7 +7,7 @@ have moved (Machanavajjhala and others, ICDE 2006; Li, Li, Venkatasubramanian, I
 from __future__ import annotations
 
 from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, not_applicable
-from sfumato.attacks.linking import link, normal
+from sfumato.attacks.linking import link
 
 
 def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
@@ -16,10 +16,9 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
     if rows is None:
         return not_applicable("nothing is published here")
     columns = [c for c in knowledge.people[0].known if c != knowledge.key and rows and c in rows[0]]
-    wanted = normal(knowledge.secret_value)
     claims = []
     for i, matches in enumerate(link([one.known for one in knowledge.people], rows, columns)):
-        having = sum(normal(rows[row][knowledge.secret_column]) == wanted for row in matches)
+        having = sum(knowledge.fact.holds(rows[row][knowledge.fact.column]) for row in matches)
         if matches:
             share = having / len(matches)
             claims.append(Claim(i, share > 0.5, certain=having in (0, len(matches))))

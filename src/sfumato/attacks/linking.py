@@ -14,11 +14,16 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
 
-from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge
+from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, is_over, not_applicable
 from sfumato.errors import BudgetError, SfumatoError
 from sfumato.words import identifier
 
 _FORMS = ("%Y-%m-%d", "%m/%d/%Y", "%m/%d/%y", "%d.%m.%Y", "%d.%m.%y", "%Y%m%d", "%d %b %Y")
+_GENERAL = re.compile(r"[*|]|\.\.|^[<>≤≥]")
+"""What a generalised value has in it."""
+_NUMBER = r"([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+_SPAN = re.compile(rf"{_NUMBER}\.\.{_NUMBER}")
+_BOUND = re.compile(rf"(<=?|>=?|≤|≥)\s*{_NUMBER}")
 _STANDS_OUT = 1.5
 """By how many standard deviations of all scores the best one must exceed the second: the value of the paper."""
 
@@ -43,50 +48,70 @@ def normal(value: Any) -> str:
 
 
 def covers(general: Any, value: Any) -> bool:
-    """Whether a released value can stand for a known one: equal, a star, a set a|b, a range 20-29 or a prefix 021**."""
+    """Whether a released value can stand for a known one.
+
+    It is equal, a star, a set a|b, a range 20..29, a bound such as < 30 or ≥ 40, or a prefix 021**.
+    """
     released, known = str(general).strip(), normal(value)
     if released in ("*", "") or normal(general) == known:
         return True
     if "|" in released:
         return known in {normal(part) for part in released.split("|")}
-    span = re.fullmatch(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)", released)
+    span = _SPAN.fullmatch(released)
     if span:
         try:
             return float(span[1]) <= float(known) <= float(span[2])
         except ValueError:
             return False
+    bound = _BOUND.fullmatch(released)
+    if bound:
+        return _within(bound[1], bound[2], known)
     return released.endswith("*") and str(value).strip().casefold().startswith(released.rstrip("*").casefold())
+
+
+def _within(sign: str, edge: str, known: str) -> bool:
+    try:
+        value, limit = float(known), float(edge)
+    except ValueError:
+        return False
+    return {"<": value < limit, "<=": value <= limit, "≤": value <= limit, ">": value > limit}.get(sign, value >= limit)
 
 
 def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
     """Get rows without names, as published or by asking for them, and join."""
-    columns = [c for c in (knowledge.people[0].known if knowledge.people else {}) if c != knowledge.key]
-    rows = endpoint.release
+    fact, rows = knowledge.fact, endpoint.release
+    columns = [c for c in knowledge.people[0].known if c != knowledge.key]
+    if not columns:
+        return not_applicable("nothing is known of a person but the name, and rows have none")
     if rows is None:
-        shown = ", ".join(map(identifier, [*columns, knowledge.secret_column]))
+        shown = ", ".join(map(identifier, [*columns, fact.column]))
         try:
             found = endpoint.ask(f"SELECT {shown} FROM {identifier(knowledge.table)}")
-        except (BudgetError, SfumatoError):
+        except SfumatoError as error:
+            if is_over(error) and not isinstance(error, BudgetError):
+                raise
             return Found(reason="rows are refused, and none are published")
-        rows = [dict(zip([*columns, knowledge.secret_column], row, strict=True)) for row in found]
+        rows = [dict(zip([*columns, fact.column], row, strict=True)) for row in found]
     linked = link([one.known for one in knowledge.people], rows, columns)
     claims = []
     for i, matches in enumerate(linked):
-        secrets = {normal(rows[row][knowledge.secret_column]) for row in matches}
-        if len(secrets) == 1:  # one row, or several that agree
-            claims.append(Claim(i, secrets.pop() == normal(knowledge.secret_value), certain=True))
+        having = {fact.holds(rows[row][fact.column]) for row in matches}
+        if len(having) == 1:  # one row, or several that agree
+            claims.append(Claim(i, having.pop(), certain=True))
+    if not claims:
+        return Found(reason="every person fits rows with the secret and rows without it")
     worst = tuple(asked.sql for asked in endpoint.log[-1:])
     return Found(tuple(claims), reason="rows without names are joined with a list of names", worst=worst)
 
 
 def link(people: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> list[list[int]]:
     """For each person the rows that fit exactly after normalising, by an index over plain values."""
-    general = [c for c in columns if any("*" in str(r[c]) or "|" in str(r[c]) or ".." in str(r[c]) for r in rows)]
+    general = [c for c in columns if any(_GENERAL.search(str(row[c])) for row in rows)]
     plain = [c for c in columns if c not in general]
     index: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
     for number, row in enumerate(rows):
         classes = index.setdefault(tuple(normal(row[c]) for c in plain), {})
-        classes.setdefault(tuple(str(row[c]) for c in general), []).append(number)
+        classes.setdefault(tuple("" if row[c] is None else str(row[c]) for c in general), []).append(number)
     fits = lru_cache(maxsize=1 << 16)(covers)
     return [
         [

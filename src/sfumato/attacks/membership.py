@@ -29,9 +29,8 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
         for column, value in traits:
             among = endpoint.number(knowledge.count(f"{equals(column, value)} AND {knowledge.secret}"))
             all_of = endpoint.number(knowledge.count(equals(column, value)))
-            if among is not None and all_of is not None and cases and everybody and everybody > cases:
-                inside = _share(among, cases)
-                outside = _share(all_of - among, everybody - cases)
+            if among is not None and all_of is not None and cases is not None and everybody is not None:
+                inside, outside = _share(among, cases), _share(all_of - among, everybody - cases)
                 weights[column, value] = math.log(inside / outside), math.log((1 - inside) / (1 - outside))
     except BudgetError:
         return Found(reason="the budget was spent before all traits were counted")
@@ -54,7 +53,9 @@ def _traits(knowledge: Knowledge) -> list[tuple[str, Any]]:
 
 
 def _share(part: float, whole: float) -> float:
-    return min(max(part / whole, 0.5 / whole), 1 - 0.5 / whole)
+    """A share that is neither nothing nor everything, also where noise has made nonsense of the counts."""
+    whole = max(whole, 1.0)
+    return (min(max(part, 0.0), whole) + 0.5) / (whole + 1)
 
 
 def _score(known: dict[str, Any], weights: dict[tuple[str, Any], tuple[float, float]]) -> float:

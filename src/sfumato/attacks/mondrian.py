@@ -54,6 +54,6 @@ def _range(values: list[Any]) -> Any:
         return distinct[0]
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in distinct):
         return f"{distinct[0]}..{distinct[-1]}"
-    if len(distinct) > 12 or any(v is None for v in distinct):
+    if len(distinct) > 12 or any(v is None or "|" in str(v) for v in distinct):
         return "*"
     return "|".join(str(v) for v in distinct)

@@ -6,11 +6,13 @@ endpoint still answers: whether it answers then is her secret (the peers' gatewa
 
 from __future__ import annotations
 
-from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, Person, each
-from sfumato.errors import BudgetError, QueryError, SfumatoError
+from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, Person, each, is_over, literal
+from sfumato.errors import BudgetError, SfumatoError
 from sfumato.words import identifier
 
 _MOST = 200
+_TRIED = 5
+"""After so many people without a sign there is none."""
 _FAILING = (
     "CAST(CASE WHEN {fact} THEN 'x' ELSE '1' END AS INTEGER) >= 0",
     "1 / (CASE WHEN {fact} THEN 0 ELSE 1 END) >= 0",
@@ -25,30 +27,43 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
     endpoint.share(10 * _MOST)
     try:
         for form in _FAILING:
-            if _outcome(endpoint, knowledge, form, "1 = 1") != _outcome(endpoint, knowledge, form, "1 = 0"):
-                return _read(endpoint, knowledge, form)
+            if _outcome(endpoint, knowledge, form.format(fact="1 = 1")) == _outcome(
+                endpoint, knowledge, form.format(fact="1 = 0")
+            ):
+                continue
+            found = _read(endpoint, knowledge, form)
+            if found.claims:
+                return found
         return _refusals(endpoint, knowledge)
     except BudgetError:
         return Found(reason="the budget was spent before an oracle was found")
 
 
-def _outcome(endpoint: Endpoint, knowledge: Knowledge, form: str, fact: str) -> str:
+def _outcome(endpoint: Endpoint, knowledge: Knowledge, where: str) -> str:
     """What kind of reply came: an answer, or which error. A refusal for the text is the same for both facts."""
     try:
-        endpoint.ask(knowledge.count(form.format(fact=fact)))
-    except BudgetError:
-        raise
+        endpoint.ask(knowledge.count(where))
     except SfumatoError as error:
+        if is_over(error):
+            raise
         return error.sqlstate
     return "answered"
 
 
+def _facts(knowledge: Knowledge, one: Person) -> tuple[str, str]:
+    """She has the secret; she has not."""
+    return f"{one.where} AND {knowledge.secret}", f"{one.where} AND NOT ({knowledge.secret})"
+
+
 def _read(endpoint: Endpoint, knowledge: Knowledge, form: str) -> Found:
+    """One of two questions fails for her: which one, is her secret. Where both fare alike, nothing is claimed."""
     claims = []
     for i, one in each(knowledge.people, _MOST):
-        fact = f"{one.where} AND {knowledge.secret}"
-        reply = _outcome(endpoint, knowledge, form, fact)
-        claims.append(Claim(i, reply != "answered", certain=True))
+        has, has_not = (_outcome(endpoint, knowledge, form.format(fact=fact)) for fact in _facts(knowledge, one))
+        if has != has_not and "answered" in (has, has_not):
+            claims.append(Claim(i, has != "answered", certain=True))
+        if i == _TRIED and not claims:
+            break
     worst = tuple(asked.sql for asked in endpoint.log[-3:])
     return Found(tuple(claims), reason="an error tells the secret", worst=worst)
 
@@ -61,33 +76,27 @@ def _refusals(endpoint: Endpoint, knowledge: Knowledge) -> Found:
     claims = []
     for i, one in each(knowledge.people, _MOST):
         others = [p for j, p in enumerate(knowledge.people) if j != i][: size - 1]
-        fact = f"{_any(knowledge, others)} OR ({one.where} AND {knowledge.secret})"
-        try:
-            endpoint.ask(knowledge.count(fact))
-            has = True
-        except BudgetError:
+        few = _any(knowledge, others)
+        has, has_not = (_outcome(endpoint, knowledge, f"{few} OR ({fact})") for fact in _facts(knowledge, one))
+        if has != has_not and "answered" in (has, has_not):
+            claims.append(Claim(i, has == "answered", certain=True))
+        if i == _TRIED and not claims:
             break
-        except QueryError:
-            has = False
-        claims.append(Claim(i, has, certain=True))
+    if not claims:
+        return Found(reason="refusals do not depend on one person")
     worst = tuple(asked.sql for asked in endpoint.log[-3:])
     return Found(tuple(claims), reason="a refusal tells the secret", worst=worst)
 
 
 def _least_answered(endpoint: Endpoint, knowledge: Knowledge) -> int | None:
     for size in range(1, min(60, len(knowledge.people) - 1)):
-        try:
-            endpoint.ask(knowledge.count(_any(knowledge, list(knowledge.people[:size]))))
-        except BudgetError:
-            raise
-        except QueryError:
-            continue
-        return size if size > 1 else None
+        if _outcome(endpoint, knowledge, _any(knowledge, list(knowledge.people[:size]))) == "answered":
+            return size if size > 1 else None
     return None
 
 
 def _any(knowledge: Knowledge, people: list[Person]) -> str:
     if knowledge.key is not None:
-        key = knowledge.key
-        return f"{identifier(key)} IN ({', '.join(p.where.partition(' = ')[2] for p in people)})"
+        values = ", ".join(literal(p.known[knowledge.key]) for p in people)
+        return f"{identifier(knowledge.key)} IN ({values})"
     return " OR ".join(f"({p.where})" for p in people) or "1 = 0"

@@ -50,6 +50,7 @@ class Report:
     advice: str
     curve: tuple[tuple[int, float], ...]
     transcript: tuple[tuple[str, str | None], ...] = ()
+    trend: float = 0.0
 
     @property
     def outcome(self) -> str:
@@ -73,8 +74,10 @@ class Report:
         low, high = self.interval
         text = (
             f"{self.right} of {self.claims} right ({100 * self.rate:.1f} %, {100 * low:.1f} to {100 * high:.1f}; "
-            f"a guess has {100 * self.base_rate:.1f} %)"
+            f"a guess has {100 * self.base_rate:.1f} %"
         )
+        told = self.trend > self.base_rate
+        text += f", the others' rows tell {100 * self.trend:.1f} %)" if told else ")"
         return text + (f", {self.certain} certain, {self.certain_right} of them right" if self.certain else "")
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,6 +99,7 @@ class Report:
             "recovered": self.right,
             "rate": self.rate,
             "base_rate": self.base_rate,
+            "trend": self.trend,
             "interval": list(self.interval),
             "certain": self.certain,
             "certain_right": self.certain_right,
@@ -109,9 +113,20 @@ class Report:
 
 
 def referee(
-    name: str, run: Any, endpoint: Endpoint, knowledge: Knowledge, truth: Sequence[bool], *, advice: str
+    name: str,
+    run: Any,
+    endpoint: Endpoint,
+    knowledge: Knowledge,
+    truth: Sequence[bool],
+    *,
+    advice: str,
+    trend: float = 0.0,
 ) -> Report:
-    """Run one attack and compare what it claims with the truth."""
+    """Run one attack and compare what it claims with the truth.
+
+    `trend` is how often the others' rows tell a secret (`trend.rate_of_trend`): an attack wins by doing better than
+    that and than a guess; against a promise, by doing better than the promise allows from there.
+    """
     start, before = time.process_time(), len(endpoint.log)
     spent = endpoint.spent() if endpoint.spent else None
     found: Found = run(endpoint, knowledge)
@@ -122,36 +137,37 @@ def referee(
     claims = len(found.claims)
     certain = [claim for claim in found.claims if claim.certain]
     rate = max(sum(truth), len(truth) - sum(truth)) / len(truth)
-    bound = _bound(endpoint, rate)
+    bound = _bound(endpoint, max(rate, trend))
     interval = (bound_below(right, claims, 0.025), bound_above(right, claims, 0.025)) if claims else (0.0, 1.0)
     sure = _right(certain, truth)
-    won = bool(claims) and bound_below(right, claims, SURE) > (rate if bound is None else bound)
+    won = bool(claims) and bound_below(right, claims, SURE) > (max(rate, trend) if bound is None else bound)
     shown = bound is None and 0 < sure == len(certain)  # without a promise one proof is enough: who is shown is shown
     ends = [*found.curve, (len(asked), found.claims)] if found.curve else []
     return Report(
-        name,
-        endpoint.name,
-        found.applicable,
-        found.reason,
-        len(asked),
-        sum(question.rows is None for question in asked),
-        None if endpoint.spent is None or spent is None else endpoint.spent() - spent,
-        endpoint.epsilon,
-        asking,
-        whole - asking,
-        len(truth),
-        claims,
-        right,
-        rate,
-        interval,
-        len(certain),
-        sure,
-        bound,
-        won or shown,
-        found.worst[:3],
-        advice,
-        tuple((queries, _right(some, truth) / claims) for queries, some in ends if some),
-        tuple((question.sql, question.refusal) for question in _some(asked)),
+        attack=name,
+        defence=endpoint.name,
+        applicable=found.applicable,
+        reason=found.reason,
+        queries=len(asked),
+        refused=sum(question.rows is None for question in asked),
+        spent=None if endpoint.spent is None or spent is None else endpoint.spent() - spent,
+        total=endpoint.epsilon,
+        asking=asking,
+        thinking=max(0.0, whole - asking) if endpoint.clock is time.process_time else whole,
+        people=len(truth),
+        claims=claims,
+        right=right,
+        base_rate=rate,
+        interval=interval,
+        certain=len(certain),
+        certain_right=sure,
+        bound=bound,
+        succeeded=won or shown,
+        worst=found.worst[:3],
+        advice=advice,
+        curve=tuple((queries, _right(some, truth) / claims) for queries, some in ends if some and claims),
+        transcript=tuple((question.sql, question.refusal) for question in _some(asked)),
+        trend=trend,
     )
 
 

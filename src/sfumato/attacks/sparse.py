@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfumato.attacks import ATTACKS
-from sfumato.attacks.base import Endpoint, Knowledge, Person
-from sfumato.attacks.defences import TABLE
+from sfumato.attacks.base import Endpoint, Fact, Knowledge, Person
 from sfumato.attacks.linking import Sparse
 from sfumato.attacks.report import SURE, Report
+from sfumato.attacks.sheet import TABLE
 from sfumato.audit.bounds import bound_above, bound_below
 from sfumato.errors import InputError, SfumatoError
 from sfumato.words import identifier
@@ -117,4 +117,4 @@ def attack_sparse(endpoint: Endpoint, columns: Sequence[str], records: Records, 
 def knowledge_of(known: Records, records: Records) -> Knowledge:
     """For the page: what was attacked is whose a record is."""
     people = tuple(Person({f"{len(items)} items": None}, "") for items in known.values())
-    return Knowledge(TABLE, "", "the owner of a record", "she", people, None, 1 / len(records))
+    return Knowledge(TABLE, Fact("the owner of a record", "she"), people, None, 1 / len(records))

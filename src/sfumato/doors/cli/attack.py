@@ -7,7 +7,8 @@ gateway, or the only defence that was named.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,18 +18,23 @@ from typing import Any
 from rich.table import Table
 
 from sfumato.attacks import ATTACKS, Endpoint, Knowledge
-from sfumato.attacks.defences import DEFENCES, TABLE, Sheet, make, read_sheet
+from sfumato.attacks.base import Rows
+from sfumato.attacks.defences import DEFENCES, make
 from sfumato.attacks.document import document, keep
 from sfumato.attacks.gate import policy_endpoint, table_endpoint
 from sfumato.attacks.page import cell, page
 from sfumato.attacks.report import Report, referee
 from sfumato.attacks.scene import set_scene
+from sfumato.attacks.sheet import TABLE, Sheet, read_sheet
+from sfumato.attacks.trend import rate_of_trend
 from sfumato.doors.cli.say import console, print_json, print_whole
 from sfumato.errors import InputError
 from sfumato.policy import Policy, load
 
 TOTAL = Fraction(1)
 """The budget of the gateway that is put in front of a plain table."""
+_PATIENCE = 10.0
+"""Seconds after which a person wants to know how far it is."""
 Outcome = tuple[list[Report], Knowledge]
 
 
@@ -120,13 +126,15 @@ def _on_table(wanted: Wanted, names: list[str], known: list[str] | None) -> Outc
     defences = _defences(wanted)
     assert wanted.csv is not None
     sheet = read_sheet(wanted.csv)
-    knowledge, truth = set_scene(sheet.records(), TABLE, wanted.secret, known)
+    rows = sheet.records()
+    knowledge, truth = set_scene(rows, TABLE, wanted.secret, known)
+    trend = rate_of_trend(rows, knowledge, truth)
     knowledge, truth = _with_list(wanted.given, knowledge, truth)
     reports = []
     for defence in defences:
         for name in names:
             with _defended(defence, sheet, knowledge) as endpoint:
-                reports.append(_one(name, endpoint, knowledge, truth))
+                reports.append(_one(name, endpoint, knowledge, truth, trend))
     return reports, knowledge
 
 
@@ -137,8 +145,8 @@ def _defended(defence: str, sheet: Sheet, knowledge: Knowledge) -> Iterator[Endp
         if defence == "dp":
             yield stack.enter_context(table_endpoint(sheet, knowledge.key, TOTAL))
             return
-        quasi = tuple(c for c in knowledge.people[0].known if c not in (knowledge.key, knowledge.secret_column))
-        yield make(defence, sheet, knowledge.secret_column, quasi)
+        quasi = tuple(c for c in knowledge.people[0].known if c not in (knowledge.key, knowledge.fact.column))
+        yield make(defence, sheet, knowledge.fact.column, quasi)
 
 
 def _on_server(wanted: Wanted, names: list[str], known: list[str] | None) -> Outcome:
@@ -153,11 +161,13 @@ def _on_server(wanted: Wanted, names: list[str], known: list[str] | None) -> Out
         )
     from sfumato.attacks.remote import remote_endpoint
 
-    knowledge, truth = set_scene(read_sheet(wanted.csv).records(), wanted.csv.stem, wanted.secret, known)
+    rows = read_sheet(wanted.csv).records()
+    knowledge, truth = set_scene(rows, wanted.csv.stem, wanted.secret, known)
+    trend = rate_of_trend(rows, knowledge, truth)
     reports = []
-    for name in names:
-        with remote_endpoint(wanted.target) as endpoint:
-            reports.append(_one(name, endpoint, knowledge, truth))
+    for left, name in zip(range(len(names), 0, -1), names, strict=True):
+        with remote_endpoint(wanted.target, left) as endpoint:
+            reports.append(_one(name, endpoint, knowledge, truth, trend))
     return reports, knowledge
 
 
@@ -170,10 +180,11 @@ def _on_target(wanted: Wanted, names: list[str], known: list[str] | None) -> Out
     assert isinstance(unit, str)
     listed = next((c.name for c in policy.tables[table].columns.values() if c.values), None)
     knowledge, truth = set_scene(rows, table, wanted.secret or listed, known, key=unit)
+    trend = rate_of_trend(rows, knowledge, truth)
     reports = []
-    for name in names:
-        with policy_endpoint(path, spend=wanted.spend) as endpoint:
-            reports.append(_one(name, endpoint, knowledge, truth))
+    for left, name in zip(range(len(names), 0, -1), names, strict=True):
+        with policy_endpoint(path, spend=wanted.spend, part=left if wanted.spend else 1) as endpoint:
+            reports.append(_one(name, endpoint, knowledge, truth, trend))
     return reports, knowledge
 
 
@@ -209,14 +220,31 @@ def _with_list(given: Path | None, knowledge: Knowledge, truth: tuple[bool, ...]
     if not met:
         raise InputError(f'nobody on "{given.name}" is in the table')
     people = tuple(Person({c: entry[c] for c in shared}, knowledge.people[i].where) for entry, i in met)
-    return replace(knowledge, people=people, key=knowledge.key if knowledge.key in shared else None), tuple(
-        truth[i] for _, i in met
-    )
+    key = knowledge.key if knowledge.key in shared else None
+    return replace(knowledge, people=people, key=key, only=None, others=()), tuple(truth[i] for _, i in met)
 
 
-def _one(name: str, endpoint: Endpoint, knowledge: Knowledge, truth: tuple[bool, ...]) -> Report:
+def _one(name: str, endpoint: Endpoint, knowledge: Knowledge, truth: tuple[bool, ...], trend: float) -> Report:
     sys.stderr.write(f"{name} against {endpoint.name} …\n")
-    return referee(name, ATTACKS[name].run, endpoint, knowledge, truth, advice=ATTACKS[name].advice)
+    attack = ATTACKS[name]
+    endpoint.run = _counted(endpoint.run)
+    return referee(name, attack.run, endpoint, knowledge, truth, advice=attack.advice, trend=trend)
+
+
+def _counted(run: Callable[[str], Rows]) -> Callable[[str], Rows]:
+    """The same, and every few seconds a line that says how far it is."""
+    started = last = time.monotonic()
+    asked = 0
+
+    def counted(sql: str) -> Rows:
+        nonlocal asked, last
+        asked, now = asked + 1, time.monotonic()
+        if now - last > _PATIENCE:
+            last = now
+            sys.stderr.write(f"  {asked:,} questions, {now - started:.0f} s\n")
+        return run(sql)
+
+    return counted
 
 
 def _say(reports: list[Report]) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 
 from sfumato.attacks.base import Knowledge
 from sfumato.attacks.census import Block, agree, reconstruct
-from sfumato.attacks.defences import Sheet, make, read_sheet
+from sfumato.attacks.defences import make
 from sfumato.attacks.gate import table_endpoint
 from sfumato.attacks.report import Report
+from sfumato.attacks.sheet import Sheet, read_sheet
 from sfumato.attacks.sparse import attack_sparse, knowledge_of, known_of, records_of
 from sfumato.attacks.tables import read_tables
 from sfumato.doors.cli.say import console, print_json

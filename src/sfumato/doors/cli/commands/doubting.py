@@ -75,7 +75,9 @@ def _audit(
         str | None,
         typer.Option("--adjacent", metavar="WORD", help="number, one, all, inc, dec, addremove or any."),
     ] = None,
-    samples: Annotated[int, typer.Option("--samples", metavar="N", help="Runs of each side that certify.")] = 100_000,
+    samples: Annotated[
+        int, typer.Option("--samples", metavar="N", help="Runs of each side that certify; more where they look odd.")
+    ] = 100_000,
     json: Json = False,
 ) -> None:
     from sfumato.doors.cli.audit import run
@@ -87,9 +89,10 @@ def _audit(
     "attack",
     help=help_of(
         "Run the red team: would the data have been safe? Before and after, with numbers.\n\n"
-        "NAME is one attack or `all`. --csv is attacked behind each --defence: raw, suppress, overlap, round, bounded, "
-        "sticky, kanon, laplace, dp (the gateway, total epsilon 1). A --target is attacked on a copy of its ledger. "
-        "Exit code 1 if an attack succeeded against the target, dp, or the only defence named.",
+        "NAME is one attack or `all`. --csv is attacked behind each --defence: raw, suppress, overlap, round, "
+        "constant, bounded, sticky, kanon, laplace, dp (the gateway, total epsilon 1). "
+        "A --target is attacked on a copy of its ledger. Exit code 1 if an attack succeeded against the target, dp, "
+        "or the only defence named.",
         "sfumato attack differencing --target sfumato-demo/sfumato.toml --secret disease",
     ),
 )
@@ -99,7 +102,7 @@ def _attack(
     target: Annotated[str | None, typer.Option("--target", metavar="POLICY", help="Attack this gateway.")] = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Attack this table.")] = None,
     defence: Annotated[str, typer.Option("--defence", metavar="LIST", help="Behind these.")] = "raw,suppress,dp",
-    secret: Annotated[str | None, typer.Option("--secret", metavar="COLUMN", help="Default: the last column.")] = None,
+    secret: Annotated[str | None, typer.Option("--secret", metavar="COLUMN[=VALUE]", help="Default: the last.")] = None,
     known: Annotated[str | None, typer.Option("--known", metavar="A,B", help="What the attacker knows.")] = None,
     given: Annotated[Path | None, typer.Option("--with", metavar="FILE", help="The attacker's own list.")] = None,
     spend: Annotated[bool, typer.Option("--spend", help="Write to the target's own ledger.")] = False,
