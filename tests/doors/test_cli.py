@@ -12,6 +12,8 @@ from tests.doors import served
 from tests.doors.terminal import in_terminal
 
 from sfumato import errors
+from sfumato.attacks import ATTACKS
+from sfumato.attacks.defences import DEFENCES
 from sfumato.doors.cli import app, say, tables
 
 ESCAPE = "\x1b"
@@ -61,6 +63,11 @@ def test_every_help_has_an_example_and_it_works_on_the_demo(words, made, call):
         assert call("user", "add", "ana", "-p", "sfumato-demo/sfumato.toml").returncode == 0
     with served.running("sfumato-demo/sfumato.toml") if words == ("reload",) else nullcontext():
         assert call(*arguments).returncode == 0
+
+
+def test_the_help_of_attack_names_every_attack_and_defence(call):
+    said = " ".join(call("attack", "--help").stdout.split())
+    assert not [name for name in (*ATTACKS, *DEFENCES) if not re.search(rf"\b{name}\b", said)]
 
 
 @pytest.mark.parametrize(

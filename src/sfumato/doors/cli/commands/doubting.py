@@ -89,17 +89,20 @@ def _audit(
     "attack",
     help=help_of(
         "Run the red team: would the data have been safe? Before and after, with numbers.\n\n"
-        "NAME is one attack or `all`. --csv is attacked behind each --defence: raw, suppress, overlap, round, "
-        "constant, bounded, sticky, kanon, laplace, dp (the gateway, total epsilon 1). "
-        "A --target is attacked on a copy of its ledger. Exit code 1 if an attack succeeded against the target, dp, "
-        "or the only defence named.",
+        "NAME is differencing, averaging, reconstruction, linking, homogeneity, intersection, membership, timing, "
+        "oracles, or all. --csv is attacked behind each --defence: raw, suppress, overlap, round, constant, bounded, "
+        "sticky, kanon, laplace, dp (the gateway, total epsilon 1). A --target is a policy, attacked on a copy of its "
+        "ledger, or the address of a server. Exit code 1 if an attack succeeded against the target, dp, or the only "
+        "defence named.",
         "sfumato attack differencing --target sfumato-demo/sfumato.toml --secret disease",
     ),
 )
 def _attack(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which attack, or all.")],
     *,
-    target: Annotated[str | None, typer.Option("--target", metavar="POLICY", help="Attack this gateway.")] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", metavar="POLICY", help="Attack this gateway; or http://…, or postgresql://….")
+    ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Attack this table.")] = None,
     defence: Annotated[str, typer.Option("--defence", metavar="LIST", help="Behind these.")] = "raw,suppress,dp",
     secret: Annotated[str | None, typer.Option("--secret", metavar="COLUMN[=VALUE]", help="Default: the last.")] = None,

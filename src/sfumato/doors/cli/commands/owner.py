@@ -48,7 +48,7 @@ def _demo(
     ),
 )
 def _init(
-    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Where the rows are.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="Where the rows are.")],
     unit: Annotated[
         str | None,
         typer.Option("--unit", metavar="TABLE.COLUMN", help="Who the person is (default: asks on a terminal)."),
