@@ -101,7 +101,8 @@ def _attack(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which attack, or all.")],
     *,
     target: Annotated[
-        str | None, typer.Option("--target", metavar="POLICY", help="Attack this gateway; or http://…, or postgresql://….")
+        str | None,
+        typer.Option("--target", metavar="POLICY", help="Attack this gateway; or http://…, or postgresql://…."),
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Attack this table.")] = None,
     defence: Annotated[str, typer.Option("--defence", metavar="LIST", help="Behind these.")] = "raw,suppress,dp",
