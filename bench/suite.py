@@ -189,7 +189,7 @@ def engine_part(gate: Gateway, sql: str) -> Callable[[], None]:
                 gate._engine.run(part.fast or part.sql, len(part.kept), (), "s" if part.chosen else None)
             for released in part.bundles:
                 if released.extra is not None:
-                    gate._engine.run(released.extra.sql, len(part.kept), ())
+                    gate._engine.run(released.extra.fast or released.extra.sql, len(part.kept), ())
 
     return run
 

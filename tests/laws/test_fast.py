@@ -13,16 +13,15 @@ from typing import Any
 import duckdb
 import pytest
 
-from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.duckdb import DuckDB, _asked
 from sfumato.engines.prepared import look
 from sfumato.errors import QueryError
 from sfumato.gateway.sheets import Drawn, bare, sheets
 from sfumato.owner.prepare import prepare
 from sfumato.policy import Policy, load, with_schema
 from sfumato.sql.bind import bind
-from sfumato.sql.counted import people_of
+from sfumato.sql.counted import Known, people_of, sizes_of
 from sfumato.sql.cut import Part
-from sfumato.sql.fast import Known
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, plan
 from sfumato.sql.public import is_bare
@@ -85,12 +84,12 @@ PARTLY = [
 class Home:
     """The same rows three times: as they came, kept as their scans give them, and prepared by the owner."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, text: str = BOUNDED, world: dict[str, Any] | None = None) -> None:
         with duckdb.connect(str(folder / "world.duckdb")) as connection:
-            for name, (columns, listed) in rows().items():
+            for name, (columns, listed) in (world or rows()).items():
                 connection.execute(f"CREATE TABLE {name} ({columns})")
                 connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(listed[0]))})", listed)
-        (folder / "sfumato.toml").write_text(BOUNDED, encoding="utf-8")
+        (folder / "sfumato.toml").write_text(text, encoding="utf-8")
         policy = load(folder / "sfumato.toml")
         prepare(folder / "sfumato.toml")
         found = look(policy, policy.version_at(datetime.now(UTC)))
@@ -115,9 +114,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return Home(tmp_path_factory.mktemp("twice"))
 
 
-def found(engine: DuckDB, sql: str, salted: bool) -> list[tuple[Any, ...]]:
-    with engine._private.cursor() as cursor:
-        rows = cursor.execute(sql, {"salt": "s"} if salted else None).fetchall()
+def found(engine: DuckDB, sql: str, salt: str) -> list[tuple[Any, ...]]:
+    """Rows in an order of their own; where keys are hashed, under this hash key."""
+    rows = _asked(engine._private, sql, (), salt)
     return sorted(rows, key=lambda row: [(value is None, str(value)) for value in row])
 
 
@@ -131,21 +130,33 @@ def same_numbers(home: Home, quicker: DuckDB, sql: str, noise: str | None = None
     assert [c.events for c in slow.cuts] == [c.events for c in quick.cuts]
     assert slow.notes == quick.notes
     stages = zip(slow.cuts[:1], quick.cuts[:1], strict=True)  # a later one reads what an earlier one released
+    salt = home.prepared.salt()
     for one, two in ((one, two) for a, b in stages for one, two in zip(a.parts, b.parts, strict=True)):
         assert one.groups == two.groups
+        _same_choices(home, quicker, one, two)
         if one.sql is None or two.sql is None:
             continue
         keys = len(one.kept)
-        plain = [row for row in found(home.raw, one.sql, bool(one.chosen)) if not _nothing(row, keys)]
-        kept = [row for row in found(quicker, two.sql, bool(one.chosen)) if not _nothing(row, keys)]
+        plain = [row for row in found(home.raw, one.sql, salt) if not _nothing(row, keys)]
+        kept = [row for row in found(quicker, two.sql, salt) if not _nothing(row, keys)]
         assert plain == kept
         if two.fast is not None:
             width = keys + sum(len(r.bundle.parts) for r in two.bundles)
-            less = [row[:width] for row in found(quicker, two.fast, bool(one.chosen))]
+            less = [row[:width] for row in found(quicker, two.fast, salt)]
             assert [row for row in less if not _nothing(row, keys)] == plain
             if two.chosen and two.people is not None:
-                people = [row[:keys] + row[-1:] for row in found(quicker, two.fast, True)]
-                assert sorted(people, key=str) == sorted(found(home.raw, one.people or "", True), key=str)
+                people = [row[:keys] + row[-1:] for row in found(quicker, two.fast, salt)]
+                assert sorted(people, key=str) == sorted(found(home.raw, one.people or "", salt), key=str)
+
+
+def _same_choices(home: Home, quicker: DuckDB, one: Part, two: Part) -> None:
+    """What is not a sum: numbers of different values, and the weights at each place."""
+    salt = home.prepared.salt()
+    for slow, quick in zip(one.bundles, two.bundles, strict=True):
+        if slow.extra is not None and quick.extra is not None:
+            wanted = found(home.raw, slow.extra.sql, salt)
+            assert found(quicker, quick.extra.sql, salt) == wanted
+            assert quick.extra.fast is None or found(quicker, quick.extra.fast, salt) == wanted
 
 
 ALL = [*QUESTIONS, *MORE, *WHOLE, *SOME, *TOTALS, *PARTLY]
@@ -174,15 +185,27 @@ def test_fewer_rows_than_declared_are_weighed_by_the_stored_number(sql: str, hom
 def test_a_stored_number_is_used_only_where_it_is_the_number(home: Home) -> None:
     def uses(sql: str) -> bool:
         quick = home.planned(sql, home.prepared).cuts[0].parts[0].fast or ""
-        return "#weight " in quick or people_of("visit") in quick
+        return any(stored in quick for stored in ("#weight ", sizes_of("visit"), people_of("visit")))
 
     assert [sql for sql in WHOLE if not uses(sql)] == [sql for sql in (*SOME, *PARTLY) if uses(sql)] == []
 
 
 def test_sums_of_whole_tables_are_at_hand(home: Home) -> None:
-    """One row for each person is read; a condition, a filter or another argument counts for itself."""
-    quick = [home.planned(sql, home.prepared).cuts[0].parts[0].fast or "" for sql in (*TOTALS, *PARTLY)]
-    assert [people_of("visit") in sql for sql in quick] == [True] * len(TOTALS) + [False] * len(PARTLY)
+    """One row for each number of rows is read, or for each person where a lone sum is cut; with a condition, none."""
+    quick = {sql: home.planned(sql, home.prepared).cuts[0].parts[0].fast or "" for sql in (*TOTALS, *PARTLY)}
+    assert [sql for sql, text in quick.items() if people_of("visit") in text] == ["SELECT SUM(cost) FROM visit"]
+    wanted = [sql for sql in TOTALS if sql != "SELECT SUM(cost) FROM visit"]
+    assert [sql for sql, text in quick.items() if sizes_of("visit") in text] == wanted
+
+
+def test_persons_are_told_apart_by_their_numbers(home: Home) -> None:
+    """Also where they are found through foreign keys; and wherever one table has numbers, all of the release have."""
+    cuts = [(sql, cut) for sql in ALL for cut in home.planned(sql, home.prepared).cuts[:1]]
+    texts = [(sql, part.fast) for sql, cut in cuts for part in cut.parts if part.fast is not None]
+    numbered = [(sql, text) for sql, text in texts if '"#number"' in text]
+    assert len(numbered) > 40
+    assert any("payment" in sql for sql, _ in numbered)
+    assert [sql for sql, text in numbered if '"#person"' in text] == []
 
 
 def test_fast_plans_are_used(home: Home) -> None:

@@ -22,7 +22,10 @@ class Engine(Protocol):
     def run(
         self, sql: str, keys: int, sheets: tuple[Sheet, ...] = (), salt: str | None = None
     ) -> list[tuple[tuple[Any, ...], Exact]]:
-        """Rows as (group, sealed sums); the first `keys` columns are the group. `sheets` are released tables."""
+        """Rows as (group, sealed sums); the first `keys` columns are the group.
+
+        `sheets` are released tables, `salt` is the hash key for SQL that hashes.
+        """
 
     def run_public(self, sql: str, sheets: tuple[Sheet, ...] = ()) -> list[tuple[Any, ...]]:
         """Rows of public and released tables, in the clear."""
@@ -40,9 +43,10 @@ class Engine(Protocol):
         """Tables in which each person surely has one row: for the choice of a plan, and nothing else."""
 
     def counted(self) -> dict[str, tuple[str, ...]]:
-        """Tables beside whose rows the number of their person's rows stands, and which sums of them are stored as well:
-        for the choice of a plan, too.
-        """
+        """Tables that are prepared, and what is stored of them, by its names: for the choice of a plan, too."""
+
+    def salt(self) -> str:
+        """The hash key by which a person's open keys are kept: a new one each time, or that of the prepared rows."""
 
     def views(self) -> dict[str, str]:
         """The tables of the policy that are views in the source, with their queries."""

@@ -8,6 +8,8 @@ value of a row decides a type. After loading, access to anything outside is swit
 from __future__ import annotations
 
 import os
+import secrets
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -42,7 +44,10 @@ class DuckDB:
 
         `later`: rows are read when they are kept, and only as they are kept; until then every look reads the source.
         """
-        config: dict[str, Any] = {"memory_limit": _memory()}
+        memory = _memory()
+        config: dict[str, Any] = {"memory_limit": f"{memory >> 20}MiB"}
+        if prepared is not None:
+            config["perfect_ht_threshold"] = _dense(prepared.people, memory, threads)
         if threads:
             config["threads"] = threads
         self._spills = [take_spill(policy), take_spill(policy)]
@@ -177,8 +182,9 @@ class DuckDB:
                 connection.execute(f"DROP {self._kind} {identifier(name)}")
                 connection.execute(f"ALTER TABLE {identifier('#' + name)} RENAME TO {identifier(name)}")
         for name in self.counted():
-            for there in (name, f"#people {name}"):
-                self._private.execute(f"CREATE VIEW {identifier(there)} AS SELECT * FROM {HOME}.{identifier(there)}")
+            for kind, prefix in (("VIEW", ""), ("VIEW", "#people "), ("TABLE", "#sizes ")):  # the last is short
+                there = identifier(prefix + name)
+                self._private.execute(f"CREATE {kind} {there} AS SELECT * FROM {HOME}.{there}")
         self._kept = frozenset(scans)
         self._unique = frozenset(name for name in loaded if name not in self._open and self._is_unique(name))
         if self._prepared is not None:
@@ -189,7 +195,7 @@ class DuckDB:
     def prepare(self, tables: dict[str, str], record: str) -> None:
         """Write what these SELECTs give of kept tables into the new file, then its record, and let go of it."""
         for name, sql in tables.items():
-            self._private.execute(f"CREATE TABLE {HOME}.{identifier(name)} AS {sql}")  # "#people x" among them
+            self._private.execute(f"CREATE TABLE {HOME}.{name} AS {sql}")
         self._private.execute(f"CREATE TABLE {HOME}.{HOME} AS SELECT ? AS record", [record])
         self._private.execute(f"CHECKPOINT {HOME}")
         self._private.execute(f"DETACH {HOME}")
@@ -200,13 +206,37 @@ class DuckDB:
         found = self._private.execute(sql).fetchone()
         return bool(found and found[0])
 
+    def people(self, names: Iterable[str]) -> int:
+        """How many persons these kept tables have together."""
+        everybody = " UNION ".join(f"SELECT {identifier('#person')} FROM {identifier(name)}" for name in names)
+        found = self._private.execute(f"SELECT COUNT(*) FROM ({everybody})").fetchone() if everybody else None
+        return int(found[0]) if found else 0
+
+    def same(self, name: str) -> list[str]:
+        """The columns of a kept table that are the same in all rows of each person, where somebody has several rows."""
+        rows = self._private.execute(f"DESCRIBE {identifier(name)}").fetchall()
+        exact = [str(row[0]) for row in rows if str(row[1]) not in ("FLOAT", "DOUBLE")]  # -0 equals 0, and is another
+        return [c for c in exact if c != "#person" and name not in self._unique and self._is_same(name, c)]
+
+    def _is_same(self, name: str, column: str) -> bool:
+        """A few persons show of most columns that they are not."""
+        person, rows, x = identifier("#person"), identifier(name), identifier(column)
+        few = f"(SELECT * FROM {rows} WHERE {person} IN (SELECT {person} FROM {rows} LIMIT 1000))"
+        alike = f"MIN({x}) IS NOT DISTINCT FROM MAX({x}) AND COUNT({x}) IN (0, COUNT(*))"
+        asked = (f"SELECT BOOL_AND(s) FROM (SELECT {alike} AS s FROM {t} GROUP BY {person})" for t in (few, rows))
+        return all((found := self._private.execute(sql).fetchone()) and found[0] for sql in asked)
+
     def unique(self) -> frozenset[str]:
         """Tables in which each person surely has one row."""
         return self._unique
 
     def counted(self) -> dict[str, tuple[str, ...]]:
-        """Tables beside whose rows the number of their person's rows stands, with stored sums of a person's rows."""
-        return {} if self._prepared is None else self._prepared.sums
+        """Tables that are prepared, and what is stored of them, by its names in order."""
+        return {} if self._prepared is None else self._prepared.names
+
+    def salt(self) -> str:
+        """The hash key by which a person's open keys are kept: a new one each time, or that of the prepared rows."""
+        return secrets.token_hex(16) if self._prepared is None else self._prepared.salt
 
     def _holding(self, name: str) -> list[duckdb.DuckDBPyConnection]:
         """The connections that hold a table: public ones are in both."""
@@ -287,7 +317,8 @@ def _asked(
     with connection.cursor() as cursor:
         for sheet in sheets:
             cursor.execute(sheet.create(), list(sheet.values))
-        return cursor.execute(sql, {"salt": salt} if salt is not None else None).fetchall()
+        hashes = salt is not None and "salt" in cursor.extract_statements(sql)[0].named_parameters
+        return cursor.execute(sql, {"salt": salt} if hashes else None).fetchall()
 
 
 def _unreadable(error: duckdb.Error) -> PolicyError:
@@ -299,9 +330,17 @@ def _unreadable(error: duckdb.Error) -> PolicyError:
     )
 
 
-def _memory() -> str:
+def _memory() -> int:
     """What the engine may take: half of the machine's memory. A question cannot change it."""
-    return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 2 // 2**20}MiB"
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def _dense(people: int, memory: int, threads: int | None) -> int:
+    """Up to so many bits whole numbers are grouped in arrays instead of hash tables: as many as these persons' numbers
+    need. Each thread has an array, of some 64 bytes a person with three sums: together at most an eighth of the memory.
+    """
+    room = memory // (512 * (threads or os.cpu_count() or 1))
+    return max(12, min((people + 1).bit_length(), room.bit_length() - 1))
 
 
 def _kind(declared: str) -> str:

@@ -1,15 +1,15 @@
 """Rows that the owner prepared: a DuckDB file in the state directory, read in place instead of loading the source.
 
 Comes in: a policy. Goes out: what the file holds, or None. It holds every protected table as its scan gives it (domains
-enforced, persons attached), clustered by person. It may choose the physical plan and nothing else (semantics 1.4): it
-is used only for the policy, the data version and the very files that it was made from; for anything else the source is
-read as if it were not there.
+enforced, persons attached), clustered by person, and what `sql/standing.py` stores beside it. It may choose the
+physical plan and nothing else (semantics 1.4): it is used only for the policy, the data version and the very files that
+it was made from; for anything else the source is read as if it were not there.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,25 +23,27 @@ from sfumato.words import identifier, string
 FILE = "prepared.duckdb"
 HOME = identifier("#prepared")
 """The name under which the file is attached, and that of the table in it which holds its record."""
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Prepared:
     """A file of prepared rows: the source's types, the scan that each table was stored by, where nobody has two rows,
-    and which sums of each person's rows are stored as well.
+    how many persons there are, the names of what else is stored, and the hash key by which open keys have their order.
     """
 
     place: Path
     schemas: dict[str, dict[str, str]]
     scans: dict[str, str]
     unique: frozenset[str]
-    sums: dict[str, tuple[str, ...]]
+    people: int
+    names: dict[str, tuple[str, ...]]
+    salt: str = field(repr=False)
 
     def record(self, policy: Policy, version: str, source: str) -> str:
         """What the file says of itself."""
-        tables = {"schemas": self.schemas, "scans": self.scans, "unique": sorted(self.unique), "sums": self.sums}
-        return json.dumps({**_identity(policy, version, source), **tables})
+        tables = {"schemas": self.schemas, "scans": self.scans, "unique": sorted(self.unique), "names": self.names}
+        return json.dumps({**_identity(policy, version, source), **tables, "people": self.people, "salt": self.salt})
 
 
 def place_of(policy: Policy) -> Path:
@@ -66,8 +68,9 @@ def look(policy: Policy, version: str) -> Prepared | None:
         found = _read(place)
         wanted = _identity(policy, version, stamp(policy))
         if wanted["source"] is not None and {key: found.get(key) for key in wanted} == wanted:
-            sums = {name: tuple(listed) for name, listed in found["sums"].items()}
-            return Prepared(place, found["schemas"], found["scans"], frozenset(found["unique"]), sums)
+            names = {name: tuple(listed) for name, listed in found["names"].items()}
+            unique, people = frozenset(found["unique"]), int(found["people"])
+            return Prepared(place, found["schemas"], found["scans"], unique, people, names, found["salt"])
     except (duckdb.Error, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         OPERATOR.warning("prepared rows cannot be read: %s", error)
         return None

@@ -44,8 +44,8 @@ from sfumato.gateway.width import epsilon_within
 from sfumato.ledger import Ledger, Overtaken, Receipt, Standing, Stored
 from sfumato.policy import Policy, Unknown
 from sfumato.sql.bind import Question, bind
+from sfumato.sql.counted import Known
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC
-from sfumato.sql.fast import Known
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, noise_of, plan
 from sfumato.words import certainty, positive, show, whole

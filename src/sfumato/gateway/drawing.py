@@ -6,7 +6,6 @@ numbers stay sealed until a mechanism opens them; groups are in list and key ord
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
@@ -70,7 +69,7 @@ def refine(engine: Engine, asked: Plan, earlier: Plan, known: Draws) -> Draws:
 def _release(engine: Engine, part: Part, before: tuple[Sheet, ...]) -> Drawn:
     """Which open keys are shown, then noise on every sum of every group, in list and key order."""
     salted = bool(part.chosen) or any(r.extra is not None and "$salt" in r.extra.sql for r in part.bundles)
-    salt = secrets.token_hex(16) if salted else None
+    salt = engine.salt() if salted else None
     places = [part.kept.index(i) for i in (*part.chosen, *part.listed)]
     found = _rows(engine, part, before, salt)
     shown: tuple[tuple[Any, ...], ...] = ()
@@ -122,8 +121,7 @@ def _chosen(
     """What is not a sum: noise on numbers of different values, or a choice in every group."""
     extra = released.extra
     assert extra is not None
-    salted = salt if "$salt" in extra.sql else None
-    found = engine.run(extra.sql, len(part.kept) + (extra.law is not None), sheets, salted)
+    found = engine.run(extra.fast or extra.sql, len(part.kept) + (extra.law is not None), sheets, salt)
     if extra.law is None:
         counts = {tuple(group[i] for i in places): row for group, row in found}
         exact = Exact.gather(map(counts.get, groups), 0, 1)

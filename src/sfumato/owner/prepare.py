@@ -9,6 +9,7 @@ has.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,9 +26,8 @@ from sfumato.errors import EngineError, PolicyError
 from sfumato.owner.measure import Say
 from sfumato.policy import Policy, load, with_bounds, with_schema
 from sfumato.sql.bind import refused_views
-from sfumato.sql.counted import clustered, weight_at
 from sfumato.sql.sources import stored_scans
-from sfumato.sql.standing import people, standing_sums
+from sfumato.sql.standing import standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +100,18 @@ def _fill(policy: Policy, version: str, source: str, new: Path, say: Say) -> tup
         engine.keep(scans)
         private = tuple(name for name in scans if not typed.tables[name].public)
         say("clustering by person")
-        settled = with_bounds(typed, {})  # a sum is the same whatever the bounds are
-        sums = {name: standing_sums(settled, name) for name in private}
+        salt = secrets.token_hex(16)
+        made = standing(typed, private, salt, engine.same)
         found = Prepared(
             new,
             {name: schemas[name] for name in private},
             {name: scans[name] for name in private},
             engine.unique(),
-            {name: (*listed, *_weights(typed, name)) for name, listed in sums.items()},
+            engine.people(private),
+            made.names,
+            salt,
         )
-        rows = {name: clustered(typed.tables[name]) for name in private}
-        persons = {f"#people {name}": people(settled, name, sums[name]) for name in private}
-        engine.prepare(rows | persons, found.record(policy, version, source))
+        engine.prepare(made.selects, found.record(policy, version, source))
         return private
     except duckdb.Error as error:
         OPERATOR.error("preparing failed: %s", error)
@@ -119,12 +119,6 @@ def _fill(policy: Policy, version: str, source: str, new: Path, say: Say) -> tup
         raise EngineError("the rows could not be prepared", hint=hint) from None
     finally:
         engine.close()
-
-
-def _weights(policy: Policy, table: str) -> tuple[str, ...]:
-    """The stored weight, by its name; a bound that is left to be found has none."""
-    most = policy.tables[table].rows_per_unit
-    return (weight_at(most),) if isinstance(most, int) else ()
 
 
 def _switch(new: Path, place: Path) -> None:

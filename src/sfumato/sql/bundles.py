@@ -14,7 +14,8 @@ from typing import Any
 
 from sfumato.sql.aggregates import AGGREGATES, mean, spread
 from sfumato.sql.aggregates.base import CHOICE, SUMS, Bundle
-from sfumato.sql.fast import Known, fast
+from sfumato.sql.counted import Known
+from sfumato.sql.fast import fast, fast_places
 from sfumato.sql.functions import call
 from sfumato.sql.keys import Run
 from sfumato.sql.keys import groups as groups_of
@@ -144,13 +145,13 @@ def as_json(value: Any) -> str:
 @dataclass(frozen=True)
 class Texts:
     """The engine's SQL of one part: for the sums, plain and with less work, for the people behind open keys, and for
-    each aggregate that is not a sum.
+    each aggregate that is not a sum, plain and with less work.
     """
 
     sql: str | None
     people: str | None
     fast: str | None
-    extras: tuple[str, ...]
+    extras: tuple[tuple[str, str | None], ...]
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -167,7 +168,10 @@ def written(
     made = bundles_of(release)
     writer = Writer(release, limits, kept, chosen, made.bundles, clip)
     extras = tuple(
-        writer.places(a) if AGGREGATES[a.name].measure == CHOICE else writer.different(a) for a in made.extras
+        (writer.places(a), fast_places(writer, a, known))
+        if AGGREGATES[a.name].measure == CHOICE
+        else (writer.different(a), None)
+        for a in made.extras
     )
     sql, people = writer.sql() if made.bundles else None, writer.people() if chosen else None
     return Texts(sql, people, fast(writer, known), extras)

@@ -1,25 +1,52 @@
 """How many rows each person has, where that is known: one, or the number stored beside each row (`sfumato prepare`).
 
-Comes in: a table as the engine keeps it, or the relation below a release. Goes out: the SELECT that stores the rows of
-a table clustered by person; and the relation with a hidden column that says, of each row, how many rows of its person
-are there. A number of rows that was stored is that of the whole table: it is n(u) of a release (semantics 3.1a) only
-where every row of a person is there or none, which is judged here.
+Comes in: the relation below a release, and what is stored of tables. Goes out: the prepared table whose stored numbers
+are those of the rows here; and the relation with a hidden column of it. A number of rows that was stored is that of the
+whole table: it is n(u) of a release (semantics 3.1a) only where every row of a person is there or none, which is judged
+here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import replace
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
-from sfumato.policy import Table
-from sfumato.sql.relations import Distinct, Filter, Grouped, Join, Marked, Named, Relation, Scan, Windowed
-from sfumato.sql.select import UNIT
+from sfumato.sql.aggregates.base import Bundle
+from sfumato.sql.relations import (
+    Combined,
+    Distinct,
+    Filter,
+    Grouped,
+    Join,
+    Limited,
+    Marked,
+    Named,
+    Relation,
+    Scan,
+    Stacked,
+    Windowed,
+    scans_in,
+)
 from sfumato.sql.tree import INTEGER, PERSON, Column, Facts, columns_of
-from sfumato.sql.write import FINE
+from sfumato.sql.write import FINE, Writer
 from sfumato.words import identifier
 
 ROWS = "#rows"
 """Where a prepared table keeps a person's number of rows."""
+SAME = "same {0}"
+"""That a column of a prepared table is the same in all rows of each person, by its name among what is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What the engine knows of its tables: in which nobody has two rows; and what is stored of prepared ones, by the
+    names that `standing` gives: sums as they are spelt, weights at a bound, lots of open keys, columns that are the
+    same in all rows of each person.
+    """
+
+    unique: frozenset[str] = frozenset()
+    counted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def is_single(relation: Relation, unique: frozenset[str]) -> bool:
@@ -55,56 +82,90 @@ def weight_at(most: int) -> str:
     return f"#weight {most}"
 
 
-def clustered(table: Table) -> str:
-    """The rows of a kept table, those of one person together, each with her number of rows and, where the policy states
-    a bound, her weight at it.
-    """
-    name, most = identifier(table.name), table.rows_per_unit
-    weight = ""
-    if isinstance(most, int):
-        weight = f", CAST({weight_of('p.n', most)} AS INTEGER) AS {identifier(weight_at(most))}"
-    people = f"SELECT {UNIT} AS u, COUNT(*) AS n FROM {name} GROUP BY {UNIT}"
-    return (
-        f"SELECT CAST(p.n AS BIGINT) AS {identifier(ROWS)}{weight}, t.*"
-        f" FROM {name} AS t JOIN ({people}) AS p ON t.{UNIT} = p.u ORDER BY t.{UNIT}"
-    )
+def counts_rows(writer: Writer) -> bool:
+    """Whether a person's weight is that of her number of rows, for everything that is summed."""
+    return not writer.limits.gaussian and writer.clip is None and not any(b.person for b in writer.bundles)
 
 
-def counted_scan(relation: Relation, counted: Container[str], unique: frozenset[str]) -> Scan | None:
+def weighted(writer: Writer, bundle: Bundle) -> str:
+    """The writer's weight; by a quotient of 64 bits where the rows are counted."""
+    limits = writer.limits
+    if writer.clip is not None or limits.alone or limits.gaussian or (bundle.person and limits.few):
+        return writer.weight(bundle)
+    return weight_of("w._g" if bundle.person else "w._n", int(limits.bound))
+
+
+def surely_short(writer: Writer) -> list[bool]:
+    """Whether each sum of one person, n L, and it times her weight, at most C L 2^20, surely fit into 64 bits."""
+    most = writer.limits.most if counts_rows(writer) else 1 << 63
+    return [size < 1 << 31 and size * most < 1 << 42 for size in (b.length / grid for _, b, grid in writer.sized())]
+
+
+def total(value: str, name: str) -> str:
+    """A sum over all rows."""
+    return f"COALESCE(CAST(SUM({value}) AS HUGEINT), 0) AS {name}"
+
+
+def product(value: str, largest: Fraction, weight: str) -> str:
+    """A part times a weight of at most 2^20; in 64 bits where it surely fits."""
+    return f"CAST({value} AS {'BIGINT' if largest < 1 << 40 else 'HUGEINT'}) * {weight}"
+
+
+def counted_scan(relation: Relation, known: Known) -> Scan | None:
     """The prepared table whose stored number of rows is, for each row here, that of its person's rows here.
 
     Guarantee: n(u) of the rows here is the stored number of u, for every u who has a row here.
     Proof: by induction. A scan has all rows of the table. Columns added change no row. A join on the person alone with
         a relation in which nobody has two rows (inner, or left with it on the right) keeps every row of a person once,
-        or none. So does a condition that reads only columns of such a relation, for it is the same in all her rows.
+        or none. So does a condition that reads only columns of such a relation, or of the table such as are the same
+        in all rows of each person, for it is the same in all her rows.
     Reference: semantics 3.1a, 1.4.
     Checked by: laws::a_prepared_plan_gives_the_same_numbers, laws::a_stored_number_is_used_only_where_it_is_the_number
     """
+    return _scan(relation, known, whole=True)
+
+
+def seen_once(relation: Relation, known: Known) -> Scan | None:
+    """The prepared table each of whose rows is here at most once, and every row here one of its rows.
+
+    Proof: as above; conditions and joins with at most one row of the same person make no second row.
+    """
+    return _scan(relation, known, whole=False)
+
+
+def _scan(relation: Relation, known: Known, *, whole: bool) -> Scan | None:
     if isinstance(relation, Scan):
-        return relation if relation.stored and relation.table.name in counted else None
+        return relation if relation.stored and relation.table.name in known.counted else None
     if isinstance(relation, Named | Windowed | Marked):
-        return counted_scan(relation.below, counted, unique)
+        return _scan(relation.below, known, whole=whole)
     if isinstance(relation, Filter):
-        alike = set(columns_of(relation.condition)) <= _personal(relation.below, unique)
-        return counted_scan(relation.below, counted, unique) if alike else None
-    if isinstance(relation, Join) and relation.by_person and relation.on is None:
-        if relation.kind in ("inner", "left") and is_single(relation.right, unique):
-            return counted_scan(relation.left, counted, unique)
-        if relation.kind == "inner" and is_single(relation.left, unique):
-            return counted_scan(relation.right, counted, unique)
+        alike = not whole or set(columns_of(relation.condition)) <= _personal(relation.below, known)
+        return _scan(relation.below, known, whole=whole) if alike else None
+    if isinstance(relation, Join) and relation.by_person and not (whole and relation.on is not None):
+        if relation.kind in ("inner", "left") and is_single(relation.right, known.unique):
+            return _scan(relation.left, known, whole=whole)
+        if relation.kind == "inner" and is_single(relation.left, known.unique):
+            return _scan(relation.right, known, whole=whole)
     return None
 
 
-def _personal(relation: Relation, unique: frozenset[str]) -> set[str]:
-    """Columns that are the same in all rows of a person: her unit, and what comes from where she has one row."""
-    if is_single(relation, unique):
+def _personal(relation: Relation, known: Known) -> set[str]:
+    """Columns that are the same in all rows of a person: her unit, what comes from where she has one row, and what was
+    seen to be so in all rows of a prepared table.
+    """
+    if is_single(relation, known.unique):
         return set(relation.columns)
     if isinstance(relation, Scan):
-        return {name for name, column in relation.columns.items() if column.unit == PERSON}
+        stored = known.counted.get(relation.table.name, ()) if relation.stored else ()
+        return {
+            name
+            for name, column in relation.columns.items()
+            if column.unit == PERSON or SAME.format(name.split(".", 1)[1]) in stored
+        }
     if isinstance(relation, Filter):
-        return _personal(relation.below, unique)
+        return _personal(relation.below, known)
     if isinstance(relation, Join) and relation.by_person and relation.on is None and relation.kind in ("inner", "left"):
-        return _personal(relation.left, unique) | _personal(relation.right, unique)
+        return _personal(relation.left, known) | _personal(relation.right, known)
     return set()
 
 
@@ -132,14 +193,54 @@ def _holds(relation: Relation, scan: Scan) -> bool:
     )
 
 
+def numbered(relation: Relation, counted: Container[str]) -> Relation:
+    """The same rows, their persons told apart by stored numbers, where every table here has them; else as it is.
+
+    Guarantee: whoever is told apart by the unit is told apart by the number, and the other way round; no hash, key or
+        sum reads it. (Which number she has depends on who else is there.)
+    Proof: all persons of all prepared tables were numbered together, one after the other. A scan gives the number under
+        the hidden name `_u` alone, which relations compare and group by; plans that hash are given the unit.
+    Reference: semantics 2.1, 3.6b.
+    Checked by: laws::persons_are_told_apart_by_their_numbers, laws::no_hash_reads_the_number_of_a_person
+    """
+    private = [scan for scan in scans_in(relation) if not scan.table.public]
+    if all(scan.stored and scan.table.name in counted for scan in private):
+        return _numbered(relation)
+    return relation
+
+
+def _numbered(relation: Relation) -> Relation:
+    if isinstance(relation, Scan):
+        return relation if relation.table.public else replace(relation, numbered=True)
+    if isinstance(relation, Filter | Named | Grouped | Windowed | Distinct | Limited):
+        return replace(relation, below=_numbered(relation.below))
+    if isinstance(relation, Join):
+        return replace(relation, left=_numbered(relation.left), right=_numbered(relation.right))
+    if isinstance(relation, Marked):
+        return replace(relation, below=_numbered(relation.below), right=_numbered(relation.right))
+    if isinstance(relation, Stacked | Combined):
+        return replace(relation, parts=tuple((_numbered(part), nodes) for part, nodes in relation.parts))
+    return relation  # a release, or no table: nobody is there
+
+
 def stored_column(scan: Scan, name: str) -> Column:
-    """One of the two stored numbers as a column of a scan."""
+    """A number that is stored beside each row, as a column of a scan."""
     return Column(f"{scan.number}.{name}", Facts(INTEGER, nullable=False))
 
 
 def people_of(table: str) -> str:
     """The prepared table that has one row for each person of another: her number of rows, and stored sums."""
     return identifier(f"#people {table}")
+
+
+def sizes_of(table: str) -> str:
+    """The prepared table that has one row for each number of rows that a person of another has: sums over these."""
+    return identifier(f"#sizes {table}")
+
+
+def of_each(sum_: str) -> str:
+    """The name of a sum that is stored for each person, beside that of the same sum over all who have as many rows."""
+    return f"each {sum_}"
 
 
 def stored_sum(number: int) -> str:

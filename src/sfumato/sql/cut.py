@@ -24,7 +24,7 @@ from sfumato.sql import keys
 from sfumato.sql.aggregates import AGGREGATES, distinct, mean, order, spread, truth
 from sfumato.sql.aggregates.base import CHOICE, Bundle, Term, width_of
 from sfumato.sql.bundles import Source, Sources, bundles_of, fed_together, listed, written
-from sfumato.sql.fast import Known
+from sfumato.sql.counted import Known
 from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, scans_in
 from sfumato.sql.running import FORMULAS, Reading, Running, Total, independent_variance
 from sfumato.sql.tree import Aggregate, Column
@@ -80,11 +80,13 @@ class Released:
 class Extra:
     """What is not a sum: a number of different values, or a choice by ranks; its own SQL gives what it needs.
 
-    A choice's SQL gives keys, a place and the weight of the rows there; its law chooses from `low` to `high`.
+    A choice's SQL gives keys, a place and the weight of the rows there; its law chooses from `low` to `high`. `fast`
+    gives what `sql` gives, with less work.
     """
 
     aggregate: Aggregate
     sql: str
+    fast: str | None
     law: OrderStatistic | MostFrequent | None = None
     low: int = 0
     high: int = 0
@@ -134,7 +136,8 @@ class Cut:
     def sql(self) -> str:
         """All that is asked of the engine, one after the other: for what it reads of earlier releases."""
         made = [text for part in self.parts for text in (part.sql, part.people, part.fast) if text is not None]
-        return "\n".join([*made, *(r.extra.sql for part in self.parts for r in part.bundles if r.extra is not None)])
+        extras = [r.extra for part in self.parts for r in part.bundles if r.extra is not None]
+        return "\n".join([*made, *(text for extra in extras for text in (extra.sql, extra.fast) if text is not None)])
 
 
 def cut(
@@ -316,7 +319,9 @@ class _Work:
         """Among how many the price is divided: bundles that one row can feed, and each that is not a sum."""
         return max(1, self.together + len(self.extras))
 
-    def _extra(self, aggregate: Aggregate, share: Fraction, sql: str, *, every: int | None) -> Released:
+    def _extra(
+        self, aggregate: Aggregate, share: Fraction, sql: tuple[str, str | None], *, every: int | None
+    ) -> Released:
         """What is not a sum, with its law; `every` is the number of groups where it is known."""
         nothing, entries = Bundle((), Fraction(0)), 1 if every == 1 else None
         if AGGREGATES[aggregate.name].measure == CHOICE:
@@ -330,11 +335,11 @@ class _Work:
                 if self.adjacency is Adjacency.REPLACE and entries is None:
                     # she may leave one group and enter another: two comings and goings, each in its own group
                     law = OrderStatistic(order.fraction(aggregate), 2 * norm, epsilon, from_end=end)
-            extra = Extra(aggregate, sql, law, low, high)
+            extra = Extra(aggregate, *sql, law, low, high)
             return Released(nothing, Fraction(0), Fraction(0), Fraction(1), self.terms.noise, extra)
         assert aggregate.arg is not None
         one, kept = distinct.moved(aggregate.arg, self.keys_per_unit, every)
-        extra = Extra(aggregate, sql)
+        extra = Extra(aggregate, *sql)
         if self.gaussian:
             squared = self.adjacency.sensitivity_l2_squared(one * kept, entries=entries, nonnegative=True)
             return Released(nothing, squared, squared / (2 * share), Fraction(1), GAUSSIAN, extra)

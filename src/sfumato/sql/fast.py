@@ -7,124 +7,174 @@ the key of a stored answer come from the plain form.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.sql.aggregates.base import Bundle
+from sfumato.sql.aggregates import order
+from sfumato.sql.aggregates.base import ONE
 from sfumato.sql.counted import (
     ROWS,
+    Known,
     carrying,
     counted_scan,
+    counts_rows,
     is_single,
+    numbered,
+    of_each,
     people_of,
+    product,
+    sizes_of,
     stored_column,
     stored_sum,
+    surely_short,
+    total,
     weight_at,
     weight_of,
+    weighted,
 )
+from sfumato.sql.lots import by_key
 from sfumato.sql.relations import Filter, Join, Named, Relation, Scan
+from sfumato.sql.tree import Aggregate, Node
 from sfumato.sql.write import Writer, spelled
 from sfumato.words import identifier
 
 
-@dataclass(frozen=True, eq=False)
-class Known:
-    """What the engine knows of its tables: in which nobody has two rows; beside whose rows the number of their person's
-    rows stands, with those sums of a person's rows that are stored, as they are spelt, and her weight at a bound.
-    """
+@dataclass(frozen=True)
+class _Sums:
+    """What is summed over weighted rows: by which names, each value with its largest size; `where` some rows only."""
 
-    unique: frozenset[str] = frozenset()
-    counted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    names: list[str]
+    values: list[tuple[str, Fraction, str]]
+    where: tuple[str, ...] = ()
+
+    def select(self, weight: str, *where: str) -> tuple[str, str]:
+        """What a SELECT of these sums begins and ends with."""
+        head = [
+            total(value if weight == "1" else product(value, largest, weight), name)
+            for value, largest, name in self.values
+        ]
+        conditions = " AND ".join([*self.where, *where])
+        tail = f" GROUP BY {', '.join(self.names)}" if self.names else ""
+        return f"SELECT {', '.join([*self.names, *head])}", f"{f' WHERE {conditions}' if conditions else ''}{tail}"
 
 
 def fast(writer: Writer, known: Known) -> str | None:
     """A faster form of the writer's SQL, or None where there is none."""
     if not writer.bundles or (writer.chosen and writer.kept != writer.chosen):
         return None
+    sums = _Sums(
+        [f"_k{i}" for i in writer.kept], [(name, bundle.length / grid, name) for name, bundle, grid in writer.sized()]
+    )
+    single = writer.limits.alone and is_single(writer.release.below, known.unique)
+    if single:  # behind an open key there are as many persons as rows
+        people = [("1", Fraction(1), "_people")] if writer.chosen else []
+        return _plain(writer, replace(sums, values=[*sums.values, *people]))
     if writer.chosen:
-        return _open(writer)
-    if writer.limits.alone and is_single(writer.release.below, known.unique):
-        return _plain(writer)
-    by_rows = not writer.limits.gaussian and writer.clip is None and not any(b.person for b in writer.bundles)
-    scan = counted_scan(writer.release.below, known.counted, known.unique)
+        return by_key(writer, known)
     stored = _stored(writer, known)
-    if by_rows and scan is not None and stored is None:
-        return _counted(writer, scan, weight_at(int(writer.limits.bound)) in known.counted[scan.table.name])
-    if writer.kept:
-        return _by_rows(writer) if by_rows else None
-    return _ungrouped(writer, stored)
+    if stored is not None:
+        return stored
+    if counts_rows(writer) and (writer.kept or counted_scan(writer.release.below, known) is not None):
+        return _weighted(writer, sums, known)
+    return None if writer.kept else _persons(_by_number(writer, known))
 
 
-def _total(value: str, name: str) -> str:
-    return f"COALESCE(CAST(SUM({value}) AS HUGEINT), 0) AS {name}"
+def fast_places(writer: Writer, aggregate: Aggregate, known: Known) -> str | None:
+    """A faster form of `Writer.places`: places are one more key, and the weights themselves are summed."""
+    if writer.chosen:
+        return None
+    sums = _Sums([*(f"_k{i}" for i in writer.kept), "_x"], [("1", Fraction(1), "_w1")], ("_x IS NOT NULL",))
+    looking = replace(writer, bundles=(), more=f"{order.place(aggregate)} AS _x", reads=(aggregate,))
+    if writer.limits.alone and is_single(writer.release.below, known.unique):
+        return _plain(looking, sums)
+    return _weighted(looking, sums, known)
 
 
-def _plain(writer: Writer) -> str:
+def _by_number(writer: Writer, known: Known) -> Writer:
+    below = numbered(writer.release.below, known.counted)
+    return replace(writer, release=replace(writer.release, below=below))
+
+
+def _plain(writer: Writer, sums: _Sums) -> str:
     """Each person has one row, of weight one: sums over rows."""
-    names = [f"_k{i}" for i in writer.kept]
-    head = ", ".join([*names, *(_total(name, name) for name, _, _ in writer.parts)])
-    tail = f" GROUP BY {', '.join(names)}" if names else ""
-    return f"{writer.rows()} SELECT {head} FROM kept{tail}"
+    head, tail = sums.select("1")
+    return f"WITH kept AS ({writer.every_row()}) {head} FROM kept{tail}"
 
 
 def _stored(writer: Writer, known: Known) -> str | None:
-    """All rows of a prepared table in one group: what is summed for a person was summed when they were prepared."""
+    """All rows of a prepared table in one group: what is summed for a person was summed when they were prepared.
+
+    Guarantee: the numbers of the plain form, for every bound and either noise.
+    Proof: here n(u) is her number of rows in the table, and there is one group: every weight but that of a lone SUM
+        follows from n(u), by min(1, C/n) or by the norm n; so the sum over persons is a sum over numbers of rows n of
+        the weight at n times the sums of all who have n rows. A lone SUM is cut person by person: hers are stored.
+    Reference: semantics 3.1.
+    Checked by: laws::what_is_stored_gives_the_same_numbers, laws::sums_of_whole_tables_are_at_hand
+    """
     scan = writer.release.below
     if writer.kept or not isinstance(scan, Scan) or not scan.stored:
         return None
     kept = known.counted.get(scan.table.name, ())
     asked = [sum_ for bundle in writer.bundles for sum_ in spelled(bundle)]
+    home = sizes_of(scan.table.name)
+    if writer.clip is not None:
+        asked, home = [of_each(sum_) for sum_ in asked], people_of(scan.table.name)
     if not set(asked) <= set(kept):
         return None
-    sums = [f"{stored_sum(kept.index(sum_))} AS {name}" for sum_, (name, _, _) in zip(asked, writer.parts, strict=True)]
-    return f"SELECT {identifier(ROWS)} AS _n, {', '.join(sums)} FROM {people_of(scan.table.name)}"
+    sums, limits, weight = (
+        [stored_sum(kept.index(sum_)) for sum_ in asked],
+        writer.limits,
+        weight_at(writer.limits.most),
+    )
+    if weight in kept and counts_rows(writer) and not limits.alone:
+        listed = zip(sums, writer.parts, strict=True)
+        head = ", ".join(total(f"{sum_} * {identifier(weight)}", name) for sum_, (name, _, _) in listed)
+        return f"SELECT {head} FROM {home}"
+    return _ungrouped(writer, identifier(ROWS), sums, home, [False] * len(sums))
 
 
-def _ungrouped(writer: Writer, stored: str | None) -> str:
-    """One group: what is summed for a person is already all of hers."""
-    sums = [f"{'MAX' if b.person else 'SUM'}({name}) AS {name}" for name, _, b in writer.parts]
-    first = writer.parts[0][0]
-    counted = f"SELECT _u, COUNT(*) AS _n, {', '.join(sums)} FROM kept GROUP BY _u"
-    rows = f"{writer.rows()}, person AS ({counted})" if stored is None else f"WITH person AS ({stored})"
-    more = f"SELECT *, 1 AS _g, CAST(_n AS HUGEINT) * _n AS _q, ABS({first}) AS _s FROM person"
+def _persons(writer: Writer) -> str:
+    """What is summed for each person, where there is one group."""
+    sums = [
+        "COUNT(*)" if part == ONE and not bundle.person else f"{'MAX' if bundle.person else 'SUM'}({name})"
+        for name, part, bundle in writer.parts
+    ]
+    return f"{writer.rows()} {_ungrouped(writer, 'COUNT(*)', sums, 'kept GROUP BY _u', surely_short(writer))}"
+
+
+def _ungrouped(writer: Writer, rows: str, sums: list[str], source: str, short: list[bool]) -> str:
+    """One group: what is summed for a person, or for persons of one weight, is already all of theirs."""
+    parts = writer.parts
+    shown = [f"{rows} AS _n", *(f"{sum_} AS {name}" for sum_, (name, _, _) in zip(sums, parts, strict=True))]
+    shown += ["1 AS _g"] if any(bundle.person for _, _, bundle in parts) else []
+    shown += [f"CAST({rows} AS HUGEINT) * {rows} AS _q"] if writer.limits.gaussian else []
+    shown += [f"ABS({sums[0]}) AS _s"] if writer.clip is not None else []
     head = ", ".join(
-        _total(f"CAST(w.{name} AS HUGEINT) * {_weight(writer, bundle)}", name) for name, _, bundle in writer.parts
+        total(f"CAST(w.{name} AS {'BIGINT' if is_short else 'HUGEINT'}) * {weighted(writer, bundle)}", name)
+        for (name, _, bundle), is_short in zip(parts, short, strict=True)
     )
     only = " WHERE w._n = 1" if writer.limits.alone else ""
-    return f"{rows} SELECT {head} FROM ({more}) AS w{only}"
+    return f"SELECT {head} FROM (SELECT {', '.join(shown)} FROM {source}) AS w{only}"
 
 
-def _weight(writer: Writer, bundle: Bundle) -> str:
-    """The writer's weight; by a quotient of 64 bits where the rows are counted."""
-    limits = writer.limits
-    if writer.clip is not None or limits.alone or limits.gaussian or (bundle.person and limits.few):
-        return writer.weight(bundle)
-    return weight_of("w._g" if bundle.person else "w._n", int(writer.limits.bound))
-
-
-def _by_rows(writer: Writer) -> str:
+def _weighted(writer: Writer, sums: _Sums, known: Known) -> str:
     """Rows, each with its person's weight, summed by group at once."""
-    most, names = int(writer.limits.bound), [f"_k{i}" for i in writer.kept]
-    weight = f"SELECT _u, {weight_of('COUNT(*)', most)} AS _w"
-    tail = " FROM kept GROUP BY _u"
+    told = _by_number(writer, known)
+    scan = counted_scan(told.release.below, known)
+    return _by_rows(told, sums) if scan is None else _counted(told, sums, scan, known)
+
+
+def _by_rows(writer: Writer, sums: _Sums) -> str:
+    """Her rows are counted, and each finds its person's weight."""
+    weight, only = weight_of("COUNT(*)", writer.limits.most), ""
     if writer.limits.alone:
-        weight, tail = "SELECT _u, 1 AS _w", " FROM kept GROUP BY _u HAVING COUNT(*) = 1"
-    head = ", ".join(
-        [
-            *(f"p.{name} AS {name}" for name in names),
-            *(
-                _total(_product(f"p.{name}", bundle.length / grid, "w._w"), name)
-                for name, bundle, grid in writer.sized()
-            ),
-        ]
-    )
+        weight, only = "1", " HAVING COUNT(*) = 1"
     # rows that are read and not made are read twice: a copy of all of them would cost memory, and more time
     held = "" if _is_made(writer.release.below) else "NOT MATERIALIZED "
-    rows = f"WITH kept AS {held}({writer.every_row()})"
+    head, tail = sums.select("_w")
     return (
-        f"{rows}, weight AS ({weight}{tail}) SELECT {head} FROM kept AS p JOIN weight AS w ON p._u = w._u"
-        f" GROUP BY {', '.join(f'p.{name}' for name in names)}"
+        f"WITH kept AS {held}({writer.every_row()}), weight AS (SELECT _u, {weight} AS _w FROM kept GROUP BY _u{only})"
+        f" {head} FROM kept JOIN weight USING (_u){tail}"
     )
 
 
@@ -140,60 +190,15 @@ def _is_made(relation: Relation) -> bool:
     )
 
 
-def _counted(writer: Writer, scan: Scan, weighted: bool) -> str:
+def _counted(writer: Writer, sums: _Sums, scan: Scan, known: Known) -> str:
     """Each row with the number of its person's rows, or her weight at this very bound, beside it: no counting."""
-    most, names = int(writer.limits.bound), [f"_k{i}" for i in writer.kept]
-    at_hand = weighted and not writer.limits.alone
+    most, alone = writer.limits.most, writer.limits.alone
+    at_hand = not alone and weight_at(most) in known.counted[scan.table.name]
     column = stored_column(scan, weight_at(most) if at_hand else ROWS)
     release = replace(writer.release, below=carrying(writer.release.below, scan, column))
-    carried = replace(writer, release=release, more=f"{identifier(column.name)} AS _w", reads=column)
-    weight = "1" if writer.limits.alone else "_w" if at_hand else f"({weight_of('_w', most)})"
-    sums = [_total(_product(name, bundle.length / grid, weight), name) for name, bundle, grid in writer.sized()]
-    only = " WHERE _w = 1" if writer.limits.alone else ""
-    tail = f" GROUP BY {', '.join(names)}" if names else ""
-    return f"{carried.rows()} SELECT {', '.join([*names, *sums])} FROM kept{only}{tail}"
-
-
-def _product(value: str, largest: Fraction, weight: str) -> str:
-    """A part times a weight of at most 2^20; in 64 bits where it surely fits."""
-    return f"CAST({value} AS {'BIGINT' if largest < 1 << 40 else 'HUGEINT'}) * {weight}"
-
-
-def _open(writer: Writer) -> str:
-    """Sums of each person and key first; then at most K keys of hers, looked at only where she has more.
-
-    The number of persons behind a key is its last column.
-    """
-    names = [f"_k{i}" for i in writer.kept]
-    by = ", ".join(["_u", *names])
-    sums = [f"{'MAX' if b.person else 'SUM'}({name}) AS {name}" for name, _, b in writer.parts]
-    shown = ", ".join(["_u", *names, "_n", *(name for name, _, _ in writer.parts)])
-    base, alone = "all_rows", ""
-    if writer.limits.alone:
-        base = "single"
-        alone = ", single AS (SELECT * FROM all_rows QUALIFY COUNT(*) OVER (PARTITION BY _u) = 1)"
-    pairs = f"SELECT {', '.join(['_u', *names, 'COUNT(*) AS _n', *sums])} FROM {base} GROUP BY {by}"
-    hashed = writer.hashed(names).replace("CAST(_", "CAST(p._").replace(", _k", ", p._k")
-    ranked = f"SELECT p.*, row_number() OVER (PARTITION BY p._u ORDER BY {hashed}) AS _r"
-    totals = ["SUM(_n) AS _n", "COUNT(*) AS _g"]
-    totals += ["SUM(CAST(_n AS HUGEINT) * _n) AS _q"] if writer.limits.gaussian else []
-    totals += [f"SUM(ABS({writer.parts[0][0]})) AS _s"] if writer.clip is not None else []
-    head = ", ".join(
-        [
-            *(f"p.{name} AS {name}" for name in names),
-            *(
-                _total(f"CAST(p.{name} AS HUGEINT) * {_weight(writer, bundle)}", name)
-                for name, _, bundle in writer.parts
-            ),
-        ]
-    )
-    return (
-        f"WITH all_rows AS ({writer.every_row()}){alone}, pairs AS MATERIALIZED ({pairs}), "
-        f"many AS (SELECT _u FROM pairs GROUP BY _u HAVING COUNT(*) > {writer.limits.keys}), "
-        f"person AS (SELECT {shown} FROM pairs WHERE _u NOT IN (SELECT _u FROM many) UNION ALL "
-        f"SELECT {shown} FROM ({ranked} FROM pairs AS p JOIN many AS m ON p._u = m._u)"
-        f" WHERE _r <= {writer.limits.keys}), "
-        f"weight AS (SELECT _u, {', '.join(totals)} FROM person GROUP BY _u) "
-        f"SELECT {head}, COUNT(*) AS _people FROM person AS p JOIN weight AS w ON p._u = w._u"
-        f" GROUP BY {', '.join(f'p.{name}' for name in names)}"
-    )
+    more = ", ".join(text for text in (writer.more, f"{identifier(column.name)} AS _w") if text)
+    reads: tuple[Node, ...] = (*writer.reads, column)
+    carried = replace(writer, release=release, more=more, reads=reads)
+    weight = "1" if alone else "_w" if at_hand else f"({weight_of('_w', most)})"
+    head, tail = sums.select(weight, *(["_w = 1"] if alone else []))
+    return f"WITH kept AS ({carried.every_row()}) {head} FROM kept{tail}"

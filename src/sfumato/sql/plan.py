@@ -17,8 +17,8 @@ from sfumato.errors import QueryError
 from sfumato.policy import Policy, Unknown
 from sfumato.sql.bind import Question
 from sfumato.sql.bundles import as_json, bundles_of
+from sfumato.sql.counted import Known
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Part, Released, Terms, cut
-from sfumato.sql.fast import Known
 from sfumato.sql.keys import Run, check_groups, is_open
 from sfumato.sql.partition import cells_of
 from sfumato.sql.public import top

@@ -90,6 +90,8 @@ class Scan(Relation):
     single: bool = False
     stored: bool = False
     """The engine holds the rows as this scan would give them: see `select.stored`."""
+    numbered: bool = False
+    """Persons are told apart by their stored numbers: see `counted.numbered`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,7 +72,8 @@ def _(relation: Scan, wanted: list[str]) -> str:
     table, prefix = relation.table, f"{relation.number}."
     if relation.stored:
         named = [f"t.{identifier(name.removeprefix(prefix))} AS {identifier(name)}" for name in wanted]
-        return f"SELECT {_list(relation, named, f't.{UNIT}')} FROM {identifier(table.name)} AS t"
+        unit = NUMBER if relation.numbered else UNIT
+        return f"SELECT {_list(relation, named, f't.{unit}')} FROM {identifier(table.name)} AS t"
     must = [] if table.public else [name for name, column in table.columns.items() if not column.nulls]
     read = sorted({name.removeprefix(prefix) for name in wanted} | set(must))
     shown = [
@@ -91,6 +92,8 @@ def _(relation: Scan, wanted: list[str]) -> str:
 
 UNIT = identifier("#person")
 """Where a stored table keeps the raw unit of each row: no column of a source that people write has this name."""
+NUMBER = identifier("#number")
+"""Where a prepared table keeps a number in its place: see `counted.numbered`."""
 
 
 def stored(scan: Scan) -> str:

@@ -46,6 +46,12 @@ def spelled(bundle: Bundle) -> list[str]:
     return [f"{'MAX' if bundle.person else 'SUM'}({steps(part, grid_of(bundle))})" for part in bundle.parts]
 
 
+def hashed(names: list[str], unit: str = "_u", salt: str = "$salt") -> str:
+    """The order in which keys of a person are kept: by a keyed hash of her and them."""
+    text = " || chr(31) || ".join(f"COALESCE('=' || CAST({name} AS VARCHAR), '')" for name in (unit, *names))
+    return ", ".join([f"md5({salt} || {text})", *names])
+
+
 @dataclass
 class Writer:
     """The engine's SQL of one part: rows, limited to some keys of a person, sums per person, her weight, sums."""
@@ -57,7 +63,7 @@ class Writer:
     bundles: tuple[Bundle, ...]
     clip: Fraction | None
     more: str = ""
-    reads: Node | None = None
+    reads: tuple[Node, ...] = ()
 
     @property
     def parts(self) -> list[tuple[str, Node, Bundle]]:
@@ -69,7 +75,7 @@ class Writer:
     def every_row(self) -> str:
         """The rows that reach the release: person, keys, parts of the bundles."""
         nodes = [self.release.keys[i][1] for i in self.kept]
-        looked = [*nodes, *(part for _, part, _ in self.parts), *([self.reads] if self.reads is not None else [])]
+        looked = [*nodes, *(part for _, part, _ in self.parts), *self.reads]
         read = {name for node in looked for name in columns_of(node)}
         shown = [f"{expression(node)} AS _k{i}" for i, node in zip(self.kept, nodes, strict=True)]
         shown += [f"{steps(part, grid_of(bundle))} AS {name}" for name, part, bundle in self.parts]
@@ -81,7 +87,7 @@ class Writer:
         if not self.chosen:
             return f"WITH kept AS ({self.every_row()})"
         names = [f"_k{i}" for i in self.chosen]
-        order = self.hashed(names)
+        order = hashed(names)
         # who has several rows where one is declared is left out before her keys are looked at
         base = "all_rows"
         alone = ""
@@ -96,11 +102,6 @@ class Writer:
             f" <= {self.limits.keys}), "
             f"kept AS (SELECT a.* FROM {base} AS a JOIN few AS b ON {same})"
         )
-
-    def hashed(self, names: list[str]) -> str:
-        """The order in which keys of a person are kept: by a keyed hash of her and them."""
-        text = " || chr(31) || ".join(f"COALESCE('=' || CAST({name} AS VARCHAR), '')" for name in ("_u", *names))
-        return ", ".join([f"md5($salt || {text})", *names])
 
     def sized(self) -> list[tuple[str, Bundle, Fraction]]:
         """What is summed, with its grid."""
@@ -138,7 +139,7 @@ class Writer:
 
     def _others(self, aggregate: Aggregate, place: str) -> tuple[str, list[str]]:
         """The rows with the place or value that an aggregate looks at, each person's number of rows, and the keys."""
-        writer = replace(self, bundles=(), more=f"{place} AS _x", reads=aggregate)
+        writer = replace(self, bundles=(), more=f"{place} AS _x", reads=(aggregate,))
         names = [f"_k{i}" for i in self.kept]
         return f"{writer.rows()}, person AS (SELECT _u, COUNT(*) AS _n FROM kept GROUP BY _u)", names
 
