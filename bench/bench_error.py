@@ -6,8 +6,9 @@
 `drawn`, the same over many draws of its law (± its standard error), and `law`, what the law has: 2r/(1-r)^2 with r =
 e^(-1/scale), and 1/12 where a fine grid is rounded to whole numbers. `mean` is held against `hand`, the same bounded by
 hand in plain SQL: `z` is their distance in standard errors of the mean, for groups the root of the mean square, so that
-it is about one where the answers are right. `wide` is the largest distance to the plain answer, over the largest plain
-number, where nothing is left out (a bound that no person reaches, epsilon a million).
+it is about one where the answers are right; groups without rows are left out of it, as no answer is below zero. `wide`
+is the largest distance to the plain answer, over the largest plain number, where nothing is left out (a bound that no
+person reaches, epsilon a million).
 """
 
 # ruff: noqa: E501  a question stands on one line
@@ -90,8 +91,9 @@ def _held(told: dict[tuple[Any, ...], Any], hand: dict[tuple[Any, ...], float] |
     if hand is None:
         return mean, None, None
     distances = []
-    for key, numbers in told.items():
-        apart = numbers.mean() - hand.get(key, 0.0)
+    for key in told.keys() & hand.keys():
+        numbers = told[key]
+        apart = numbers.mean() - hand[key]
         error = numbers.std(ddof=1) / math.sqrt(len(numbers))
         distances.append(apart / error if error else (0.0 if apart == 0 else math.inf))
     return mean, hand.get(()), math.sqrt(sum(z * z for z in distances) / len(distances))

@@ -123,8 +123,8 @@ def _question(key: str, plain: Told, ours: Told, theirs: dict[str, Told], runs: 
     """Print one question, every side of it; goes out: where ours is clearly above a peer that can be compared."""
     truth, base = plain[key]["answers"][0], statistics.median(plain[key]["cpu"])
     print(f"\n{key}: {QUESTIONS[key]}\n  plain: {base:.2f} ms" + ("" if isinstance(truth, dict) else f", {truth:,.7g}"))
-    heads = ((12, ""), (7, "runs"), (10, "CPU ms"), (8, "/plain"), (14, "told"), (10, "sd"), (18, "ours/sd"))
-    print("".join(f"{head:>{width}}" for width, head in (*heads, (11, "off"), (18, "ours/off"))))
+    heads = ((12, ""), (7, "runs"), (10, "CPU ms"), (8, "/plain"), (14, "told"), (10, "sd"), (26, "ours/sd"))
+    print("".join(f"{head:>{width}}" for width, head in (*heads, (11, "off"), (26, "ours/off"))))
     above = []
     for name, told in {"ours": ours, **theirs}.items():
         here, peer = told.get(key), load(name)
@@ -136,7 +136,7 @@ def _question(key: str, plain: Told, ours: Told, theirs: dict[str, Told], runs: 
         cost = statistics.median(here["cpu"])
         print(
             f"  {name:12}{len(here['answers']):5}{cost:10,.1f}{cost / base:8,.1f}{sides.told:>14}{sides.sd:10,.4g}"
-            f"{_shown(ratios.get('sd')):>18}{sides.off:>11,.4g}{_shown(ratios.get('off')):>18}"
+            f"{_shown(ratios.get('sd')):>26}{sides.off:>11,.4g}{_shown(ratios.get('off')):>26}"
             + ("" if _fair(peer) else f"  bounds {peer.BOUNDS}, length {peer.LENGTH}"),
             flush=True,
         )

@@ -43,6 +43,6 @@ def offers(data: Any) -> dict[str, Any]:
         "q5": lambda: lib.BoundedMean(**ages, **each).quick_result(few_ages()),
         "q6": lambda: by(rows.city, data.cities),
         "q7": lambda: by(rows.city * len(data.diseases) + rows.disease, pairs),
-        "q9": lambda: lib.Median(epsilon=data.epsilon, **ages).quick_result(few_ages()),
+        "q9": lambda: lib.Median(**ages, **each).quick_result(few_ages()),
         "q10": lambda: lib.BoundedVariance(**ages, **each).quick_result(few_ages()),
     }
