@@ -192,6 +192,7 @@ def said(node: Expr, noise: str) -> str:
     text = show(node)
     text = re.sub(r"#shift\((\w+(?:\[[^\]]*\])*)\)", r"Δ\1", text)
     text = re.sub(r"#two\((\w+(?:\[[^\]]*\])*)\)", r"\1'", text)
-    text = text.replace("#shift", "Δ").replace("#two", "second").replace("#same", "same").replace("#noise", noise).replace("#answer", "O")
+    text = text.replace("#shift", "Δ").replace("#two", "second").replace("#same", "same")
+    text = text.replace("#noise", noise).replace("#answer", "O")
     text = re.sub(r"#place\w*", "p", text).replace("#up", "p₁").replace("#down", "p₂")
     return re.sub(r"#spent(\d+)", r"spent\1", text)
