@@ -1,18 +1,13 @@
 """The command: before and after as a table, a page and a document; policies and servers."""
 
-import csv
 import json
 import stat
 
-import sfumato
 from sfumato.attacks.document import FILE, document
 from sfumato.attacks.gate import policy_endpoint
 from sfumato.attacks.page import page
-from sfumato.attacks.sheet import read_sheet
 from sfumato.doors.cli.clinic import write_clinic
 from tests.attacks.people import scene_of, write_people
-from tests.doors.pg import Served
-from tests.doors.web import Web
 
 
 def test_the_report_is_one_page_without_links(arena, tmp_path):
@@ -106,36 +101,3 @@ def test_the_newest_report_on_a_policy_is_kept_for_the_auditor(call, tmp_path):
     assert [report["attack"] for report in json.loads(place.read_text())["reports"]] == [
         "linking"
     ]  # no policy: not kept
-
-
-def test_a_server_is_asked_as_an_analyst_asks_it(tmp_path, call, monkeypatch):
-    """Over HTTP and over PostgreSQL's protocol: the same questions, the same refusals, the same budget."""
-    write_clinic(tmp_path)
-    with sfumato.open(tmp_path / "sfumato.toml") as gate:
-        rows = read_sheet(tmp_path / "patient.parquet").records()[:60]
-        with (tmp_path / "patient.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, ["ssn", "age", "disease"], extrasaction="ignore")
-            writer.writeheader()
-            writer.writerows(rows)
-        words = ("attack", "differencing", "--csv", "patient.csv", "--secret", "disease", "--json", "--target")
-        web = Web(gate, names=("bob",))
-        try:
-            assert call(*words, web.url)[0] == 2  # no --spend: nothing is asked
-            assert gate.budget().spent.epsilon == 0
-            monkeypatch.setenv("SFUMATO_TOKEN", web.tokens["bob"])
-            code, out, err = call(*words, web.url, "--spend")
-        finally:
-            web.stop()
-        assert code == 0, err
-        report = json.loads(out)["reports"][0]
-        assert report["claims"] == 60
-        assert report["total"] == "4"
-        assert 0 < gate.budget().spent.epsilon <= 4
-        served = Served(gate, encrypted=False, users=("ana",))
-        try:
-            code, out, err = call(*words, f"postgresql://ana:correct%20horse@127.0.0.1:{served.port}/clinic", "--spend")
-        finally:
-            served.stop()
-        assert code == 0, err
-        assert json.loads(out)["reports"][0]["total"] == "1"  # ana's share
-        assert json.loads(out)["reports"][0]["claims"] > 0

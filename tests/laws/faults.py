@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 BASE, BUNDLES, CUT, EMIT, PERSONS = "aggregates.base", "bundles", "cut", "emit", "persons"
+DIFFERENT = "aggregates.distinct"
 JOINS, PARTITION, PLAN, ROWS, SCAN, SELECT, WRITE = "joins", "partition", "plan", "rows", "scan", "select", "write"
 
 _WEIGHT = "CASE WHEN {counted} <= {most} THEN {FINE} ELSE ({FINE}::HUGEINT * {most}) // {counted} END"
@@ -91,6 +92,10 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     # what is not a sum
     "different values without limit": ("different values", (WRITE, 'f" <= {self.limits.keys}) SELECT', 'f" <= 1000) SELECT'),),
     "different values are one": ("different values", (CUT, "moved = self.adjacency.sensitivity_l1(kept, entries", "moved = self.adjacency.sensitivity_l1(1, entries"),),
+    "a list that is too short": ("different values of a list", (DIFFERENT, "min(kept, listed_values * cells)", "min(kept, listed_values * cells - 1)"),),
+    "one list for all groups": ("different values of a list by group", (DIFFERENT, "min(kept, listed_values * cells)", "min(kept, listed_values)"),),
+    "nothing comes of the unknown": ("different values of a function", (DIFFERENT, "[size_of(column.facts) for column", "[size_of(replace(column.facts, nullable=False)) for column"),),
+    "a norm of one group's values": ("a norm of different values of a list", (CUT, "sensitivity_l2_squared(one * kept", "sensitivity_l2_squared(one * one"),),
     "places without weight": ("a most frequent value", (WRITE, 'weight = f"CASE WHEN w._n <= {most} THEN {FINE} ELSE ({FINE}::HUGEINT * {most}) // w._n END"', 'weight = f"{FINE}"'),),
     "a choice is free": ("a most frequent value", (CUT, "return [*events, *(law.event for law in laws)]", "return [*events, *(law.event for law in laws[1:])]"),),
     # cells

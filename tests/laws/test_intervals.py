@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import pytest
 
 from sfumato.gateway.drawn import Laws, sums_of
 from sfumato.mechanisms import Gaussian, Geometric
+from sfumato.sql import moments
 from sfumato.sql.aggregates.base import Interval, Term
 from sfumato.sql.bundles import Source
-from sfumato.sql.forms import Draw, Linear, Pool, Track, interval
+from sfumato.sql.forms import Draw, Linear, Pool, Track, interval, total
 from sfumato.sql.origins import Exact, Leaf, Origin, Released, origin
 from sfumato.sql.told import Number, ends, told
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Facts, Node
@@ -223,7 +225,7 @@ def test_a_draw_that_enters_twice_is_one_draw(name: str) -> None:
 
 
 def test_totals_and_their_own_draws_share_their_noise() -> None:
-    """A total of a thousand less three of them is a total of 997; two totals that overlap are added up draw by draw."""
+    """A total of twenty less three of them is a total of 17; two totals that overlap are added up draw by draw."""
 
     @dataclass
     class Rows:
@@ -237,14 +239,46 @@ def test_totals_and_their_own_draws_share_their_noise() -> None:
             return False
 
     def track(rows: range) -> Track:
-        totals = [F(sum(rows[: i + 1])) for i in range(len(rows))]
-        return Track(0, 0, 0, tuple(rows), tuple(totals), {row: i for i, row in enumerate(rows)})
+        totals = [sum(rows[: i + 1]) for i in range(len(rows))]
+        return Track(0, 0, 0, tuple(rows), tuple(totals), F(1), {row: i for i, row in enumerate(rows)})
 
     def found(*weights: tuple[Any, int]) -> Interval:
         return interval(Linear(frozenset((key, F(w)) for key, w in weights)), Linear(frozenset(), F(1)), Rows(), SURE)
 
-    many, few = track(range(1000)), track(range(3, 1000))
+    many, few = track(range(20)), track(range(3, 20))
     draws = [(0, 0, 0, row) for row in range(3)]
-    assert found((Pool(many, 1000), 1), *((draw, -1) for draw in draws)) == found((Pool(few, 997), 1))
-    assert found((Pool(many, 1000), 1), (Pool(few, 997), -1)) == found(*((draw, 1) for draw in draws))
+    assert found((Pool(many, 20), 1), *((draw, -1) for draw in draws)) == found((Pool(few, 17), 1))
+    assert found((Pool(many, 20), 1), (Pool(few, 17), -1)) == found(*((draw, 1) for draw in draws))
     assert found((Pool(many, 10), 1), (Pool(many, 9), -1)) == found(((0, 0, 0, 9), 1))
+
+
+def test_intervals_of_several_numbers_hold_together() -> None:
+    """Of two numbers each is told with half of the misses; the larger one has the larger ends."""
+    row = Row(SUMS, {(0, 0, 0): S, (0, 1, 0): S}, Term(F(9), F(1)), {(0, 0, 0): 5})
+    both = [row.told(released(i), 1 - (1 - SURE) / 2) for i in (0, 1)]
+    found = row.told(call("greatest", released(0), released(1)), SURE)
+    assert found == tuple(max(ends) for ends in zip(*both, strict=True))  # type: ignore[arg-type, type-var]
+    assert found != row.told(released(0), SURE)
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("names", ["yy", "yx"])
+def test_corners_hold_all_means(names: str, gaussian: bool) -> None:
+    """Whatever the true means are in their box, the interval about them is within the hull of the corners."""
+    draws: tuple[Draw, ...] = tuple((0, 0, part, 0) for part in range(9))
+    pair = Aggregate("corr", X, None, Facts(DOUBLE), second=X)
+    sums = [(100 - x) ** 2 * (100 - y) ** 2 for x in ROWS for y in (x // 2,)]
+    row: Any = Row({}, {(0, 0, part): F(sum(sums)) / (part + 1) for part in range(9)}, noise(gaussian, F(10**6))[0])
+    m, box = moments.of_two(pair, draws), ((F(20), F(31)), (F(40), F(55)) if names == "yx" else (F(20), F(31)))
+    hull = moments._about(m, names, box, cells=row, sure=SURE, bottom=m["00"])
+    assert hull is not None
+    square, first, second = ("11", "01", "10") if names == "yx" else ("20", "10", "10")
+    widths = []
+    for i, j in product(range(5), repeat=2):
+        a, b = (low + (high - low) * part / 4 for (low, high), part in zip(box, (i, j), strict=True))
+        about = total((m[square], m[first].scaled(-a), m[second].scaled(-b), m["00"].scaled(a * b)))
+        inner = interval(about, m["00"], row, SURE, chernoff=True)
+        assert inner is not None
+        widths.append(inner)
+        assert hull[0] - F(1, 1000) <= inner[0] <= inner[1] <= hull[1] + F(1, 1000)  # type: ignore[operator]
+    assert any(inner[0] > hull[0] + 1 for inner in widths)  # type: ignore[operator]

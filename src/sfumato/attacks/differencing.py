@@ -69,13 +69,21 @@ def _everybody(endpoint: Endpoint, knowledge: Knowledge, trick: Trick) -> Found:
             break
         if value is None:
             continue
-        worst = worst or tuple(asked.sql for asked in endpoint.log[before:][:3])
+        if len(worst) < 3:
+            worst = tuple(dict.fromkeys([*worst, *_questions(endpoint, before)]))
         claims.append(Claim(i, value > 0.5, certain=exact and value in (0.0, 1.0)))
         if i % 50 == 0:
             curve.append((len(endpoint.log), tuple(claims)))
     if not claims:
         return Found(reason="the budget was spent before anybody was found")
     return Found(tuple(claims), reason=_sentence(trick), worst=worst, curve=tuple(curve))
+
+
+def _questions(endpoint: Endpoint, before: int) -> tuple[str, ...]:
+    """What was asked about one person, after what was asked once for all."""
+    asked = [one.sql for one in endpoint.log[before:]]
+    shared = [sql for sql in endpoint.noted if any(own.startswith(sql) for own in asked)]
+    return (*shared, *asked)
 
 
 def _sentence(trick: Trick) -> str:

@@ -48,6 +48,8 @@ from sfumato.owner.admit import write_whole
 
 FILE = "redteam.json"
 FORMAT = 1
+_PROMISED = "a gateway that promises never to exceed its epsilon"
+_PLAIN = "a server that promises nothing"
 
 
 def document(reports: Sequence[Report], what: str, knowledge: Knowledge, ledger: str | None = None) -> dict[str, Any]:
@@ -87,7 +89,7 @@ def _defence(name: str, reports: Sequence[Report]) -> dict[str, Any]:
         sentence = f"held against {len(tried)} of {len(tried)} attacks"
     return {
         "name": name,
-        "what": DEFENCES.get(name, "a gateway that promises never to exceed its epsilon"),
+        "what": DEFENCES.get(name, _PROMISED if any(report.total is not None for report in reports) else _PLAIN),
         "tried": len(tried),
         "lost": len(lost),
         "sentence": sentence,

@@ -40,6 +40,8 @@ details { margin: .6rem 0; } summary { cursor: pointer; color: var(--quiet); }
 
 _AT_ONCE = 5
 """Curves that can be told apart in one picture."""
+_LONG = 80
+"""Letters of a name or a value that are shown."""
 _LEDGER = {
     "copy": "a copy of the ledger: nothing was spent",
     "own": "the ledger itself: what the attacks asked is spent",
@@ -68,9 +70,9 @@ def page(found: dict[str, Any]) -> str:
         "<p>Each attack asked as an analyst may ask, and then claimed who has the secret. A claim that is right is a",
         "person whose secret was recovered. Whoever asks nothing and guesses the commoner value is right",
         f"{_percent(found['base_rate'])} of the time: an attack has won (<span class=lost>LOST</span>) only if it is",
-        "better than that beyond chance, or shows somebody's secret with certainty; against an endpoint that promises",
-        "epsilon, only if it is better than the promise allows. That an attack failed does not show that none would",
-        "succeed.</p>",
+        "better than that, and than what everybody else's rows tell, beyond chance, or shows somebody's secret with",
+        "certainty; against an endpoint that promises epsilon, only if it is better than the promise allows. That an",
+        "attack failed does not show that none would succeed.</p>",
         "<div class=wide><table><thead><tr><th>attack</th>",
         *(f"<th>{html.escape(name)}</th>" for name in names),
         "</tr></thead><tbody>",
@@ -88,13 +90,20 @@ def _facts(found: dict[str, Any]) -> list[str]:
     secret = found["secret"]
     facts = {
         "made": found["made"].replace("T", " ").replace("+00:00", " UTC"),
-        "secret": f"whether {secret['column']} is {secret['value']}",
-        "people": f"{found['people']:,} people, of whom the attacker knows {', '.join(found['known'])}",
+        "secret": f"whether {_brief(secret['column'])} is {_brief(secret['value'])}",
+        "people": f"{found['people']:,} people, of whom the attacker knows {', '.join(map(_brief, found['known']))}",
         "a guess": f"right for {_percent(found['base_rate'])} of them, without asking anything",
     }
+    trend = max((report.get("trend", 0.0) for report in found["reports"]), default=0.0)
+    if trend > found["base_rate"]:
+        facts["the others"] = f"everybody else's rows tell it of at least {_percent(trend)}: that is no loss of hers"
     if found["ledger"] is not None:
         facts["asked on"] = _LEDGER[found["ledger"]]
     return ["<dl>", *(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in facts.items()), "</dl>"]
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG]}…"
 
 
 def _in_short(defence: dict[str, Any]) -> str:

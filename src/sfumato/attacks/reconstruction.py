@@ -41,22 +41,22 @@ def run(endpoint: Endpoint, knowledge: Knowledge, questions_per_person: int = 4)
     endpoint.share(wanted)
     before = len(endpoint.log)
     lines, given = _ask(endpoint, knowledge, asked, wanted)
+    worst = tuple(one.sql for one in endpoint.log[before:][-3:])
     if knowledge.only is not None and _solved(asked, lines, given) is None and not _is_framed(endpoint, knowledge):
         asked = listed(knowledge, len(asked.place))
         lines, given = _ask(endpoint, knowledge, asked, wanted)
     if len(given) < 8:
         return Found(reason="subset counts were refused, or the budget was spent")
-    return _decode(knowledge, asked, lines, given, tuple(one.sql for one in endpoint.log[before:][-3:]))
+    return _decode(knowledge, asked, lines, given, worst)
 
 
 def _is_framed(endpoint: Endpoint, knowledge: Knowledge) -> bool:
     """Whether about as many people are there as the attacker thinks: else her equations lack somebody."""
-    try:
-        found = endpoint.number(knowledge.count(knowledge.only or "1 = 1"))
-    except BudgetError:
+    if endpoint.epsilon is not None:  # what is left of the budget would tell nothing
         return True
+    found = endpoint.number(knowledge.count(knowledge.only or "1 = 1"))
     many = len(knowledge.everybody)
-    return found is None or endpoint.epsilon is not None or abs(found - many) <= 50 + 0.1 * many
+    return found is None or abs(found - many) <= 50 + 0.1 * many
 
 
 def _ask(endpoint: Endpoint, knowledge: Knowledge, asked: Source, wanted: int) -> tuple[Lines, Floats]:

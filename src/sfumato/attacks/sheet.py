@@ -7,6 +7,7 @@ so do codes with leading zeros, which are names and no numbers.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,11 @@ def read_sheet(file: Path) -> Sheet:
             detail=str(error).split("\n")[0],
             hint="Give a Parquet file, or a CSV in UTF-8 whose first line names the columns.",
         ) from None
+    if len(kinds) == 1 and re.search(r"[,;\t|]", next(iter(kinds))):
+        raise InputError(
+            f'"{file.name}" cannot be read as a table',
+            hint="Its lines do not all have as many columns as the first one.",
+        )
     found = engine.execute(f"SELECT COUNT(*) FROM {identifier(TABLE)}").fetchone()
     return Sheet(engine, tuple(kinds), int(found[0]) if found else 0)
 

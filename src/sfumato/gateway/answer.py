@@ -40,7 +40,7 @@ TYPES = {
 """PostgreSQL's names."""
 _WIDE = Context(prec=80)
 """More digits than a number of the engine has."""
-_WIDEST = 10**24
+_WIDEST = Decimal(10**24)
 """With the twelve digits behind the point that a number may have, it fits into a decimal of 38."""
 
 
@@ -192,10 +192,10 @@ def _extra(name: str) -> Any:
 
 def _for_arrow(values: list[Any], kind: Any, pyarrow: Any) -> tuple[list[Any], Any]:
     """A column and its type: whole numbers beyond 64 bits are decimals, and what no decimal holds is a double."""
-    numbers: list[Any] = [v for v in values if isinstance(v, int | Decimal) and not isinstance(v, bool)]
-    if any(not Decimal(value).is_finite() or abs(value) >= _WIDEST for value in numbers):
+    numbers = [Decimal(value) for value in values if isinstance(value, int | Decimal) and not isinstance(value, bool)]
+    if any(not number.is_finite() or abs(number) >= _WIDEST for number in numbers):
         return [None if value is None else float(value) for value in values], pyarrow.float64()
-    if kind == pyarrow.int64() and any(not -(2**63) <= value < 2**63 for value in numbers):
+    if kind == pyarrow.int64() and any(int(number).bit_length() > 63 for number in numbers):
         return [None if value is None else Decimal(value) for value in values], pyarrow.decimal128(38, 0)
     return values, kind
 
@@ -267,7 +267,7 @@ def build(
     count, found = len(question.items), Found(plan, draws)
     traces = tuple(across[count:])
     shown = [
-        _shown(values, node.facts, _least(of, found, traces))
+        _shown(values, node.facts, _ranges(of, found, traces))
         for values, (_, node), of in zip(across[:count], question.items, question.origins, strict=True)
     ]
     columns = tuple(name for name, _ in question.items)
@@ -285,30 +285,51 @@ def _across(question: Question, rows: list[tuple[Any, ...]]) -> list[tuple[Any, 
     return list(zip(*rows, strict=True)) if rows else [()] * width
 
 
-def _least(of: Origin | None, found: Found, traces: tuple[tuple[Any, ...], ...]) -> Callable[[int], bool]:
-    """Which rows of a column are released numbers that cannot be negative, and so are not shown below zero."""
+Range = tuple[Fraction | None, Fraction | None]
 
-    def at(slots: tuple[Any, ...]) -> bool:
+
+def _ranges(of: Origin | None, found: Found, traces: tuple[tuple[Any, ...], ...]) -> Range | Callable[[int], Range]:
+    """Within what a column is shown, row by row: released numbers within what is possible for them."""
+
+    def at(slots: tuple[Any, ...]) -> Range:
         aggregate = released_as(of, found, slots)
-        return aggregate is not None and possible(aggregate)[0] == 0
+        return (None, None) if aggregate is None else possible(aggregate)
 
     if not isinstance(of, Choice | Made | Maybe):
-        always = at(())
-        return lambda _: always
+        return at(())
     return lambda row: at(tuple(column[row] for column in traces))
 
 
-def _shown(values: tuple[Any, ...], facts: Facts, clamped: Callable[[int], bool]) -> Iterable[Any]:
+def _shown(values: tuple[Any, ...], facts: Facts, within: Range | Callable[[int], Range]) -> Iterable[Any]:
     """A column for people: exact numbers from steps, doubles to twelve digits, clamped to what is possible."""
     if facts.kind not in (INTEGER, DECIMAL, DOUBLE):
         return values
     if not facts.exact or facts.grid is None:
         return [None if value is None else +Decimal(f"{float(value):.12g}") for value in values]
     steps = [None if value is None else int(value) for value in values]
-    steps = [0 if step is not None and step < 0 and clamped(row) else step for row, step in enumerate(steps)]
+    if within != (None, None):
+        steps = _held(steps, within, facts.grid)
     if facts.kind == INTEGER and facts.grid == 1:
         return steps
     return [None if step is None else _number(step * facts.grid, facts) for step in steps]
+
+
+def _held(steps: list[int | None], within: Range | Callable[[int], Range], grid: Fraction) -> list[int | None]:
+    """Whole numbers of steps, each within its range."""
+    if not callable(within):
+        low, high = (None if end is None else int(end / grid) for end in within)
+        if high is None and low is not None:
+            return [None if step is None else max(low, step) for step in steps]
+        same = within
+        return _held(steps, lambda _: same, grid)
+    held = list(steps)
+    for row, step in enumerate(steps):
+        least, most = within(row) if step is not None else (None, None)
+        if step is not None and least is not None:
+            held[row] = max(int(-(-least // grid)), step)
+        if step is not None and most is not None:
+            held[row] = min(int(most // grid), held[row] or 0)
+    return held
 
 
 def mechanism_of(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sfumato.gateway.sheets import Draws, Numbers
 from sfumato.sql import moments
-from sfumato.sql.aggregates import pair, spread
+from sfumato.sql.aggregates import distinct, pair, spread
 from sfumato.sql.aggregates.base import DISTINCT, Term
 from sfumato.sql.aggregates.mean import ends_of
 from sfumato.sql.bundles import Source
@@ -87,7 +87,10 @@ def possible(aggregate: Aggregate) -> tuple[Fraction | None, Fraction | None]:
         return ends_of(aggregate)
     if aggregate.name in ("regr_avgy", "regr_avgx"):
         return pair.ends(aggregate)[0 if aggregate.name == "regr_avgy" else 1]
-    if aggregate.name in ("count", "count_persons", "count_distinct", "regr_count"):
+    if aggregate.name == "count_distinct" and aggregate.arg is not None:
+        most = distinct.most_values(aggregate.arg)
+        return Fraction(0), None if most is None else Fraction(most)
+    if aggregate.name in ("count", "count_persons", "regr_count"):
         return Fraction(0), None
     facts = None if aggregate.arg is None else aggregate.arg.facts
     nonnegative = aggregate.name == "sum" and facts is not None and facts.low is not None and facts.low >= 0
@@ -173,9 +176,12 @@ class Found:
         return self._runs[cut, bundle, part, reading]
 
     def _track(self, cut: int, bundle: int, part: int, places: Sequence[int]) -> Track:
-        numbers = (self.drawn((cut, bundle, part, place))[0] for place in places)
+        """Rows of one grouping set, one after the other."""
+        kept, drawn, group = self.numbers[cut].part(places[0])
+        cells, first = drawn.cells[bundle], places[0] - group
+        totals = tuple(accumulate(cells[place - first][part] for place in places))
         position = {place: i for i, place in enumerate(places)}
-        return Track(cut, bundle, part, tuple(places), tuple(accumulate(numbers)), position)
+        return Track(cut, bundle, part, tuple(places), totals, kept.bundles[bundle].unit, position)
 
     def listed(self, of: Listed, rows: Any) -> Number | None:
         """A sum of a released column over many rows, each once and all of one law, as one total."""
@@ -246,7 +252,7 @@ class Planned:
             return None  # how many groups there are is not known yet
         pools = self._widest.setdefault(name, {})
         if row.number not in pools:
-            track = Track(cut, source.bundle, 0, (row.number,), (Fraction(0),), {row.number: 0})
+            track = Track(cut, source.bundle, 0, (row.number,), (0,), Fraction(1), {row.number: 0})
             self._terms[id(track)] = longest_total(self.plan.cuts[cut], source.bundle, reading)
             pools[row.number] = Pool(track, 1)
         return Ratio(Linear(frozenset([(pools[row.number], Fraction(1))])))

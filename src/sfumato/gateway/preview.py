@@ -190,7 +190,7 @@ def _note(plan: Plan, item: int, law: str) -> str:
         return f"one person changes all groups together by a vector of length at most {show(moved)}"
     if law == "derived":
         if of is None:
-            return "no interval: noise decides what it is made of"
+            return "no interval can be told of it"
         if width_of(plan, item, Fraction(1, 2)) is None:
             return "its interval depends on the answer"
         return _total(plan, of) or ""

@@ -21,11 +21,11 @@ from sfumato.mechanisms import GaussianKeySelection, KeySelection
 from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.policy import Policy, Table
 from sfumato.sql import keys
-from sfumato.sql.aggregates import AGGREGATES, mean, order, spread, truth
+from sfumato.sql.aggregates import AGGREGATES, distinct, mean, order, spread, truth
 from sfumato.sql.aggregates.base import CHOICE, Bundle, Term, width_of
 from sfumato.sql.bundles import Source, Sources, bundles_of, fed_together, listed, written
 from sfumato.sql.fast import Known
-from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, scans_in, size_of
+from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, scans_in
 from sfumato.sql.running import FORMULAS, Reading, Running, Total, independent_variance
 from sfumato.sql.tree import Aggregate, Column
 from sfumato.sql.write import FINE, Limits, grid_of
@@ -299,9 +299,8 @@ class _Work:
         by_norm = self.gaussian and not any(r.running for r in released)
         limits = replace(self.limits(by_norm), few=self._few(cells))
         texts = written(self.release, limits, kept, chosen, clip=clip, known=self.known)
-        single_group = 1 if every == 1 else None
         more = tuple(
-            self._extra(aggregate, share, sql, entries=single_group)
+            self._extra(aggregate, share, sql, every=every)
             for aggregate, sql in zip(self.extras, texts.extras, strict=True)
         )
         bundles = (*released, *more)
@@ -317,9 +316,9 @@ class _Work:
         """Among how many the price is divided: bundles that one row can feed, and each that is not a sum."""
         return max(1, self.together + len(self.extras))
 
-    def _extra(self, aggregate: Aggregate, share: Fraction, sql: str, *, entries: int | None) -> Released:
-        """What is not a sum, with its law."""
-        nothing = Bundle((), Fraction(0))
+    def _extra(self, aggregate: Aggregate, share: Fraction, sql: str, *, every: int | None) -> Released:
+        """What is not a sum, with its law; `every` is the number of groups where it is known."""
+        nothing, entries = Bundle((), Fraction(0)), 1 if every == 1 else None
         if AGGREGATES[aggregate.name].measure == CHOICE:
             low, high = order.candidates(aggregate)
             fine = 1 if self.alone else FINE
@@ -334,11 +333,10 @@ class _Work:
             extra = Extra(aggregate, sql, law, low, high)
             return Released(nothing, Fraction(0), Fraction(0), Fraction(1), self.terms.noise, extra)
         assert aggregate.arg is not None
-        listed = size_of(aggregate.arg.facts)
-        kept = self.keys_per_unit if entries is None or listed is None else min(self.keys_per_unit, listed)
+        one, kept = distinct.moved(aggregate.arg, self.keys_per_unit, every)
         extra = Extra(aggregate, sql)
         if self.gaussian:
-            squared = self.adjacency.sensitivity_l2_squared(kept * kept, entries=entries, nonnegative=True)
+            squared = self.adjacency.sensitivity_l2_squared(one * kept, entries=entries, nonnegative=True)
             return Released(nothing, squared, squared / (2 * share), Fraction(1), GAUSSIAN, extra)
         moved = self.adjacency.sensitivity_l1(kept, entries=entries, nonnegative=True)
         return Released(nothing, moved, moved / share, Fraction(1), GEOMETRIC, extra)

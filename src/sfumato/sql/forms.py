@@ -23,13 +23,14 @@ Draw = tuple[int, int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """Released rows one after the other, all with the noise of one law, and what was drawn of a sum up to each."""
+    """Released rows one after the other, all with the noise of one law; what was drawn up to each, in whole units."""
 
     cut: int
     bundle: int
     part: int
     rows: tuple[int, ...]
-    totals: tuple[Fraction, ...]
+    totals: tuple[int, ...]
+    unit: Fraction
     position: dict[int, int] = field(default_factory=dict)
 
 
@@ -48,7 +49,7 @@ class Pool:
     @property
     def total(self) -> Fraction:
         """What was drawn, added up."""
-        return self.track.totals[self.end - 1]
+        return self.track.totals[self.end - 1] * self.track.unit
 
     def holds(self, row: int) -> bool:
         """Whether a released row is in it."""
@@ -184,11 +185,13 @@ def interval(top: Linear, bottom: Linear, cells: Cells, confidence: Fraction, ch
     Reference: Fieller's argument; `width_of`.
     Checked by: laws::intervals_hold_what_they_promise, rooms::every_interval_above_the_cut_holds_what_it_promises
     """
+    if bottom is ONE and not chernoff and (key := _single(top)) is not None and not cells.runs(key[0], key[1]):
+        number, term = cells.drawn(key)
+        half = width_of(((_ONCE, term),), confidence)
+        return number - half, number + half
     parts = apart((top, bottom), cells)
-    if parts is None:
-        return None
-    if any(term.law is not None for _, _, term in parts) and (len(parts) > 1 or bottom.terms):
-        return None  # such a law is known by itself only
+    if parts is None or (any(term.law is not None for *_, term in parts) and (len(parts) > 1 or bottom.terms)):
+        return None  # a law of running totals is known by itself only
 
     def at(which: int) -> Fraction:
         return (top, bottom)[which].constant + sum((w[which] * number for w, number, _ in parts), Fraction(0))
@@ -205,6 +208,17 @@ def interval(top: Linear, bottom: Linear, cells: Cells, confidence: Fraction, ch
     if abs(below) <= width(1):
         return None
     return _inverted(top.constant, bottom.constant, parts, float(1 - confidence), chernoff=chernoff)
+
+
+_ONCE = Fraction(1)
+
+
+def _single(top: Linear) -> Draw | None:
+    """The draw that a sum is, by itself: most of all numbers are."""
+    if len(top.terms) != 1 or top.constant:
+        return None
+    ((key, weight),) = top.terms
+    return key if weight == 1 and not isinstance(key, Pool) else None
 
 
 def _inverted(first: Fraction, last: Fraction, parts: list[Weighed], miss: float, *, chernoff: bool) -> Interval:

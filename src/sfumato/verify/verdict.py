@@ -18,7 +18,7 @@ from sfumato.verify.finite.decide import NEVER
 from sfumato.verify.finite.gauss import keeps_within
 from sfumato.verify.kernel import certificate
 from sfumato.verify.kernel.check import is_proved
-from sfumato.verify.kernel.product import Proof
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.parse import read_program
 from sfumato.verify.prover.search import search
 from sfumato.verify.refuter.discrete import Listed

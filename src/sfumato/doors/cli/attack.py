@@ -7,7 +7,8 @@ gateway, or the only defence that was named.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +18,7 @@ from typing import Any
 from rich.table import Table
 
 from sfumato.attacks import ATTACKS, Endpoint, Knowledge
+from sfumato.attacks.base import Rows
 from sfumato.attacks.defences import DEFENCES, make
 from sfumato.attacks.document import document, keep
 from sfumato.attacks.gate import policy_endpoint, table_endpoint
@@ -31,6 +33,8 @@ from sfumato.policy import Policy, load
 
 TOTAL = Fraction(1)
 """The budget of the gateway that is put in front of a plain table."""
+_PATIENCE = 10.0
+"""Seconds after which a person wants to know how far it is."""
 Outcome = tuple[list[Report], Knowledge]
 
 
@@ -223,7 +227,24 @@ def _with_list(given: Path | None, knowledge: Knowledge, truth: tuple[bool, ...]
 def _one(name: str, endpoint: Endpoint, knowledge: Knowledge, truth: tuple[bool, ...], trend: float) -> Report:
     sys.stderr.write(f"{name} against {endpoint.name} …\n")
     attack = ATTACKS[name]
+    endpoint.run = _counted(endpoint.run)
     return referee(name, attack.run, endpoint, knowledge, truth, advice=attack.advice, trend=trend)
+
+
+def _counted(run: Callable[[str], Rows]) -> Callable[[str], Rows]:
+    """The same, and every few seconds a line that says how far it is."""
+    started = last = time.monotonic()
+    asked = 0
+
+    def counted(sql: str) -> Rows:
+        nonlocal asked, last
+        asked, now = asked + 1, time.monotonic()
+        if now - last > _PATIENCE:
+            last = now
+            sys.stderr.write(f"  {asked:,} questions, {now - started:.0f} s\n")
+        return run(sql)
+
+    return counted
 
 
 def _say(reports: list[Report]) -> None:

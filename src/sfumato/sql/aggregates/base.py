@@ -3,7 +3,7 @@ of it.
 
 An aggregate is a file with one `Kind`: its SQL name, the bounds that it needs, `parts` (what is summed over rows),
 `length` (the largest total size of one row in all parts) and `finish` (from noisy sums to the answer). Intervals come
-from the form of the number: see `forms`.
+from the draws that a number is made of: see `told`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ from typing import Any
 
 from sfumato.errors import SfumatoError
 from sfumato.verify.kernel.check import as_text, conditions_of, covers, is_open, is_possible
-from sfumato.verify.kernel.product import Product, Proof
+from sfumato.verify.kernel.product import Product
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.scope import scoped
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.parse import read_program, read_proof

@@ -10,7 +10,8 @@ import z3
 
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
-from sfumato.verify.kernel.product import Product, Proof
+from sfumato.verify.kernel.product import Product
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.tree import Expr, Program, Unary
 

@@ -16,6 +16,7 @@ import z3
 
 from sfumato.verify.kernel.functions import Functions
 from sfumato.verify.kernel.inputs import Inputs
+from sfumato.verify.kernel.lists import element_of, number_of_bits
 from sfumato.verify.kernel.polynomial import Poly, common, inverse, number, single
 from sfumato.verify.kernel.terms import Terms
 from sfumato.verify.kernel.values import Boolean, Input, Items, NotCovered, Number, Stream, Value
@@ -184,7 +185,7 @@ class Evaluator:
         if not place.whole:
             raise NotCovered("an index is a whole number")
         if isinstance(inside, Items):
-            return self._listed(inside.items, place, at, state)
+            return element_of(self, inside.items, place, at=at, state=state)
         if not isinstance(inside, Input):
             raise NotCovered("the elements of this list are not followed")
         size = self.inputs.size(inside)
@@ -195,24 +196,6 @@ class Evaluator:
         both = (self.terms.all_of((low[0], high[0])), self.terms.all_of((low[1], high[1])))
         self.safe("the index lies in the list", at, state, both)
         return self.inputs.read(inside, place)
-
-    def _listed(self, items: tuple[Value, ...], place: Number, at: int, state: State) -> Value:
-        """An element of a list of the program; where its place is not known, of a list of numbers."""
-        found = place.one.constant
-        if found is not None and place.two.constant == found and 0 <= found < len(items):
-            return items[int(found)]
-        if not items or not all(isinstance(item, Number) for item in items) or self.proving:
-            raise NotCovered("a list of the program is read by a number")
-        low, last = self.compare(place, ">=", state), number(len(items) - 1)
-        high = self.compare(Number(place.one - last, place.two - last, True), "<=", state)
-        both = (self.terms.all_of((low[0], high[0])), self.terms.all_of((low[1], high[1])))
-        self.safe("the index lies in the list", at, state, both)
-        numbers = [item for item in items if isinstance(item, Number)]
-        one, two = numbers[-1].one, numbers[-1].two
-        for k, item in reversed(list(enumerate(numbers[:-1]))):
-            one = self.terms.choose(self.terms.compare(place.one - number(k), "=", _unsure), item.one, one)
-            two = self.terms.choose(self.terms.compare(place.two - number(k), "=", _unsure), item.two, two)
-        return Number(one, two, all(item.whole for item in numbers))
 
     def _binary(self, node: Binary, state: State) -> Value:
         op = node.op
@@ -332,42 +315,19 @@ class Evaluator:
                 return self.inputs.size(inside)
             return self.stream(inside).length
         if name == "int":
-            return self._whole(self.value(node.args[0], state))
+            return number_of_bits(self.inputs, self.value(node.args[0], state))
         if name in ("exp", "ln", "sqrt"):
             return self._real_function(name, self.number(node.args[0], state), node.at, state)
         if name in ("abs", "min", "max", "clamp"):
             args = [self.number(arg, state) for arg in node.args]
             whole = all(arg.whole for arg in args)
-            one = self._choice(name, [arg.one for arg in args], self.positive(state, 0))
-            two = self._choice(name, [arg.two for arg in args], self.positive(state, 1))
+            one = self.terms.extreme(name, [arg.one for arg in args], self.positive(state, 0))
+            two = self.terms.extreme(name, [arg.two for arg in args], self.positive(state, 1))
             return Number(one, two, whole)
         for use in self.program.uses:
             if use.name == name:
                 return self._unknown_function(node, use.sensitivity, state)
         raise NotCovered(f'"{name}" is not covered')
-
-    def _whole(self, bits: Value) -> Number:
-        """The number of a bit list of the input, most significant first."""
-        if not isinstance(bits, Input) or bits.type.kind != "bits":
-            raise NotCovered("int is of bit lists of the input")
-        length = self.inputs.size(bits).one.constant
-        if length is None or not 0 <= length <= 64:
-            raise NotCovered("int is of at most 64 bits")
-        found = Number(number(0), number(0), True)
-        for place in range(int(length)):
-            bit = self.inputs.read(bits, Number(number(place), number(place), True))
-            assert isinstance(bit, Number)
-            found = Number(found.one * number(2) + bit.one, found.two * number(2) + bit.two, True)
-        return found
-
-    def _choice(self, name: str, args: list[Poly], positive: Callable[[int], bool]) -> Poly:
-        if name == "abs":
-            return self.terms.magnitude(args[0], positive)
-        if name == "clamp":
-            return self._choice("min", [self._choice("max", args[:2], positive), args[2]], positive)
-        first, second = args
-        below = self.terms.compare(first - second, "<=", positive)
-        return self.terms.choose(below, first, second) if name == "min" else self.terms.choose(below, second, first)
 
     def _ghost_call(self, node: Call, state: State) -> Value:
         """What only proofs say."""

@@ -17,7 +17,7 @@ from sfumato.verify.kernel.check import conditions_of, first_open
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.late import late
-from sfumato.verify.kernel.product import Proof
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.prover.guess import Guess
 from sfumato.verify.prover.houdini import settled, trimmed

@@ -19,8 +19,9 @@ from sfumato.verify.cases import Maker, make_pools
 from sfumato.verify.finite.field import with_precision
 from sfumato.verify.finite.law import Law, tagged
 from sfumato.verify.refuter.events import Outputs
+from sfumato.verify.refuter.inputs import Element, Inputs, put
 from sfumato.verify.refuter.listed import law_at, may_contain, with_floats
-from sfumato.verify.refuter.search import Element, Search, put
+from sfumato.verify.refuter.search import Search
 from sfumato.verify.refuter.twin import twin_of
 from sfumato.verify.refuter.witness import Witness, certified, real
 from sfumato.verify.run import Env, Fault, NotRun
@@ -49,10 +50,10 @@ class Listed:
     work: int = WORK
     failed: int = 0
     tried: int = 0
-    base: Search = field(init=False)
+    base: Inputs = field(init=False)
 
     def __post_init__(self) -> None:
-        self.base = Search(self.program)
+        self.base = Inputs(self.program, Maker(self.program))
 
     def run(self) -> Witness | None:
         """The first witness."""
