@@ -241,10 +241,12 @@ def test_every_exception_to_a_rule_of_style_has_its_reason():
 
 def repository():
     """Every text file that belongs to the project, found without git, which a newcomer may not have."""
-    apart = {".git", ".venv", "__pycache__", "build", "dist", "sfumato-demo", ".hypothesis", "node_modules"}
+    apart = {".git", "__pycache__", "build", "dist", "sfumato-demo", ".hypothesis", "node_modules"}
     for path in ROOT.rglob("*"):
         parts = path.relative_to(ROOT).parts
-        if path.is_file() and not any(p in apart or p.endswith(("_cache", ".egg-info")) for p in parts):
+        if any(p in apart or p.startswith(".venv") or p.endswith(("_cache", ".egg-info")) for p in parts):
+            continue
+        if path.is_file():
             yield path
 
 
