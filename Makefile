@@ -42,7 +42,7 @@ console: .venv/bin/python  ## the console's editor, bundled anew from console/: 
 	$(BIN)/python tools/bundle.py
 
 clean:
-	rm -rf .venv .venv-bench build dist console/node_modules .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info
+	rm -rf .venv .venv-bench .venv-peers build dist console/node_modules .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -72,7 +72,7 @@ clean:
 	$(PIP) '.[fuzz]' || echo 'atheris is not installed: its test is skipped'
 	touch $@
 
-.venv-bench/stamp: pyproject.toml  ## an environment of its own: a peer wants the very Polars that it was built for
+.venv-bench/stamp: pyproject.toml  ## an environment of its own: what peers want is not what tests want
 	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[bench]'
 	touch $@

@@ -1,13 +1,17 @@
 """The drawing board: CPU seconds for the best private mechanism, repaired and certified, and ratios to qif.
 
+    python bench/bench_design.py [--most 11]
+
 Grids have the uniform prior (or a random one, without symmetry), Euclidean distances for privacy and loss, epsilon 1
 for each cell. qif (Chatzikokolakis, 1.6) solves the same program with each of its solvers; its best one counts among
 those whose matrix has the epsilon that was asked, by its own measure. It has no grid beyond 7 x 7 within minutes, and
-checks or repairs nothing. Our numbers include reading the problem, the search, the repair and both checks.
+checks or repairs nothing. Our numbers include reading the problem, the search, the repair and both checks. `--most 15`
+goes on to a grid of 15 x 15, which takes minutes.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from fractions import Fraction
 
@@ -83,15 +87,18 @@ def counts(values=100, epsilon="1/2"):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--most", type=int, default=11)
+    most = parser.parse_args().most
     ours("warm up", "uniform", "identity", epsilon=1, metric="manhattan", inputs=range(5))
     for width in (5, 7):
         compare(width)
     counts()
-    for width in (9, 11):
-        ours(f"grid {width} x {width}", "uniform", "loss", epsilon=1, metric="euclidean", inputs=grid(width))
     prior = np.random.default_rng(3).dirichlet(np.ones(81)).tolist()
     ours("grid 9 x 9, random prior, no symmetry", prior, "loss", epsilon=1, metric="euclidean", inputs=grid(9))
-    ours("grid 15 x 15", "uniform", "loss", epsilon=1, metric="euclidean", inputs=grid(15))
+    for width in (9, 11, 15):
+        if width <= most:
+            ours(f"grid {width} x {width}", "uniform", "loss", epsilon=1, metric="euclidean", inputs=grid(width))
 
 
 if __name__ == "__main__":

@@ -98,8 +98,8 @@ def make(folder: Path, rows: int) -> None:
         )
 
 
-def policy_of(folder: Path, composition: str = "best") -> Policy:
-    """At most five rows of a person."""
+def policy_of(folder: Path, composition: str = "best", bound: int = 5) -> Policy:
+    """At most five rows of a person, or as many as are said."""
     return from_dict(
         {
             "source": {
@@ -117,7 +117,7 @@ def policy_of(folder: Path, composition: str = "best") -> Policy:
             "tables": {
                 "visits": {
                     "unit": "user_id",
-                    "rows_per_unit": 5,
+                    "rows_per_unit": bound,
                     "columns": {
                         "user_id": {"type": "integer"},
                         "city": {"values": CITIES},
@@ -143,9 +143,9 @@ def policy_of(folder: Path, composition: str = "best") -> Policy:
     )
 
 
-def opened(folder: Path, engine: DuckDB | None = None) -> Gateway:
+def opened(folder: Path, engine: DuckDB | None = None, bound: int = 5) -> Gateway:
     """The gateway, its engine on one thread."""
-    policy = policy_of(folder)
+    policy = policy_of(folder, bound=bound)
     engine = engine or DuckDB(policy, threads=1, later=True)
     engine.keep(stored_scans(policy, policy.tables))
     book = Ledger.open(

@@ -20,6 +20,8 @@ from sfumato.errors import InputError
 UNIT = Fraction(1, 10**15)
 """Prices are whole multiples of this (semantics 5.3), so that sums of prices are sums of integers."""
 
+_LEAST_CHANCE = Fraction(1, 10**100)
+
 
 def as_written(value: object, what: str = "number") -> Fraction:
     """The exact number that a person wrote: int, Fraction, Decimal, decimal or fraction text, or a float by its repr.
@@ -48,7 +50,7 @@ def as_written(value: object, what: str = "number") -> Fraction:
 def _check_exponent(text: str) -> None:
     """1e999999999 is eleven characters and a gigabyte: refuse it before it is expanded."""
     _, marker, exponent = text.lower().partition("e")
-    if marker and abs(int(exponent)) > 5000:
+    if marker and abs(int(exponent)) > 1000:
         raise ValueError(text)
 
 
@@ -75,6 +77,14 @@ def probability(value: object, what: str) -> Fraction:
     number = as_written(value, what)
     if not 0 < number < 1:
         raise InputError(f"{what} must be above 0 and below 1, but is {show(number)}")
+    return number
+
+
+def certainty(value: object) -> Fraction:
+    """A confidence: a probability that leaves more to chance than doubles can tell from nothing."""
+    number = probability(value, "confidence")
+    if 1 - number < _LEAST_CHANCE:
+        raise InputError("confidence must leave a chance of at least 1e-100")
     return number
 
 

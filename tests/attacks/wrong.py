@@ -6,7 +6,10 @@ Sources: Lyu, Su, Li, PVLDB 2017 (sparse vectors); Ding and others, CCS 2018 (no
 
 import numpy as np
 
-RNG = np.random.default_rng(20241101)
+
+def fresh():
+    """A generator of its own for every mechanism: what one test finds does not depend on which ran before."""
+    return np.random.default_rng(20241101)
 
 
 def on_grid(values):
@@ -15,32 +18,39 @@ def on_grid(values):
 
 
 def laplace(scale):
+    rng = fresh()
+
     def run(x, size):
-        return on_grid(x + RNG.laplace(0, scale, size))
+        return on_grid(x + rng.laplace(0, scale, size))
 
     return run
 
 
 def noisy_max_value(scale):
+    rng = fresh()
+
     def run(scores, size):
-        return on_grid((np.array(scores) + RNG.laplace(0, scale, (size, len(scores)))).max(axis=1))
+        return on_grid((np.array(scores) + rng.laplace(0, scale, (size, len(scores)))).max(axis=1))
 
     return run
 
 
 def noisy_max_index(scale):
+    rng = fresh()
+
     def run(scores, size):
-        return (np.array(scores) + RNG.laplace(0, scale, (size, len(scores)))).argmax(axis=1)
+        return (np.array(scores) + rng.laplace(0, scale, (size, len(scores)))).argmax(axis=1)
 
     return run
 
 
 def sparse(a, b, *, eps=1.0, positives=1, out="yes", threshold=0.0, counted=True):
     """The sparse vector with scales a/eps and b/eps: yes is +inf or a number, no is nan, and -inf after the end."""
+    rng = fresh()
 
     def run(q, size):
-        bar = threshold + RNG.laplace(0, a / eps, size)
-        noisy = np.array(q, float) + (RNG.laplace(0, b / eps, (size, len(q))) if b else 0)
+        bar = threshold + rng.laplace(0, a / eps, size)
+        noisy = np.array(q, float) + (rng.laplace(0, b / eps, (size, len(q))) if b else 0)
         above = noisy >= bar[:, None]
         shown = {"yes": np.full(noisy.shape, np.inf), "value": noisy, "gap": noisy - bar[:, None]}[out]
         result = np.where(above, shown, np.nan)
@@ -52,19 +62,20 @@ def sparse(a, b, *, eps=1.0, positives=1, out="yes", threshold=0.0, counted=True
     return run
 
 
-def adaptive(eps=1.0, positives=1, threshold=0.0):
-    """The adaptive sparse vector, the right one: both branches show the gap."""
+def adaptive(eps=1.0, positives=1, threshold=0.0, out="gap"):
+    """The adaptive sparse vector. The right one shows the gap in both branches, the wrong one a value in the first."""
+    rng = fresh()
 
     def run(q, size):
-        bar = threshold + RNG.laplace(0, 2 / eps, size)
+        bar = threshold + rng.laplace(0, 2 / eps, size)
         cost = np.full(size, 2.0 * positives * eps)
         result = np.full((size, len(q)), -np.inf)
         for i, value in enumerate(q):
             going = cost <= 4 * positives * eps - 2 * eps
-            rough = value + RNG.laplace(0, 8 * positives / eps, size)
-            fine = value + RNG.laplace(0, 4 * positives / eps, size)
-            first, second = rough - bar >= 16 / eps, fine - bar >= 0
-            seen = np.where(first, rough - bar, np.where(second, fine - bar, 0.0))
+            rough = value + rng.laplace(0, 8 * positives / eps, size)
+            fine = value + rng.laplace(0, 4 * positives / eps, size)
+            first, second = rough - bar >= 16, fine - bar >= 0
+            seen = np.where(first, rough - bar if out == "gap" else rough, np.where(second, fine - bar, 0.0))
             result[going, i] = seen[going]
             cost = cost + np.where(first, eps, np.where(second, 2 * eps, 0.0)) * going
         return on_grid(result)
@@ -82,7 +93,9 @@ SPARSE = {
 
 
 def noisy_max_exponential(scale):
+    rng = fresh()
+
     def run(scores, size):
-        return on_grid((np.array(scores) + RNG.exponential(scale, (size, len(scores)))).max(axis=1))
+        return on_grid((np.array(scores) + rng.exponential(scale, (size, len(scores)))).max(axis=1))
 
     return run

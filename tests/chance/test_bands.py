@@ -303,3 +303,10 @@ def test_gaps_and_lengths_beyond_64_bits() -> None:
     counts = np.bincount([sample_banded(F(1, 10**30), gaps) for _ in range(4000)], minlength=4)
     expected = chances(1.0, np.array([1, 0, 1, 0]), np.ones(4)) * 4000
     assert stats.chisquare(counts, expected).pvalue > 1e-9
+
+
+@pytest.mark.parametrize("rate", [F(1, 2**80), F(2**80 - 1, 2**80), F(2**80, 3)])
+def test_a_rate_beyond_64_bits_is_drawn_also_where_the_gap_is_zero(rate: F) -> None:
+    """The best of all has the gap 0, whose products are 0, however large the rate's own numbers."""
+    assert sample_banded(rate, np.array([0])) == 0
+    assert sample_banded(rate, np.array([0, 0]), np.array([3, 4]), 50).max() <= 1

@@ -191,6 +191,9 @@ EXAMPLES: dict[str, Example] = {
     "from one filter into another": example(
         policy({"s": LIST}, 1, "replace"), "a:x b:z", "SELECT COUNT(*) FILTER (WHERE s = 'x'), COUNT(*) FILTER (WHERE s = 'y') FROM t", {"a": "a:y"}
     ),
+    "from one filter into another, beside a median": example(
+        policy({"s": LIST, "i": INT}, 1, "replace"), "a:x,1 b:z,1", "SELECT COUNT(*) FILTER (WHERE s = 'x'), COUNT(*) FILTER (WHERE s = 'y'), MEDIAN(i) FROM t", {"a": "a:y,9"}
+    ),
     # the longest row
     "persons behind two filters": example(
         policy({"s": LIST}, 5), "a:x a:y b:x", "SELECT COUNT(DISTINCT u) FILTER (WHERE s = 'x'), COUNT(DISTINCT u) FILTER (WHERE s = 'y') FROM t"

@@ -58,6 +58,8 @@ PEOPLE = "a:1,10,x b:2,3,y c:3,5,z"
 VISITS = "a:10,x,q*8 b:3,y,q d:7,z,r*4 -:9,x,q*7"
 OPEN_KEYS = "a:1,x,q a:1,x,r a:1,y,s a:1,z,t b:1,x,q c:2,x,r"
 FIVE = {"v": {"rows_per_unit": 5, "l2_per_unit": 2}}
+NINE = {"v": {"rows_per_unit": 9, "groups_per_unit": 9}}
+HALVES = "CASE WHEN i > 5 THEN 'high' ELSE 'low' END"
 OWN = "SELECT u, {} AS n FROM v GROUP BY u"
 
 EXAMPLES: dict[str, Example] = {
@@ -154,6 +156,12 @@ EXAMPLES: dict[str, Example] = {
     # what is not a sum
     "different values": several("SELECT COUNT(DISTINCT i) FROM v", v="a:1,x,q a:2,x,q a:3,x,q a:4,x,q b:9,x,q"),
     "different values by group": several("SELECT s, COUNT(DISTINCT o) FROM v GROUP BY s", {"a": {"v": "a:1,z,m a:1,z,n"}}, v="a:1,x,q a:1,x,r a:1,y,s a:1,y,t b:1,x,u", adjacency="replace"),
+    "different values of a list": several("SELECT COUNT(DISTINCT s) FROM v", v="a:1,x,q a:1,y,q a:1,z,q b:1,,q", change=NINE),
+    "different values of a list by group": several(f"SELECT {HALVES}, COUNT(DISTINCT s) FROM v GROUP BY 1", v="a:1,x,q a:1,y,q a:1,z,q a:9,x,q a:9,y,q a:9,z,q b:1,,q", change=NINE),
+    "different values of a function": several("SELECT COUNT(DISTINCT UPPER(COALESCE(s, 'q'))) FROM v", v="a:1,x,q a:1,y,q a:1,z,q a:1,,q", change=NINE),
+    "different truths": several("SELECT COUNT(DISTINCT i > 5), COUNT(DISTINCT i) FROM v", v="a:1,x,q a:2,x,q a:3,x,q a:8,x,q a:9,x,q a:7,x,q b:,x,q", change=NINE),
+    "another of a list": several("SELECT COUNT(DISTINCT s) FROM v", {"a": {"v": "a:1,x,q"}}, v="a:1,x,q a:1,y,q a:1,z,q b:1,x,q", change=NINE, adjacency="replace"),
+    "a norm of different values of a list": several(f"SELECT {HALVES}, COUNT(DISTINCT s) FROM v GROUP BY 1", v="a:1,x,q a:1,y,q a:1,z,q a:9,x,q a:9,y,q a:9,z,q b:1,,q", change=NINE, noise="gaussian"),
     "different values under Gaussian noise": several("SELECT s, COUNT(DISTINCT o) FROM v GROUP BY s", v="a:1,x,q a:1,x,r b:1,x,u", noise="gaussian"),
     "a most frequent value": several("SELECT MODE() WITHIN GROUP (ORDER BY i) FROM v", v="a:1,x,q*8 b:2,x,q c:2,x,q"),
     "another most frequent value": several("SELECT s, MODE() WITHIN GROUP (ORDER BY i) FROM p GROUP BY s", {"a": {"p": "a:1,9,y"}}, p=PEOPLE, adjacency="replace"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 BASE, BUNDLES, CUT, EMIT, PERSONS = "aggregates.base", "bundles", "cut", "emit", "persons"
+DIFFERENT = "aggregates.distinct"
 JOINS, PARTITION, PLAN, ROWS, SCAN, SELECT, WRITE = "joins", "partition", "plan", "rows", "scan", "select", "write"
 
 _WEIGHT = "CASE WHEN {counted} <= {most} THEN {FINE} ELSE ({FINE}::HUGEINT * {most}) // {counted} END"
@@ -32,13 +33,14 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     # what is paid
     "replace as add-remove": ("another group", (CUT, "self.adjacency.sensitivity_l1(norm, entries=entries, nonnegative=bundle.nonnegative)", "Fraction(norm)"),),
     "every entry is single": ("another group", (CUT, "entries = 1 if single and cells == 1 and len(bundle.parts) == 1 else None", "entries = 1"),),
+    "single, by the number of prices": ("from one filter into another, beside a median", (CUT, "single = self.together ==", "single = self.entries =="),),
     "single, though she may move": ("from one filter into another", (CUT, "entries = 1 if single and", "entries = 1 if"),),
     "nothing is negative": ("another sign", (BASE, "return self.whole or all(part.facts.low is not None and part.facts.low >= 0 for part in self.parts)", "return True"),),
     "clip without sizes": ("a sum of both signs", (WRITE, "SUM(ABS({parts[0][0]})) AS _s", "ABS(SUM({parts[0][0]})) AS _s"),),
     "clip of the net sum of a group": ("a sum of both signs", (WRITE, "({FINE}::HUGEINT * {most}) // w._s END", "({FINE}::HUGEINT * {most}) // ABS(p._p0_0) END"), (WRITE, "CASE WHEN w._s <= {most}", "CASE WHEN ABS(p._p0_0) <= {most}")),
     "clip rounded up": ("a clip between two steps", (WRITE, "most = int(self.clip / grid_of(bundle))", "most = -int(-self.clip // grid_of(bundle))"),),
     "clip not priced": ("a sum of both signs", (CUT, "norm = clip if clip is not None else self.bound * bundle.length", "norm = clip / 2 if clip is not None else self.bound * bundle.length"),),
-    "the second aggregate is free": ("seven rows, weights are rounded down", (CUT, "return max(1, fed_together(self.release, self.alone) + len(self.extras))", "return 1"), (CUT, "share = made[0].share * noisy", "share = made[0].share"),),
+    "the second aggregate is free": ("seven rows, weights are rounded down", (CUT, "return max(1, self.together + len(self.extras))", "return 1"), (CUT, "share = made[0].share * noisy", "share = made[0].share"),),
     "the range for the size": ("largest, not the range", ("aggregates.total", "aggregate.arg.facts.largest", "aggregate.arg.facts.high - aggregate.arg.facts.low"),),
     "half of a mean": ("seven rows, weights are rounded down", ("aggregates.mean", "for end in ends), width)", "for end in ends), width / 2)"),),
     "persons by rows": ("persons with many rows", (WRITE, 'counted, most = "w._g" if bundle.person', 'counted, most = "w._n" if bundle.person'),),
@@ -90,6 +92,10 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     # what is not a sum
     "different values without limit": ("different values", (WRITE, 'f" <= {self.limits.keys}) SELECT', 'f" <= 1000) SELECT'),),
     "different values are one": ("different values", (CUT, "moved = self.adjacency.sensitivity_l1(kept, entries", "moved = self.adjacency.sensitivity_l1(1, entries"),),
+    "a list that is too short": ("different values of a list", (DIFFERENT, "min(kept, listed_values * cells)", "min(kept, listed_values * cells - 1)"),),
+    "one list for all groups": ("different values of a list by group", (DIFFERENT, "min(kept, listed_values * cells)", "min(kept, listed_values)"),),
+    "nothing comes of the unknown": ("different values of a function", (DIFFERENT, "[size_of(column.facts) for column", "[size_of(replace(column.facts, nullable=False)) for column"),),
+    "a norm of one group's values": ("a norm of different values of a list", (CUT, "sensitivity_l2_squared(one * kept", "sensitivity_l2_squared(one * one"),),
     "places without weight": ("a most frequent value", (WRITE, 'weight = f"CASE WHEN w._n <= {most} THEN {FINE} ELSE ({FINE}::HUGEINT * {most}) // w._n END"', 'weight = f"{FINE}"'),),
     "a choice is free": ("a most frequent value", (CUT, "return [*events, *(law.event for law in laws)]", "return [*events, *(law.event for law in laws[1:])]"),),
     # cells

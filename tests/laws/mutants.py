@@ -63,7 +63,8 @@ def planted(*faults: Fault) -> Iterator[Any]:
             importlib.import_module(f"sfumato.sql.{module}")
 
         def planned(text: str, made: Any, epsilon: Any = 1, rows: int | None = None, **more: Any) -> Any:
-            question = bind.bind(parse.parse(text), made, TODAY, more["run"])
+            stored = more.pop("stored", frozenset())
+            question = bind.bind(parse.parse(text), made, TODAY, more["run"], stored=stored)
             return plan.plan(question, made, Fraction(epsilon), rows, **more)
 
         yield planned

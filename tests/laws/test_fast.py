@@ -191,6 +191,18 @@ def test_fast_plans_are_used(home: Home) -> None:
     assert home.kept.unique() == home.prepared.unique() == {"person"}
 
 
+def test_rows_are_copied_only_where_they_are_made(home: Home) -> None:
+    """A copy of all rows costs memory; finding a person's one row twice does not."""
+
+    def copies(sql: str) -> bool:
+        quick = home.planned(sql, home.kept).cuts[0].parts[0].fast
+        assert quick is not None
+        return "NOT MATERIALIZED" not in quick
+
+    found = [sql for sql in (*WHOLE, *SOME) if "GROUP BY" in sql and copies(sql)]
+    assert found == [sql for sql in SOME if "DISTINCT" in sql or "UNION" in sql or "AS b" in sql]
+
+
 def test_prepared_rows_lie_together(home: Home) -> None:
     """Each person once, in one piece, and her number of rows beside each."""
     runs = """SELECT COUNT(*), COUNT(DISTINCT "#person"), SUM(n), SUM(m), bool_and(n = m) FROM (

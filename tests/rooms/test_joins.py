@@ -7,13 +7,17 @@ from fractions import Fraction
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
+from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import QueryError
 from sfumato.policy import Policy, from_dict
 from sfumato.sql.bind import bind
+from sfumato.sql.fast import Known
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, plan
+from sfumato.sql.sources import stored_scans
 
 COLUMNS = {"u": {"type": "integer"}, "x": {"type": "integer", "min": 0, "max": 9}, "s": {"values": ["a", "b"]}}
 
@@ -192,3 +196,45 @@ def test_gaussian_noise_uses_its_own_bound() -> None:
     assert sum(b.sensitivity / (2 * b.scale) for b in two.bundles) == Fraction(1, 2)
     with pytest.raises(QueryError, match="counts in epsilon"):
         planned("SELECT COUNT(*) FROM one", noise="gaussian", privacy={"composition": "pure"})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "p JOIN y ON p.f = y.i",
+        "p LEFT JOIN y ON y.i = p.f",
+        "p JOIN (SELECT i, COUNT(*) AS n FROM y GROUP BY i) AS z ON z.i = p.f",
+        "p JOIN (SELECT DISTINCT i FROM y) AS z ON p.f = z.i",
+    ],
+)
+def test_rows_that_a_double_meets_are_counted_as_doubles(source: str) -> None:
+    """Whole numbers beyond 2^53 that differ are the same double: one row meets all of them, and that is her C.
+
+    Each person has one row in p, so that a plan which believed the key of y would add up what is there, unweighted.
+    """
+    far = 9007199254740992
+    people = pa.table({"u": [1, 2, 3], "f": [float(far), float(far), 1.0]})
+    keys = pa.table({"i": [far, far + 1, 7]})
+    made = from_dict(
+        {
+            "source": {"engine": "duckdb", "files": {"p": ":memory:", "y": ":memory:"}},
+            "data": {"id": "far"},
+            "privacy": {"epsilon": 1},
+            "tables": {
+                "p": {"unit": "u", "rows_per_unit": 1, "columns": {"u": {"type": "integer"}, "f": {"type": "double"}}},
+                "y": {"public": True, "columns": {"i": {"type": "integer"}}},
+            },
+        }
+    )
+    engine = DuckDB(made, {"p": people, "y": keys})
+    engine.keep(stored_scans(made, made.tables))
+    try:
+        tree = parse(f"SELECT COUNT(*) FROM {source}")
+        asked = bind(tree, made, date(2024, 1, 1), engine.run_public, stored=engine.stored())
+        assert asked.releases[0].below.person_rows == 2
+        known = Known(engine.unique(), engine.counted())
+        part = plan(asked, made, Fraction(1), run=engine.run_public, known=known).cuts[0].parts[0]
+        assert known.unique == {"p"}
+        assert part.bundles[0].sensitivity == 2
+    finally:
+        engine.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from sfumato.gateway import Gateway, open_policy
@@ -63,3 +64,26 @@ def test_a_key_is_chosen_by_its_people_not_by_their_rows(gate: Gateway) -> None:
     """One person shows her key once in a million times, however many rows she has there and whatever they hold."""
     for sql in ("SELECT k, COUNT(*) FROM t GROUP BY k", "SELECT k, SUM(n), COUNT(*) FROM t GROUP BY k"):
         assert [row[0] for row in gate.sql(sql, epsilon=4).rows] == ["a", "b"]
+
+
+FAR = " * 1e30" * 11
+"""Beyond the largest double."""
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind"),
+    [
+        ("COUNT(*)", pa.int64()),
+        ("COUNT(*) * 1000000000000000000", pa.decimal128(38, 0)),
+        ("COUNT(*) * 100000000000000000000000000000", pa.float64()),
+        (f"COUNT(*)::float8{FAR}", pa.float64()),
+        (f"COUNT(*)::float8{FAR} - COUNT(*)::float8{FAR}", pa.float64()),
+        ("POWER(COUNT(*), 8) * POWER(COUNT(*), 8) * POWER(COUNT(*), 8) * POWER(COUNT(*), 8)", pa.float64()),
+    ],
+)
+def test_a_frame_holds_whatever_number_is_shown(gate: Gateway, asked: str, kind: pa.DataType) -> None:
+    """What has been paid for is not lost for being too large for a type."""
+    answer = gate.sql(f"SELECT {asked} AS n FROM t")
+    assert answer.to_arrow().schema.field("n").type == kind
+    assert answer.to_polars().shape == answer.to_pandas().shape == (1, 1)
+    assert str(float(answer.to_arrow()["n"][0].as_py())) == str(float(answer.rows[0][0]))

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError
-from sfumato.words import Adjacency, Exact, as_written, positive, probability, show, whole
+from sfumato.words import Adjacency, Exact, as_written, certainty, positive, probability, show, whole
 
 TENTH = Fraction(1, 10)
 
@@ -85,6 +85,7 @@ REFUSED = {
     "complex": 1j,
     "over nothing": "1/0",
     "huge exponent": "1e999999999",
+    "more digits than Python prints": "1e4300",
     "tiny exponent": "1e-999999999",
     "huge decimal": Decimal("1e999999"),
     "huge exponent in digits": "1e" + "9" * 500,
@@ -102,8 +103,8 @@ def test_what_is_no_finite_number_is_refused_with_its_name(value):
 
 
 def test_the_largest_exponent_allowed_is_read():
-    assert as_written("1e5000") == 10**5000
-    assert as_written("1e-5000") == Fraction(1, 10**5000)
+    assert as_written("1e1000") == 10**1000
+    assert as_written("1e-1000") == Fraction(1, 10**1000)
 
 
 def test_positive_whole_and_probability_say_what_is_allowed():
@@ -119,6 +120,8 @@ def test_positive_whole_and_probability_say_what_is_allowed():
         (lambda: probability(1, "p"), "p must be above 0 and below 1, but is 1"),
         (lambda: probability(0, "p"), "p must be above 0 and below 1, but is 0"),
         (lambda: probability("3/2", "p"), "p must be above 0 and below 1, but is 1.5"),
+        (lambda: certainty(1), "confidence must be above 0 and below 1, but is 1"),
+        (lambda: certainty("0." + "9" * 400), "confidence must leave a chance of at least 1e-100"),
     ]:
         with pytest.raises(InputError) as caught:
             call()

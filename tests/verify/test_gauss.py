@@ -12,7 +12,7 @@ from sfumato.verify.finite.gauss import curve, keeps_within
 from sfumato.verify.kernel import laws
 from sfumato.verify.kernel.certificate import faults_of
 from sfumato.verify.kernel.check import conditions_of, first_open, is_proved
-from sfumato.verify.kernel.product import Proof
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.refuter.chances import Noise, ball, chance

@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.verify.kernel.certificate import faults_of, write
 from sfumato.verify.kernel.check import conditions_of, is_open, is_proved
-from sfumato.verify.kernel.product import Proof
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.prover.search import search

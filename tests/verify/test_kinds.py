@@ -17,7 +17,8 @@ VARIANTS = {name: (text, expected) for name, expected, text in zip(*[iter(BLOCKS
 SAMPLE = """
     sum_drawfirst sum_half sum_while1 sum_neq sum_abbad cnt_nest two_lists mean_abbad dum4 svt_N1bad svt_leNbad
     svt_gapTb svt_above1gap svt_flag nm_one nm_plus1 nm_init0 hist_list hist_listbad hist_clamp hist_privguard
-    early_priv noise_reuse contra
+    early_priv noise_reuse contra x_d_rrlist x_d_mod2 z_o_list x_s_back x_v_indices x_d_exploop z_f_noise y_w_break
+    x_r_reuse_list y_t_nestbad x_h_inner_one z_max_minus
 """.split()  # noqa: SIM905  as they are named
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from sfumato.verify.kernel import laws
 from sfumato.verify.kernel.check import conditions_of, first_open, is_proved
-from sfumato.verify.kernel.product import Product, Proof
+from sfumato.verify.kernel.evaluate import Evaluator
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.prover.search import search
@@ -111,13 +112,13 @@ FAULTS = {"outputs are not compared": "output", "costs are not compared": "cost"
     "fault", [pytest.param("outputs are not compared", marks=pytest.mark.slow), "costs are not compared"]
 )
 def test_a_kernel_with_a_fault_is_caught(fault, monkeypatch):
-    require = Product.require
+    require = Evaluator.require
 
     def forgetful(self, kind, label, **rest):
         if FAULTS[fault] != kind:
             require(self, kind, label, **rest)
 
-    monkeypatch.setattr(Product, "require", forgetful)
+    monkeypatch.setattr(Evaluator, "require", forgetful)
     assert accepted_and_false(range(24), tries=20, make=Maker.mechanism)[1]
 
 

@@ -8,18 +8,22 @@ certifies: that is for fresh outputs alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.outputs import Outputs, show_row
 from sfumato.audit.views import View, views_of
+from sfumato.audit.worth import Worth, estimate
 
 _PREVIEW = 4000
 """Runs of each side that say which views are worth more."""
 _SHOWN = 2000
 """Runs among which an example is looked for."""
+_CAREFUL = 2.7
+"""Standard errors down by which a view is fitted, however few runs there are."""
 _WORTH = 4
 """Events whose views are looked at with all runs."""
 
@@ -32,11 +36,17 @@ class Event:
     members: NDArray[np.int64]
     forward: bool
     promise: float
-    example: str
+    example: str = "none seen"
 
     def count(self, outputs: Outputs) -> int:
         """How many of these outputs are in it."""
         return int(np.isin(self.view.cells(outputs), self.members).sum())
+
+    def shown(self, outputs: Outputs) -> Event:
+        """The same with an example from these outputs, if one of the first is in it."""
+        outputs = outputs.rows(0, _SHOWN)
+        inside = np.flatnonzero(np.isin(self.view.cells(outputs), self.members))
+        return replace(self, example=show_row(outputs, int(inside[0]))) if inside.size else self
 
     @property
     def words(self) -> str:
@@ -56,19 +66,19 @@ def best_events(one: Outputs, other: Outputs, *, delta: float, sure: float, few:
         # what looks at sizes is kept beside what looks at bits, and a score beside single cells
         named |= {event.view.name for event in tried if event.view.ordered}
         named |= {event.view.name for event in [e for e in tried if not e.view.bits][:1]}
+    worth = partial(estimate, delta=delta, sure=sure)
+    fitting = partial(estimate, delta=delta, sure=max(sure, _CAREFUL))
     half = len(one) // 2, len(other) // 2
     fit = one.rows(0, half[0]), other.rows(0, half[1])
     look = one.rows(half[0], len(one)), other.rows(half[1], len(other))
     events = [
-        event
-        for view in views_of(*fit, few=few, named=named)
-        for event in _events_of(view, fit, look, delta=delta, sure=sure)
+        event for view in views_of(*fit, fitting, few=few, named=named) for event in _events_of(view, fit, look, worth)
     ]
     return sorted(events, key=lambda event: -event.promise)
 
 
 def _events_of(
-    view: View, fit: tuple[Outputs, Outputs], look: tuple[Outputs, Outputs], *, delta: float, sure: float
+    view: View, fit: tuple[Outputs, Outputs], look: tuple[Outputs, Outputs], worth: Worth
 ) -> Iterator[Event]:
     cells_of = view.cells(fit[0]), view.cells(fit[1])
     ordered = np.unique(np.concatenate(cells_of))[::-1] if view.ordered else _ordered(*cells_of)
@@ -77,10 +87,9 @@ def _events_of(
         cells = ordered if forward else ordered[::-1]
         first, second = seen if forward else seen[::-1]
         often, seldom = _running(first, cells), _running(second, cells)
-        bounds = estimate(often, len(first), seldom, len(second), delta=delta, sure=sure)
+        bounds = worth(often, len(first), seldom, len(second))
         best = int(np.argmax(bounds))
-        members = np.sort(cells[: best + 1])
-        yield Event(view, members, forward, float(bounds[best]), _example(view, look[0 if forward else 1], members))
+        yield Event(view, np.sort(cells[: best + 1]), forward, float(bounds[best]))
 
 
 def _ordered(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -101,24 +110,3 @@ def _running(seen: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.fl
     there = cells[order][found] == seen
     counts = np.bincount(order[found[there]], minlength=len(cells))
     return np.asarray(np.cumsum(counts), float)
-
-
-def estimate(
-    often: NDArray[np.float64], n: int, seldom: NDArray[np.float64], m: int, *, delta: float, sure: float
-) -> NDArray[np.float64]:
-    """Roughly the bound that counts like these would give (Wilson's interval): for choosing only."""
-    p = _wilson(often, n, -sure)
-    q = _wilson(seldom, m, sure)
-    return np.asarray(np.where(p > delta, np.log(np.maximum(p - delta, 1e-300)) - np.log(np.maximum(q, 1e-12)), -1e9))
-
-
-def _wilson(count: NDArray[np.float64], n: int, z: float) -> NDArray[np.float64]:
-    p = count / n
-    spread = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return np.asarray((p + z * z / (2 * n) + spread) / (1 + z * z / n))
-
-
-def _example(view: View, outputs: Outputs, members: NDArray[np.int64]) -> str:
-    outputs = outputs.rows(0, _SHOWN)
-    inside = np.flatnonzero(np.isin(view.cells(outputs), members))
-    return show_row(outputs, int(inside[0])) if inside.size else "none seen"

@@ -12,22 +12,22 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.audit.bounds import bound_above, bound_below, delta_from, epsilon_from
-from sfumato.audit.events import Event, best_events
+from sfumato.audit.events import Event
+from sfumato.audit.find import Finder
 from sfumato.audit.neighbours import Pair
-from sfumato.audit.outputs import Outputs, together
 from sfumato.audit.subjects import Subject
 from sfumato.words import show, whole
 
 MISS = Fraction(1, 1000)
 """The whole audit accuses an innocent with at most this probability."""
-_LOOKS = ((0.125, 0.05), (0.375, 0.1), (1.0, 0.85))
-"""After which part of the certifying runs a look is taken, and which part of the error it may use."""
-_EVENTS = (0.75, 0.25)
-"""Events that are certified, the most promising first, and which part of the error each may use."""
-_SURE = 2.7
-"""Standard errors of the training runs by which a bound will lie below its estimate: 3.4 of the certifying runs, which
-are four times as many as those that choose, and one for the choice.
+_LOOKS = ((0.125, 0.05, 2), (0.375, 0.1, 1), (1.0, 0.6, 1), (4.0, 0.15, 1), (16.0, 0.1, 1))
+"""After which part of the certifying runs a look is taken, which part of the error it may use, and how many pairs go on
+from it. Beyond one, it is taken only where what was seen lies above the claim.
 """
+_EVENTS = (0.45, 0.2, 0.15, 0.1, 0.1)
+"""Events that are certified, the most promising first, and which part of the error each may use."""
+_ODD = 1.0
+"""Standard errors above the claim that make it worth going on."""
 FEWEST = 200
 
 
@@ -90,50 +90,82 @@ def _down(number: float, claim: Fraction) -> str:
 def audit(subject: Subject, epsilon: Fraction, delta: Fraction = Fraction(0), samples: int = 100_000) -> Verdict:
     """A lower bound on what a black box spends, and whether it refutes the claim.
 
-    `samples` is how often each side of a pair is run to certify; looking for the pair and training take less than that
-    again.
+    `samples` is how often each side of the best pair is run to certify, and up to sixteen times that where what was
+    seen lies above the claim; looking for pairs and events takes about `samples` again.
 
     Guarantee: a subject that is (epsilon, delta)-private for all of its pairs is refuted with probability at most
         1/1000.
     Proof: pairs, views, cells and events are chosen on runs that are not used again. For a fixed event E the claim
         says P(E) <= e^epsilon Q(E) + delta. Each look at each event has its part of the error, half of it for a lower
         bound of P and half for an upper bound of Q; by the union bound all of them hold together with probability at
-        least 1 - MISS, whenever the looking stops.
+        least 1 - MISS, whichever events go on and whenever the looking stops.
     Reference: Clopper and Pearson 1934; Bichsel, Steffen, Bogunovic, Vechev, S&P 2021 (events by likelihood).
     Checked by: attacks::an_honest_mechanism_is_not_accused, attacks::bounds_cover,
         attacks::a_wrong_mechanism_is_refuted, attacks::an_event_is_not_certified_on_what_it_was_chosen_from
     """
     samples = whole(samples, "samples", FEWEST)
-    finder = _Finder(subject, float(delta))
-    found = finder.search(samples)
-    best = _Best()
-    counted = [[0, 0] for _ in found]
+    finder, best = Finder(subject, float(delta)), _Best()
+    claim = float(epsilon), float(delta)
+    racing = [
+        _Racer(number, event, part) for (number, event), part in zip(finder.search(samples), _EVENTS, strict=False)
+    ]
     upto = 0
-    for part, share in _LOOKS:
-        fresh, upto = max(1, int(samples * part)) - upto, max(1, int(samples * part))
-        drawn: dict[int, tuple[Outputs, Outputs]] = {}
-        for (number, event), part_of_error, counts in zip(found, _EVENTS, counted, strict=False):
-            if number not in drawn and fresh:
-                drawn[number] = finder.draw(number, 0, fresh), finder.draw(number, 1, fresh)
-            for side in (0, 1) if fresh else ():
-                counts[side] += event.count(drawn[number][side])
-            miss = float(MISS) * share * part_of_error / 2
-            claim = float(epsilon), float(delta)
-            best.look(event, finder.subject.pairs[number], counts, runs=upto, miss=miss, claim=claim)
-        if best.refutes(epsilon, delta):
+    for part, share, going in _LOOKS:
+        if part > 1 and not any(racer.above(claim, upto) > _ODD for racer in racing):
             break
+        target = max(1, int(samples * part))
+        while upto < target:  # in pieces: many runs of a long list would need much memory
+            piece = min(samples, target - upto)
+            _run(finder, racing, piece)
+            upto += piece
+        for racer in racing:
+            best.look(racer, subject.pairs[racer.number], runs=upto, miss=float(MISS) * share / 2, claim=claim)
+        if best.refutes(claim):
+            break
+        racing.sort(key=lambda racer: -racer.above(claim, upto))
+        leading = list(dict.fromkeys(racer.number for racer in racing))[:going]
+        racing = [racer for racer in racing if racer.number in leading]
     return Verdict(
         subject.name,
         Fraction(epsilon),
         Fraction(delta),
         best.epsilon,
         best.delta,
-        best.refutes(epsilon, delta),
+        best.refutes(claim),
         finder.runs,
         best.pair,
         best.words,
         best.sizes,
     )
+
+
+class _Racer:
+    """An event of a pair on its way through the looks."""
+
+    def __init__(self, number: int, event: Event, part: float) -> None:
+        self.number, self.event, self.part, self.counts = number, event, part, [0, 0]
+
+    @property
+    def seen(self) -> tuple[int, int]:
+        """How often it was seen on the side that makes it likelier, and on the other."""
+        return (self.counts[0], self.counts[1]) if self.event.forward else (self.counts[1], self.counts[0])
+
+    def above(self, claim: tuple[float, float], runs: int) -> float:
+        """By how many standard errors what was seen lies above the claim: this decides where to look, nothing else."""
+        often, seldom = (count / runs for count in self.seen)
+        factor = math.exp(min(claim[0], 300.0))
+        spread = math.sqrt((often + factor**2 * max(seldom, 1 / runs)) / runs)
+        return (often - factor * seldom - claim[1]) / spread
+
+
+def _run(finder: Finder, racing: list[_Racer], runs: int) -> None:
+    """So many fresh runs of both sides of each pair, counted for every event."""
+    for number in {racer.number: None for racer in racing}:
+        for side in (0, 1):
+            drawn = finder.draw(number, side, runs)
+            for racer in racing:
+                if racer.number == number:
+                    racer.counts[side] += racer.event.count(drawn)
 
 
 class _Best:
@@ -144,12 +176,10 @@ class _Best:
         self.pair: Pair | None = None
         self.words = ""
 
-    def look(
-        self, event: Event, pair: Pair, counts: list[int], *, runs: int, miss: float, claim: tuple[float, float]
-    ) -> None:
-        """How often the event was seen among so many certifying runs of each side."""
-        first, second = counts if event.forward else counts[::-1]
-        often, seldom = bound_below(first, runs, miss), bound_above(second, runs, miss)
+    def look(self, racer: _Racer, pair: Pair, *, runs: int, miss: float, claim: tuple[float, float]) -> None:
+        """How often an event was seen among so many certifying runs of each side; `miss` is for all events together."""
+        event, (first, second) = racer.event, racer.seen
+        often, seldom = bound_below(first, runs, miss * racer.part), bound_above(second, runs, miss * racer.part)
         epsilon, delta = epsilon_from(often, seldom, claim[1]), delta_from(often, seldom, claim[0])
         self.delta = max(self.delta, delta)
         if not event.view.bits:
@@ -158,54 +188,6 @@ class _Best:
             self.epsilon, self.words = max(self.epsilon, epsilon), event.words
             self.pair = pair if event.forward else (pair[1], pair[0])
 
-    def refutes(self, epsilon: Fraction, delta: Fraction) -> bool:
+    def refutes(self, claim: tuple[float, float]) -> bool:
         """Whether the claim cannot hold; both tests say the same but for rounding, so both must."""
-        return self.epsilon > float(epsilon) + 1e-9 and (not delta or self.delta > float(delta))
-
-
-class _Finder:
-    """Which pair and which event: everything before certification."""
-
-    def __init__(self, subject: Subject, delta: float) -> None:
-        self.subject, self.delta, self.runs = subject, delta, 0
-
-    def draw(self, number: int, side: int, count: int) -> Outputs:
-        """Fresh runs of one side of a pair."""
-        self.runs += count
-        return self.subject.sample(self.subject.pairs[number][side], count)
-
-    def search(self, samples: int) -> list[tuple[int, Event]]:
-        """The events to certify. Many pairs get few runs, the promising ones more: a quarter of the field goes on."""
-        field = list(range(len(self.subject.pairs)))
-        held: dict[int, tuple[list[Outputs], list[Outputs]]] = {i: ([], []) for i in field}
-        rounds = math.ceil(math.log(len(field), 4))
-        events: dict[int, list[Event]] = {}
-        for turn in range(1, rounds + 1):  # later rounds, which decide, get more
-            each = max(40, 2 * turn * samples // (rounds * (rounds + 1)) // len(field))
-            events = {i: self._train(i, held[i], each, sure=1.0, few=True) for i in field}
-            field = sorted(field, key=lambda i: -events[i][0].promise)[: max(1, (len(field) + 3) // 4)]
-        first = field[0]
-        have = sum(map(len, held[first][0]))
-        trained = self._train(first, held[first], max(40, samples // 2 - have), sure=_SURE)
-        chosen = [(first, trained[0])]
-        # beside an event of bits one of sizes, which says whether the noise itself is right; else the other direction
-        bits = trained[0].view.bits
-        others = [e for e in trained if (not e.view.bits if bits else e.forward != trained[0].forward)]
-        return chosen + [(first, event) for event in others[: len(_EVENTS) - 1]]
-
-    def _train(
-        self, number: int, held: tuple[list[Outputs], list[Outputs]], count: int, *, sure: float, few: bool = False
-    ) -> list[Event]:
-        """Events of one pair, the most promising first."""
-        for side in (0, 1):
-            held[side].append(self.draw(number, side, count))
-        one, other = (together(side) for side in held)
-        places = max(one.numbers.shape[1], other.numbers.shape[1])
-        sides = _mixed(one.wide(places)), _mixed(other.wide(places))
-        return best_events(*sides, delta=self.delta, sure=sure, few=few)
-
-
-def _mixed(outputs: Outputs) -> Outputs:
-    """Every other run first: both halves of the training then have early and late runs."""
-    halves = slice(0, None, 2), slice(1, None, 2)
-    return together([Outputs(outputs.numbers[half], outputs.symbols[half]) for half in halves])
+        return self.epsilon > claim[0] + 1e-9 and (not claim[1] or self.delta > claim[1])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.outputs import ABSENT, NUMBER, Outputs, together
 from sfumato.audit.profile import logistic, profile_score
+from sfumato.audit.worth import Worth
 
 Cells = NDArray[np.int64]
 _BINS = 200
@@ -36,12 +37,14 @@ class View:
     """Whether the cells are a score's: the larger, the likelier for the first neighbour."""
 
 
-def views_of(one: Outputs, other: Outputs, *, few: bool = False, named: set[str] | None = None) -> Iterator[View]:
-    """All views worth trying, fitted to the outputs of two neighbours; or a few, to tell which pair is promising; or
-    those of these names.
+def views_of(
+    one: Outputs, other: Outputs, worth: Worth, *, few: bool = False, named: set[str] | None = None
+) -> Iterator[View]:
+    """All views worth trying, fitted to the outputs of two neighbours by what counts are worth; or a few, to tell which
+    pair is promising; or those of these names.
     """
     both = together([one, other])
-    for name, build in _views(one, other, both, few=few):
+    for name, build in _views(one, other, both, worth, few=few):
         if named is None or name in named:
             view = build()
             if view is not None:
@@ -49,7 +52,7 @@ def views_of(one: Outputs, other: Outputs, *, few: bool = False, named: set[str]
 
 
 def _views(
-    one: Outputs, other: Outputs, both: Outputs, *, few: bool
+    one: Outputs, other: Outputs, both: Outputs, worth: Worth, *, few: bool
 ) -> Iterator[tuple[str, Callable[[], View | None]]]:
     name = "the kinds of values and how many there are"
     yield name, partial(View, name, _shape)
@@ -65,8 +68,8 @@ def _views(
         for name, summary in (("the sum", _sum), ("the largest", _max), ("the smallest", _min)):
             yield f"{name} of all numbers", partial(_place, f"{name} of all numbers", both, summary)
     if places > 1 and numeric:
-        name = "where the first number stands, how many there are and how small"
-        yield name, lambda: _profile_view(name, one, other, both)
+        name = "where the first number stands, and how small or large it is"
+        yield name, lambda: _profile_view(name, one, other, both, worth)
     if places > 1 and numeric and not few:
         yield "kinds of values, with their sum", lambda: _kinds_and_sum(both)
     if places > 1 and not (few and numeric):
@@ -77,8 +80,8 @@ def _if_few(name: str, both: Outputs) -> View | None:
     return View(name, _whole) if len(np.unique(_whole(both))) <= len(both) // 8 else None
 
 
-def _profile_view(name: str, one: Outputs, other: Outputs, both: Outputs) -> View | None:
-    score = profile_score(one, other)
+def _profile_view(name: str, one: Outputs, other: Outputs, both: Outputs, worth: Worth) -> View | None:
+    score = profile_score(one, other, worth)
     return None if score is None else _binned(name, score, both)
 
 

@@ -217,6 +217,7 @@ def sample_banded(
 def _behind(rate: Fraction, gaps: NDArray[Any], bands: NDArray[np.int64]) -> NDArray[Any]:
     """What of rate gap lies behind the point, in units of one over the denominator of the rate."""
     p, q = rate.numerator, rate.denominator
-    if gaps.dtype == object or p * int(gaps.max()) >= 1 << _ROOM:  # and q band is no larger
+    # q band is no larger than p gap; where both are 0, p and q themselves must have room
+    if gaps.dtype == object or max(p * int(gaps.max()), p, q) >= 1 << _ROOM:
         gaps, bands = gaps.astype(object), bands.astype(object)
     return p * gaps - q * bands

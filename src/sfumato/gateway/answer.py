@@ -12,19 +12,21 @@ from importlib import import_module
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.gateway.sheets import Draws, Numbers, bare, sheets
+from sfumato.gateway.drawn import Found, Planned, laws, possible, released_as
+from sfumato.gateway.sheets import Draws, bare, sheets
 from sfumato.mechanisms import Gaussian, Geometric
-from sfumato.sql.aggregates.base import CHOICE, Term
+from sfumato.sql.aggregates.base import CHOICE, Interval
 from sfumato.sql.bind import Question
-from sfumato.sql.cut import GAUSSIAN, Cut, Part
+from sfumato.sql.cut import GAUSSIAN, Part
 from sfumato.sql.cut import Released as ReleasedBundle
-from sfumato.sql.forms import Atom, Form, Laws, form_of, interval, laws
+from sfumato.sql.forms import ONE
+from sfumato.sql.origins import Choice, Made, Maybe, Origin, Released
 from sfumato.sql.plan import Plan
 from sfumato.sql.public import is_bare
-from sfumato.sql.running import Reading, Whole
-from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Aggregate, Column, Facts, Node
+from sfumato.sql.told import Ratio, ends, told
+from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Column, Facts
 from sfumato.sql.tree import columns_of as columns_in
-from sfumato.words import Loss, Sheet, as_written, show
+from sfumato.words import Loss, Sheet, certainty, show
 
 TYPES = {
     INTEGER: "bigint",
@@ -38,6 +40,8 @@ TYPES = {
 """PostgreSQL's names."""
 _WIDE = Context(prec=80)
 """More digits than a number of the engine has."""
+_WIDEST = Decimal(10**24)
+"""With the twelve digits behind the point that a number may have, it fits into a decimal of 38."""
 
 
 Run = Callable[[str, tuple[Sheet, ...]], list[tuple[Any, ...]]]
@@ -81,26 +85,22 @@ class Answer:
     confidence: Fraction = Fraction(95, 100)
     _plan: Plan | None = field(default=None, repr=False)
     _draws: Draws = field(default=(), repr=False)
-    _places: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
-    """Of each released table that the answer was made of, the row behind each row here."""
+    _traces: tuple[tuple[Any, ...], ...] = field(default=(), repr=False)
+    """What origins need of each row: which released rows are behind it, and what is public in it."""
 
     def intervals(self, confidence: Any = None) -> list[list[tuple[Any, Any] | None]]:
         """One list per row: (low, high) for each column that is an aggregate, else None."""
-        wanted = self.confidence if confidence is None else as_written(confidence, "confidence")
+        wanted = self.confidence if confidence is None else certainty(confidence)
         plan = self._plan
         if plan is None or not plan.cuts:
             return [[None] * len(self.columns) for _ in self.rows]
-        known = laws(plan.cuts)
-        forms = [form_of(node, known) for _, node in plan.question.items]
-        numbers = [Numbers(part, drawn) for part, drawn in zip(plan.cuts, self._draws, strict=True)]
-        result, names = [], plan.question.relation.shape.places
-        for number in range(len(self.rows)):
-            places = {name: column[number] for name, column in zip(names, self._places, strict=True)}
+        origins, found = plan.question.origins, Found(plan, self._draws)
+        result, nothing = [], ((),) * len(self.rows)
+        for shown, slots in zip(self.rows, zip(*self._traces, strict=True) if self._traces else nothing, strict=True):
             row: list[tuple[Any, Any] | None] = []
-            for form, (_, node) in zip(forms, plan.question.items, strict=True):
-                row.append(
-                    None if form is None else _interval(form, node, known, numbers, places=places, confidence=wanted)
-                )
+            for value, of, (_, node) in zip(shown, origins, plan.question.items, strict=True):
+                known = None if of is None else _interval(of, slots, found, wanted, missing=value is None)
+                row.append(_outward(known, node.facts))
             result.append(row)
         return result
 
@@ -115,15 +115,14 @@ class Answer:
 
     def is_again(self, other: Answer) -> bool:
         """Whether both are one answer, told twice."""
-        return self._places is other._places and self._draws is other._draws and self._plan is other._plan
+        return self._traces is other._traces and self._draws is other._draws and self._plan is other._plan
 
     @property
     def noisy(self) -> tuple[bool, ...]:
         """Which columns have intervals: known from the question alone, the same for every row."""
         if self._plan is None or not self._plan.cuts:
             return (False,) * len(self.columns)
-        known = laws(self._plan.cuts)
-        return tuple(noisy_column(node, known) for _, node in self._plan.question.items)
+        return tuple(of is not None for of in self._plan.question.origins)
 
     def to_dict(self) -> dict[str, Any]:
         """The one document of all doors: fractions, decimals and dates as text, NULL as null."""
@@ -151,10 +150,10 @@ class Answer:
             "boolean": pyarrow.bool_(),
             "text": pyarrow.string(),
         }
-        columns = []
-        for values, kind in zip(arrays, self.types, strict=True):
-            wide = kind == "bigint" and any(v is not None and not -(2**63) <= v < 2**63 for v in values)
-            columns.append(pyarrow.array(values, None if wide else kinds.get(kind)))
+        columns = [
+            pyarrow.array(*_for_arrow(values, kinds.get(kind), pyarrow))
+            for values, kind in zip(arrays, self.types, strict=True)
+        ]
         return pyarrow.table(columns, names=_unique(self.columns))
 
     def to_pandas(self) -> Any:
@@ -191,6 +190,16 @@ def _extra(name: str) -> Any:
         raise InputError(f"{name} is not installed", hint="pip install 'sfumato[arrow]'") from None
 
 
+def _for_arrow(values: list[Any], kind: Any, pyarrow: Any) -> tuple[list[Any], Any]:
+    """A column and its type: whole numbers beyond 64 bits are decimals, and what no decimal holds is a double."""
+    numbers = [Decimal(value) for value in values if isinstance(value, int | Decimal) and not isinstance(value, bool)]
+    if any(not number.is_finite() or abs(number) >= _WIDEST for number in numbers):
+        return [None if value is None else float(value) for value in values], pyarrow.float64()
+    if kind == pyarrow.int64() and any(int(number).bit_length() > 63 for number in numbers):
+        return [None if value is None else Decimal(value) for value in values], pyarrow.decimal128(38, 0)
+    return values, kind
+
+
 def _unique(names: tuple[str, ...]) -> list[str]:
     """Column names as frames need them: a name met before gets a number."""
     met: dict[str, int] = {}
@@ -205,55 +214,31 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal | date) else value
 
 
-def _interval(
-    form: Form, node: Node, known: Laws, numbers: list[Numbers], *, places: dict[str, int], confidence: Fraction
-) -> tuple[Any, Any] | None:
-    def value(atom: Atom) -> tuple[Fraction, Term] | None:
-        cut, bundle, part = atom[:3]
-        of = numbers[cut]
-        row = places.get(of.place)
-        total = of.total(places, bundle, atom[3]) if len(atom) > 3 else None
-        if len(atom) == 4 or (total is None and len(atom) > 3):
-            return total
-        if row is None:
-            return None
-        own = of.sums(row, bundle)[part]
-        if total is not None:
-            return total[0] - own, replace(total[1], draws=total[1].draws - 1)
-        released = of.part(row)[0].bundles[bundle]
-        return own, Term(released.scale, released.unit, released.noise == GAUSSIAN)
+def _interval(of: Origin, slots: tuple[Any, ...], found: Found, confidence: Fraction, *, missing: bool) -> Interval:
+    """The interval of a number in one row; a released one is within its possible range (semantics 4.3).
 
-    found = {atom: value(atom) for atom, _ in (*form.top.terms, *form.bottom.terms)}
-    known_values = {atom: number for atom, number in found.items() if number is not None}
-    if len(known_values) < len(found):
+    Where noise has made it NULL, nothing is told of it, unless it is a mean.
+    """
+    number = told(of, slots, found)
+    known = ends(number, found, confidence)
+    aggregate = released_as(of, found, slots)
+    if aggregate is None:
+        return None if missing else known
+    low, high = possible(aggregate)
+    if known is None and low is not None and high is not None and number is not None:
+        return low, high  # a mean of nobody knows how many is somewhere
+    if known is None or known[0] is None or known[1] is None:
         return None
-    ends = interval(form, known_values.__getitem__, confidence)
-    aggregate = known[node.name][1] if isinstance(node, Column) and node.name in known else None
-    if aggregate is not None and aggregate.name == "avg" and aggregate.arg is not None:  # within its declared range
-        low, high = aggregate.arg.facts.low, aggregate.arg.facts.high
-        if low is None or high is None:
-            return None
-        first, last = ends if ends is not None else (low, high)
-        ends = (low if first is None else max(low, first), high if last is None else min(high, last))
-    return _outward(ends, node.facts, aggregate)
+    held = [end if high is None else min(high, end) for end in (known[0], known[1])]
+    return (held[0], held[1]) if low is None else (max(low, held[0]), max(low, held[1]))
 
 
-def _outward(ends: Any, facts: Facts, aggregate: Aggregate | None) -> tuple[Any, Any] | None:
-    """Interval ends in the column's own type, rounded outward; what cannot be negative is not."""
-    if ends is None or ends[0] is None or ends[1] is None:
+def _outward(known: Interval, facts: Facts) -> tuple[Any, Any] | None:
+    """Interval ends in the column's own type, rounded outward."""
+    if known is None or known[0] is None or known[1] is None:
         return None
-    low, high = ends
-    if aggregate is not None and _nonnegative(aggregate):
-        low, high = max(Fraction(0), low), max(Fraction(0), high)
     grid = facts.grid or Fraction(1, 10**9)
-    down, up = low // grid * grid, -(-high // grid) * grid
-    return _number(down, facts), _number(up, facts)
-
-
-def _nonnegative(node: Aggregate) -> bool:
-    if node.name in ("count", "count_persons", "count_distinct", "regr_count"):
-        return True
-    return node.arg is not None and node.arg.facts.low is not None and node.arg.facts.low >= 0
+    return _number(known[0] // grid * grid, facts), _number(-(-known[1] // grid) * grid, facts)
 
 
 def _number(value: Fraction, facts: Facts) -> int | Decimal:
@@ -279,41 +264,72 @@ def build(
     question = plan.question
     released = sheets(plan.cuts, draws, plan.sql)
     across = bare(question, released[-1]) if is_bare(question) else _across(question, run(plan.sql, released))
-    known, count = laws(plan.cuts), len(question.items)
-    shown = [_shown(values, node, known) for values, (_, node) in zip(across[:count], question.items, strict=True)]
+    count, found = len(question.items), Found(plan, draws)
+    traces = tuple(across[count:])
+    shown = [
+        _shown(values, node.facts, _ranges(of, found, traces))
+        for values, (_, node), of in zip(across[:count], question.items, question.origins, strict=True)
+    ]
     columns = tuple(name for name, _ in question.items)
     types = tuple(TYPES.get(node.facts.kind, "text") for _, node in question.items)
     notes: list[tuple[str | None, str]] = list(plan.notes)
     if not plan.cuts:
         notes = [(None, "exact: only public tables are read")]
-    rows, places = list(zip(*shown, strict=True)), tuple(across[count:])
-    return Answer(columns, types, rows, cost, remaining, notes, receipt, confidence, plan, draws, places)
+    rows = list(zip(*shown, strict=True))
+    return Answer(columns, types, rows, cost, remaining, notes, receipt, confidence, plan, draws, traces)
 
 
 def _across(question: Question, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Rows as columns: the items, then the places of the released rows."""
-    width = len(question.items) + len(question.relation.shape.places)
+    """Rows as columns: the items, then what their origins need."""
+    width = len(question.items) + len(question.traces)
     return list(zip(*rows, strict=True)) if rows else [()] * width
 
 
-def _shown(values: tuple[Any, ...], node: Node, known: Laws) -> Iterable[Any]:
+Range = tuple[Fraction | None, Fraction | None]
+
+
+def _ranges(of: Origin | None, found: Found, traces: tuple[tuple[Any, ...], ...]) -> Range | Callable[[int], Range]:
+    """Within what a column is shown, row by row: released numbers within what is possible for them."""
+
+    def at(slots: tuple[Any, ...]) -> Range:
+        aggregate = released_as(of, found, slots)
+        return (None, None) if aggregate is None else possible(aggregate)
+
+    if not isinstance(of, Choice | Made | Maybe):
+        return at(())
+    return lambda row: at(tuple(column[row] for column in traces))
+
+
+def _shown(values: tuple[Any, ...], facts: Facts, within: Range | Callable[[int], Range]) -> Iterable[Any]:
     """A column for people: exact numbers from steps, doubles to twelve digits, clamped to what is possible."""
-    facts = node.facts
     if facts.kind not in (INTEGER, DECIMAL, DOUBLE):
         return values
     if not facts.exact or facts.grid is None:
         return [None if value is None else +Decimal(f"{float(value):.12g}") for value in values]
-    clamped = isinstance(node, Column) and node.name in known and _nonnegative(known[node.name][1])
-    steps = [None if value is None else max(0, int(value)) if clamped else int(value) for value in values]
+    steps = [None if value is None else int(value) for value in values]
+    if within != (None, None):
+        steps = _held(steps, within, facts.grid)
     if facts.kind == INTEGER and facts.grid == 1:
         return steps
     return [None if step is None else _number(step * facts.grid, facts) for step in steps]
 
 
-def noisy_column(node: Node, known: Laws) -> bool:
-    """Whether a column is a sum or a ratio of released numbers, and so has intervals."""
-    form = form_of(node, known)
-    return form is not None and not form.is_constant
+def _held(steps: list[int | None], within: Range | Callable[[int], Range], grid: Fraction) -> list[int | None]:
+    """Whole numbers of steps, each within its range."""
+    if not callable(within):
+        low, high = (None if end is None else int(end / grid) for end in within)
+        if high is None and low is not None:
+            return [None if step is None else max(low, step) for step in steps]
+        same = within
+        return _held(steps, lambda _: same, grid)
+    held = list(steps)
+    for row, step in enumerate(steps):
+        least, most = within(row) if step is not None else (None, None)
+        if step is not None and least is not None:
+            held[row] = max(int(-(-least // grid)), step)
+        if step is not None and most is not None:
+            held[row] = min(int(most // grid), held[row] or 0)
+    return held
 
 
 def mechanism_of(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:
@@ -323,52 +339,39 @@ def mechanism_of(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:
     return Geometric(released.sensitivity / released.unit, part.share)
 
 
-def law_of(plan: Plan, node: Node) -> tuple[str, Fraction | None]:
+def law_of(plan: Plan, item: int) -> tuple[str, Fraction | None]:
     """The law of a column and its scale, for a preview."""
-    known = laws(plan.cuts)
-    released = set(known) & set(columns_in(node))
-    if not released:
+    known, node = laws(plan.cuts), plan.question.items[item][1]
+    if not set(known) & set(columns_in(node)):
         return "exact", None
-    form = form_of(node, known)
-    if isinstance(node, Column) and form is not None and len(form.top.terms) == 1 and not form.bottom.terms:
-        (cut, bundle, _, *running), _ = form.top.terms[0]
-        if running:
-            return "derived", None
-        found = plan.cuts[cut].parts[0].bundles[bundle]
-        return found.noise, found.scale
-    if isinstance(node, Column) and known.get(node.name, (0, None, None))[2] is not None:
-        source = known[node.name][2]
-        if source.formula == CHOICE:
-            return "exponential", None
+    released = bundle_of(plan, item)
+    if released is not None:
+        return released.noise, released.scale
+    if isinstance(node, Column) and node.name in known and known[node.name][2].formula == CHOICE:
+        return "exponential", None
     return "derived", None
 
 
-def longest_total(cut: Cut, bundle: int, reading: Reading | Whole) -> Term:
-    """The noise of the widest total: of all totals of a track, one with the most noise."""
-    part = cut.parts[0]
-    released = part.bundles[bundle]
-    lengths = {len(track) for track in reading.tracks(part.groups)}
-    terms = [released.total(n, end) for n in lengths for end in (range(1, n + 1) if released.running else (n,))]
-    return max(terms, key=lambda term: term.scale * term.draws ** (1 if term.gaussian else 2))
-
-
-def width_of(plan: Plan, node: Node, confidence: Fraction) -> Fraction | None:
-    """Half the width of a column's interval, where it does not depend on the answer; of running totals the widest."""
-    form = form_of(node, laws(plan.cuts))
-    if form is None or form.is_constant or form.bottom.terms:  # a ratio's depends on the answer
+def bundle_of(plan: Plan, item: int) -> ReleasedBundle | None:
+    """The bundle of a column that is one noisy number by itself, in the first grouping set."""
+    of, known = plan.question.origins[item], laws(plan.cuts)
+    if not isinstance(of, Released) or not isinstance(plan.question.items[item][1], Column):
         return None
-    totals = [atom[0] for atom, _ in form.top.terms if len(atom) > 3]
-    if any(plan.cuts[cut].parts[0].chosen or not plan.cuts[cut].parts[0].groups for cut in totals):
-        return None  # how many groups there are is not known yet
+    number = told(of, (), Planned(plan))
+    if not isinstance(number, Ratio) or number.bottom != ONE or len(number.top.terms) != 1:
+        return None
+    cut, _, source, *_ = known[of.name]
+    return plan.cuts[cut].parts[0].bundles[source.bundle]
 
-    def value(atom: Atom) -> tuple[Fraction, Term]:
-        found = plan.cuts[atom[0]].parts[0].bundles[atom[1]]
-        if len(atom) > 3:
-            return Fraction(0), longest_total(plan.cuts[atom[0]], atom[1], atom[3])
-        return Fraction(0), Term(found.scale, found.unit, found.noise == GAUSSIAN)
 
-    ends = interval(form, value, confidence)
-    if ends is None or ends[0] is None or ends[1] is None:
+def width_of(plan: Plan, item: int, confidence: Fraction) -> Fraction | None:
+    """Half the width of a column's interval, where it does not depend on the answer; of running totals the widest."""
+    of, node, planned = plan.question.origins[item], plan.question.items[item][1], Planned(plan)
+    number = None if of is None else told(of, (), planned)
+    if not isinstance(number, Ratio) or number.bottom.terms or not number.top.terms:  # a ratio's depends on the answer
+        return None
+    found = ends(number, planned, confidence)
+    if found is None or found[0] is None or found[1] is None:
         return None
     grid = node.facts.grid or Fraction(1, 10**6)
-    return -(-((ends[1] - ends[0]) / 2) // grid) * grid
+    return -(-((found[1] - found[0]) / 2) // grid) * grid

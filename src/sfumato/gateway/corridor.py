@@ -51,7 +51,7 @@ from sfumato.sql.cut import GAUSSIAN, GEOMETRIC
 from sfumato.sql.fast import Known
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, noise_of, plan
-from sfumato.words import Loss, Sheet, positive, probability, show, whole
+from sfumato.words import Loss, Sheet, certainty, positive, show, whole
 
 if TYPE_CHECKING:
     from sfumato.gateway.programs import Outcome
@@ -113,7 +113,7 @@ class Gateway:
     ) -> Answer:
         """Answer a question: this spends, unless its answer is stored; also for a bound that is left to be found."""
         arrived = self._grid.now()
-        sure = probability(confidence, "confidence")
+        sure = certainty(confidence)
         asking = Asking(sql, epsilon, rows_per_unit, noise, within, sure, self._clock().date())
         with self._ledger.asking():
             return self._asked(asking, analyst, key, arrived)
@@ -161,7 +161,7 @@ class Gateway:
         confidence: Any = Fraction(95, 100),
     ) -> Answer | None:
         """What `sql` would answer without work and without spending, if it is at hand: for doors that cannot wait."""
-        sure = probability(confidence, "confidence")
+        sure = certainty(confidence)
         now = self._clock()
         asking = Asking(sql, epsilon, rows_per_unit, noise, within, sure, now.date())
         version, mark = self.policy.version_at(now), self._ledger.mark()
@@ -264,7 +264,7 @@ class Gateway:
     ) -> Preview:
         """What asking would cost and give: free, and never raises for a refusal."""
         try:
-            sure = probability(confidence, "confidence")
+            sure = certainty(confidence)
             asked = self._thought(Asking(sql, epsilon, rows_per_unit, noise, within, sure, self._clock().date()))
         except SfumatoError as refusal:
             return Preview(refusal)

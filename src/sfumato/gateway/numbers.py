@@ -12,13 +12,13 @@ from datetime import date
 from fractions import Fraction
 
 from sfumato.gateway.answer import mechanism_of
+from sfumato.gateway.drawn import laws
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.sql.aggregates import order, spread, truth
 from sfumato.sql.aggregates.base import DISTINCT
 from sfumato.sql.aggregates.mean import ends_of
 from sfumato.sql.cut import GEOMETRIC, Released
-from sfumato.sql.forms import laws
 from sfumato.sql.plan import Plan
 from sfumato.sql.tree import DATE, Aggregate, Node
 from sfumato.sql.tree import columns_of as columns_in

@@ -9,14 +9,14 @@ from functools import partial
 from typing import Any
 
 from sfumato.errors import SfumatoError
-from sfumato.gateway.answer import TYPES, Spent, law_of, noisy_column, width_of
+from sfumato.gateway.answer import TYPES, Spent, bundle_of, law_of, width_of
 from sfumato.gateway.bounds import Found
 from sfumato.gateway.numbers import NOTHING, Numbers, numbers_of
 from sfumato.policy import Unknown
 from sfumato.reals import round_up, sqrt
-from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Released, contribution
+from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, contribution
 from sfumato.sql.fine import fine_name
-from sfumato.sql.forms import Form, form_of, laws
+from sfumato.sql.origins import Listed, Made, Origin, Run
 from sfumato.sql.plan import Plan
 from sfumato.sql.relations import (
     Combined,
@@ -31,9 +31,8 @@ from sfumato.sql.relations import (
     releases_in,
     scans_in,
 )
-from sfumato.sql.tree import Node
 from sfumato.sql.tree import columns_of as columns_in
-from sfumato.words import Loss, as_written, show
+from sfumato.words import Loss, certainty, show
 
 _FINE = Fraction(1, 10**6)
 """Square roots are shown to this step, rounded up."""
@@ -62,7 +61,7 @@ class PreviewColumn:
 
     def half_width(self, confidence: Any = Fraction(95, 100)) -> Fraction | None:
         """± at this confidence, where it does not depend on the answer."""
-        return self._width(as_written(confidence, "confidence"))
+        return self._width(certainty(confidence))
 
 
 @dataclass(frozen=True)
@@ -130,17 +129,17 @@ class Preview:
 def columns_of(plan: Plan) -> tuple[PreviewColumn, ...]:
     """The columns of a plan, as a preview shows them; the scale of Gaussian noise is its standard deviation."""
     result, noisy = [], _noisy(plan.question.relation)
-    for name, node in plan.question.items:
-        law, scale = law_of(plan, node)
+    for item, (name, node) in enumerate(plan.question.items):
+        law, scale = law_of(plan, item)
         if law == "exact" and noisy & columns_in(node).keys():
             law = "derived"
         if law == GAUSSIAN and scale is not None:
             scale = round_up(sqrt(scale), _FINE)
         kind = TYPES.get(node.facts.kind, "text")
-        has_interval = noisy_column(node, laws(plan.cuts))
-        width = partial(width_of, plan, node)
+        has_interval = plan.question.origins[item] is not None
+        width = partial(width_of, plan, item)
         numbers = numbers_of(plan, node, law != "exact")
-        result.append(PreviewColumn(name, law, scale, _note(plan, node, law), width, kind, has_interval, numbers))
+        result.append(PreviewColumn(name, law, scale, _note(plan, item, law), width, kind, has_interval, numbers))
     return tuple(result)
 
 
@@ -164,7 +163,7 @@ def less(plan: Plan, again: Callable[[int], Plan], found: tuple[Found, ...], con
     shown = []
     for rows in dict.fromkeys(max(1, most // part) for part in (1, 2, 4)):
         other = plan if rows == most else again(rows)
-        widths = tuple(width_of(other, node, confidence) for _, node in other.question.items)
+        widths = tuple(width_of(other, item, confidence) for item in range(len(other.question.items)))
         shown.append(Less(rows, widths, _lost(plan, found, rows)))
     return tuple(shown) if any(one.half_widths != shown[0].half_widths for one in shown) else ()
 
@@ -182,42 +181,34 @@ def notes_of(plan: Plan, composition: str, pure_door_open: bool) -> tuple[tuple[
     return (*plan.notes, *(((None, CLOSES_THE_PURE_DOOR),) if closes else ()))
 
 
-def _note(plan: Plan, node: Node, law: str) -> str:
-    if law == GEOMETRIC:
-        return f"one person changes it by at most {show(_moved(plan, node))} in all groups together"
-    if law == GAUSSIAN:
-        moved = round_up(sqrt(_moved(plan, node)), _FINE)
+def _note(plan: Plan, item: int, law: str) -> str:
+    released, of = bundle_of(plan, item), plan.question.origins[item]
+    if released is not None and law == GEOMETRIC:
+        return f"one person changes it by at most {show(released.sensitivity)} in all groups together"
+    if released is not None and law == GAUSSIAN:
+        moved = round_up(sqrt(released.sensitivity), _FINE)
         return f"one person changes all groups together by a vector of length at most {show(moved)}"
     if law == "derived":
-        form = form_of(node, laws(plan.cuts))
-        if form is None:
-            return "no interval: it is no sum or ratio of released numbers"
-        if (total := _running(plan, form)) is not None:
-            return total
-        return "its interval depends on the answer" if width_of(plan, node, Fraction(1, 2)) is None else ""
+        if of is None:
+            return "no interval can be told of it"
+        if width_of(plan, item, Fraction(1, 2)) is None:
+            return "its interval depends on the answer"
+        return _total(plan, of) or ""
     return "only public tables are read" if law == "exact" and not plan.cuts else ""
 
 
-def _running(plan: Plan, form: Form) -> str | None:
-    """Of a running total: where its noise is; its half width is that of the widest."""
-    for (cut, bundle, _, *reading), _ in form.top.terms:
-        if reading:
-            alone = plan.cuts[cut].parts[0].bundles[bundle].running is None
-            return f"noise on {'every group' if alone else 'running totals'}; ± is that of the widest total"
+def _total(plan: Plan, of: Origin) -> str | None:
+    """Of a total: where its noise is; its half width is that of the widest."""
+    if isinstance(of, Made):
+        return next((found for arg in of.args if (found := _total(plan, arg)) is not None), None)
+    name = of.name if isinstance(of, Run) else of.column if isinstance(of, Listed) else ""
+    for cut in plan.cuts:
+        bundles = {column: source.bundle for column, _, source in cut.sources}
+        for window, column, _ in cut.totals:
+            if window == name:
+                alone = cut.parts[0].bundles[bundles[column]].running is None
+                return f"noise on {'every group' if alone else 'running totals'}; ± is that of the widest total"
     return None
-
-
-def _moved(plan: Plan, node: Node) -> Fraction:
-    """What one person can change a released column by; for Gaussian noise the square of the length."""
-    return _released(plan, node).sensitivity
-
-
-def _released(plan: Plan, node: Node) -> Released:
-    """The bundle that a released column comes from, in the first grouping set."""
-    form = form_of(node, laws(plan.cuts))
-    assert form is not None
-    atom, _ = form.top.terms[0]
-    return plan.cuts[atom[0]].parts[0].bundles[atom[1]]
 
 
 def _noisy(relation: Relation) -> set[str]:

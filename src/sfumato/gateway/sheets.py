@@ -9,16 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Any
 
-from sfumato.sql.aggregates.base import DISTINCT, Term
+from sfumato.sql.aggregates.base import DISTINCT
 from sfumato.sql.bind import Question
 from sfumato.sql.bundles import Source
 from sfumato.sql.cut import Cut, Part, Released, value_of
 from sfumato.sql.fine import fine_name
 from sfumato.sql.public import table_of
-from sfumato.sql.running import Reading, Whole
 from sfumato.sql.tree import DATE, Aggregate, Column
 from sfumato.words import Sheet, identifier
 
@@ -40,10 +39,8 @@ class Numbers:
 
     def __init__(self, cut: Cut, drawn: tuple[Drawn, ...]) -> None:
         self.cut, self.drawn = cut, drawn
-        self.place = cut.release.place
         self.sizes = [_count(part, found) for part, found in zip(cut.parts, drawn, strict=True)]
         self.count = sum(self.sizes)
-        self._totals: dict[tuple[int, Reading | Whole], dict[Any, tuple[Fraction, Term]]] = {}
 
     def part(self, row: int) -> tuple[Part, Drawn, int]:
         """The grouping set of a released row, and which group of it the row is."""
@@ -61,34 +58,6 @@ class Numbers:
         parts = list(zip(self.cut.parts, self.drawn, strict=True))
         listed = [[_key(i, part, drawn) for part, drawn in parts] for i in range(len(self.cut.release.keys))]
         return [found[0] if len(found) == 1 else list(chain.from_iterable(found)) for found in listed]
-
-    def total(self, places: dict[str, Any], bundle: int, reading: Reading | Whole) -> tuple[Fraction, Term] | None:
-        """A total, and its noise: up to a released row, over all rows like it, or over those of a group of groups.
-
-        None where there is none: an outer join found no row; or a key of the group is NULL, which might mean the same.
-        """
-        names = reading.names if isinstance(reading, Whole) else None
-        found = [places.get(name) for name in ((self.place,) if names is None else names)]
-        if None in found:
-            return None
-        if (bundle, reading) not in self._totals:
-            self._totals[bundle, reading] = self._sums_of(bundle, reading)
-        return self._totals[bundle, reading].get(found[0] if names is None else tuple(found))
-
-    def _sums_of(self, bundle: int, reading: Reading | Whole) -> dict[Any, tuple[Fraction, Term]]:
-        released, cells = self.cut.parts[0].bundles[bundle], self.drawn[0].cells[bundle]
-        groups = tuple(zip(*self.keys(), strict=True)) or ((),) * self.count
-        rows: dict[Any, tuple[Fraction, Term]] = {}
-        for track in reading.tracks(groups):
-            totals = list(accumulate(cells[place][0] for place in track))
-            if isinstance(reading, Reading):
-                for end, (place, whole) in enumerate(zip(track, totals, strict=True), 1):
-                    rows[place] = whole * released.unit, released.total(len(track), end)
-                continue
-            all_of_it = totals[-1] * released.unit, released.total(len(track), len(track))
-            alike = tuple(groups[track[0]][key] for key in reading.apart)
-            rows |= dict.fromkeys(track if reading.names is None else [alike], all_of_it)
-        return rows
 
     def sums(self, row: int, bundle: int) -> tuple[Fraction, ...]:
         """The noisy sums of a bundle in a row."""
@@ -156,8 +125,10 @@ def _column(aggregate: Aggregate, source: Source, numbers: Numbers) -> list[Any]
 def bare(question: Question, sheet: Sheet) -> list[tuple[Any, ...]]:
     """The columns that the last SELECT would give of a released table where it computes nothing (see `public.top`)."""
     columns = {name: values for (name, _), values in zip(sheet.columns, sheet.values, strict=True)}
-    shown = [node.name for _, node in question.items if isinstance(node, Column)]
-    return [tuple(columns[name]) for name in (*shown, *question.relation.shape.places)]
+    shown = [
+        node.name for node in (*(node for _, node in question.items), *question.traces) if isinstance(node, Column)
+    ]
+    return [tuple(columns[name]) for name in shown]
 
 
 def _released(aggregate: Aggregate, value: Any) -> Any:

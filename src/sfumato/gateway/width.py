@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from sfumato.errors import QueryError
-from sfumato.gateway.answer import longest_total
+from sfumato.gateway.drawn import longest_total
 from sfumato.policy import Privacy
 from sfumato.sql.aggregates.base import DISTINCT, Term, width_of
 from sfumato.sql.cut import GAUSSIAN, Released

@@ -18,9 +18,12 @@ from sfumato.policy import Policy
 from sfumato.sql import hints
 from sfumato.sql.bound import Bound, Look
 from sfumato.sql.carried import carried
+from sfumato.sql.origins import Origin
 from sfumato.sql.parse import parse, place
 from sfumato.sql.queries import Binder
 from sfumato.sql.relations import Relation, Release, releases_in
+from sfumato.sql.running import totals_in, wholes_in
+from sfumato.sql.traced import trace
 from sfumato.sql.tree import PERSON, Column, Node, Sorted
 from sfumato.words import identifier
 
@@ -36,6 +39,12 @@ class Question:
     offset: int
     computed: tuple[Node, ...]
     """The items as they are computed: with released numbers as they were drawn, rounded once (see `fine`)."""
+    traced: Relation
+    """The relation with hidden columns, for intervals (see `traced`)."""
+    origins: tuple[Origin | None, ...]
+    """What each noisy item is made of; None for what is public, and where nothing can be told."""
+    traces: tuple[Node, ...]
+    """The slots of the origins."""
 
     @property
     def releases(self) -> list[Release]:
@@ -60,7 +69,11 @@ def bind(
     if bound.relation.private:
         raise _would_show_rows(tree, bound)
     relation, order, computed = carried(bound.relation, bound.order, bound.items)
-    return Question(relation, bound.items, order, bound.limit, bound.offset, computed)
+    runs = [
+        name for found in (totals_in(relation), wholes_in(relation)) for kept in found.values() for name, *_ in kept
+    ]
+    traced, origins, traces = trace(relation, [node for _, node in bound.items], runs)
+    return Question(relation, bound.items, order, bound.limit, bound.offset, computed, traced, origins, traces)
 
 
 def _would_show_rows(tree: exp.Query, bound: Bound) -> QueryError:

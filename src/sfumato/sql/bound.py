@@ -30,6 +30,8 @@ class Bound:
     order: tuple[Sorted, ...] = ()
     limit: int | None = None
     offset: int = 0
+    whole: bool = False
+    """An aggregate of all rows: it has one row, whether or not there is any below."""
 
 
 @dataclass
@@ -83,14 +85,14 @@ def written_count(clause: exp.Expression | None, word: str) -> int | None:
     if clause is None:
         return None
     literal = clause.expression
-    if not isinstance(literal, exp.Literal) or literal.is_string or not literal.this.isdigit():
+    if not isinstance(literal, exp.Literal) or literal.is_string or not literal.this.isdecimal():
         raise QueryError(f"{word} needs a written whole number", position=place(clause))
     return int(literal.this[:16]) if len(literal.this) <= 16 else 10**15
 
 
 def by_place(item: exp.Literal, items: list[tuple[str, Node]]) -> Node:
     """An item of the select list by its number."""
-    number = int(item.this) if item.this.isdigit() and len(item.this) < 10 else 0
+    number = int(item.this) if item.this.isdecimal() and len(item.this) < 10 else 0
     if not 1 <= number <= len(items):
         raise QueryError(f"position {item.this} is not in the select list", position=place(item), sqlstate="42P10")
     return items[number - 1][1]

@@ -16,11 +16,11 @@ from sqlglot import exp
 from sfumato.errors import QueryError
 from sfumato.sql import hints, persons, plain
 from sfumato.sql.aggregates import AGGREGATES
+from sfumato.sql.around import check_windows, inside, tied, value_around
 from sfumato.sql.bound import Bound, Names, Queries, by_place, check_keys, written_count
-from sfumato.sql.expressions import AGGREGATE_NAMES, Aggregator, Expressions, constant, fold
+from sfumato.sql.expressions import AGGREGATE_NAMES, Aggregator, Expressions, fold
 from sfumato.sql.functions import call
 from sfumato.sql.grouping import MOST_SETS, grouping, grouping_sets
-from sfumato.sql.joins import unmatched
 from sfumato.sql.parse import place
 from sfumato.sql.relations import One, Relation, Shape, filtered, grouped, released, windowed
 from sfumato.sql.rewrite import collect, rewrite
@@ -76,9 +76,12 @@ class Clauses:
     # sub-queries in expressions of this SELECT
     def sub(self, kind: str, query: exp.Expression, around: Scope, operand: Node | None, position: int) -> Node:
         """A sub-query, bound inside this scope."""
-        bound = self.queries.settled(self.queries.query(query, self.names, around), query)
+        bound = tied(kind, self.queries.query(query, self.names, around), position)
+        bound = self.queries.settled(bound, query)
         if kind != "exists" and len(bound.items) != 1:
             raise QueryError("a sub-query here must give one column", position=position, sqlstate="42601")
+        if kind == "value" and not bound.whole:
+            bound = inside(bound, self.queries.numbers)
         value = bound.items[0][1] if kind != "exists" else None
         facts = Facts(BOOLEAN, nullable=kind == "in")
         if kind == "value" and value is not None:
@@ -98,7 +101,8 @@ class Clauses:
                 hint=hints.each_person_once(self.scope.relation),
             )
         self._where()
-        items, order = self._grouped() if self._is_aggregated() else self._rows()
+        aggregated = self._is_aggregated()
+        items, order = self._grouped() if aggregated else self._rows()
         bound = Bound(
             self.scope.relation,
             tuple(items),
@@ -107,6 +111,7 @@ class Clauses:
             tuple(order),
             written_count(tree.args.get("limit"), "LIMIT"),
             written_count(tree.args.get("offset"), "OFFSET") or 0,
+            whole=aggregated and tree.args.get("group") is None and tree.args.get("having") is None,
         )
         self._check_inside(bound)
         return self._once(bound) if once is not None else bound
@@ -169,6 +174,7 @@ class Clauses:
         for node in nodes:
             collect(node, Over, found)
         if found:
+            check_windows([node for node in found if isinstance(node, Over)], self.on)
             number = self.queries.numbers.next()
             overs = [self._window(node, relation) for node in found if isinstance(node, Over)]
             relation = windowed(relation, [(f"{number}.w{i}", over) for i, over in enumerate(overs)])
@@ -413,7 +419,7 @@ class Clauses:
         expressions = self.expressions()
         listed = self.tree.expressions
         if isinstance(item, exp.Literal) and not item.is_string:
-            number = int(item.this) if item.this.isdigit() and len(item.this) < 10 else 0
+            number = int(item.this) if item.this.isdecimal() and len(item.this) < 10 else 0
             if not 1 <= number <= len(listed):
                 raise QueryError(
                     f"position {item.this} is not in the select list", position=place(item), sqlstate="42P10"
@@ -430,18 +436,6 @@ class Clauses:
                     raise QueryError("aggregates are not allowed in GROUP BY", position=place(item), sqlstate="42803")
                 return expressions.node(named_so[0])
         return expressions.node(item)
-
-
-def value_around(value: Node, inner: Relation, counts: frozenset[str], number: int) -> Node:
-    """The value of a sub-query as the row around it has it: NULL where nothing is found, but 0 for a count."""
-
-    def change(node: Node) -> Node | None:
-        if not isinstance(node, Column):
-            return None
-        found = unmatched(node, number, "r") if node.name in inner.columns else node
-        return call("coalesce", (found, constant(0))) if node.name in counts else found
-
-    return rewrite(value, change)
 
 
 def _released_aggregate(

@@ -21,11 +21,11 @@ from sfumato.mechanisms import GaussianKeySelection, KeySelection
 from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.policy import Policy, Table
 from sfumato.sql import keys
-from sfumato.sql.aggregates import AGGREGATES, mean, order, spread, truth
+from sfumato.sql.aggregates import AGGREGATES, distinct, mean, order, spread, truth
 from sfumato.sql.aggregates.base import CHOICE, Bundle, Term, width_of
 from sfumato.sql.bundles import Source, Sources, bundles_of, fed_together, listed, written
 from sfumato.sql.fast import Known
-from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, scans_in, size_of
+from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, scans_in
 from sfumato.sql.running import FORMULAS, Reading, Running, Total, independent_variance
 from sfumato.sql.tree import Aggregate, Column
 from sfumato.sql.write import FINE, Limits, grid_of
@@ -172,7 +172,7 @@ def cut(
         known or Known(),
         _read_so(summed_up.sources, orders or {}),
     )
-    parts = tuple(work.part(kept, run) for kept in release.sets)
+    parts = work.all_parts(run)
     events: list[Event] = [part.selection.event for part in parts if part.selection is not None]
     events += work.events(parts)
     return Cut(release, terms, work.bound, parts, summed_up.sources, tuple(events), work.notes(parts), totals)
@@ -273,6 +273,14 @@ class _Work:
         bound = self.bound if by_norm else Fraction(self.most)
         return Limits(self.alone, by_norm, bound, self.most, 1 if self.alone else self.keys_per_unit)
 
+    def all_parts(self, run: keys.Run) -> tuple[Part, ...]:
+        """All grouping sets; together they have no more groups than one may have."""
+        parts: list[Part] = []
+        for kept in self.release.sets:
+            parts.append(self.part(kept, run))
+            keys.check_groups(sum(len(part.groups) for part in parts))
+        return tuple(parts)
+
     def part(self, kept: tuple[int, ...], run: keys.Run) -> Part:
         """One grouping set."""
         chosen = tuple(i for i in kept if i in self.opened)
@@ -281,7 +289,7 @@ class _Work:
         every = None if chosen else len(groups)
         clip = self._clip()
         share = (self.rho if self.gaussian else self.terms.epsilon) / (self.entries * len(self.release.sets))
-        single = self.entries == len(self.bundles) and len(self.release.sets) == 1
+        single = self.together == len(self.bundles) and len(self.release.sets) == 1
         cells = self._cells(every, len(groups))
         released = tuple(
             self._released(bundle, share, cells, clip=clip, single=single and not chosen) for bundle in self.bundles
@@ -291,22 +299,26 @@ class _Work:
         by_norm = self.gaussian and not any(r.running for r in released)
         limits = replace(self.limits(by_norm), few=self._few(cells))
         texts = written(self.release, limits, kept, chosen, clip=clip, known=self.known)
-        single_group = 1 if every == 1 else None
         more = tuple(
-            self._extra(aggregate, share, sql, entries=single_group)
+            self._extra(aggregate, share, sql, every=every)
             for aggregate, sql in zip(self.extras, texts.extras, strict=True)
         )
         bundles = (*released, *more)
         return Part(kept, chosen, groups, bundles, share, texts.sql, texts.people, texts.fast, selection, words)
 
     @cached_property
+    def together(self) -> int:
+        """How many bundles one person can feed at once; where these are all, each is paid for by itself."""
+        return fed_together(self.release, self.alone)
+
+    @property
     def entries(self) -> int:
         """Among how many the price is divided: bundles that one row can feed, and each that is not a sum."""
-        return max(1, fed_together(self.release, self.alone) + len(self.extras))
+        return max(1, self.together + len(self.extras))
 
-    def _extra(self, aggregate: Aggregate, share: Fraction, sql: str, *, entries: int | None) -> Released:
-        """What is not a sum, with its law."""
-        nothing = Bundle((), Fraction(0))
+    def _extra(self, aggregate: Aggregate, share: Fraction, sql: str, *, every: int | None) -> Released:
+        """What is not a sum, with its law; `every` is the number of groups where it is known."""
+        nothing, entries = Bundle((), Fraction(0)), 1 if every == 1 else None
         if AGGREGATES[aggregate.name].measure == CHOICE:
             low, high = order.candidates(aggregate)
             fine = 1 if self.alone else FINE
@@ -321,11 +333,10 @@ class _Work:
             extra = Extra(aggregate, sql, law, low, high)
             return Released(nothing, Fraction(0), Fraction(0), Fraction(1), self.terms.noise, extra)
         assert aggregate.arg is not None
-        listed = size_of(aggregate.arg.facts)
-        kept = self.keys_per_unit if entries is None or listed is None else min(self.keys_per_unit, listed)
+        one, kept = distinct.moved(aggregate.arg, self.keys_per_unit, every)
         extra = Extra(aggregate, sql)
         if self.gaussian:
-            squared = self.adjacency.sensitivity_l2_squared(kept * kept, entries=entries, nonnegative=True)
+            squared = self.adjacency.sensitivity_l2_squared(one * kept, entries=entries, nonnegative=True)
             return Released(nothing, squared, squared / (2 * share), Fraction(1), GAUSSIAN, extra)
         moved = self.adjacency.sensitivity_l1(kept, entries=entries, nonnegative=True)
         return Released(nothing, moved, moved / share, Fraction(1), GEOMETRIC, extra)

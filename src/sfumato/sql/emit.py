@@ -520,4 +520,5 @@ _SPELLINGS: dict[str, _Spelling] = {
     "ilike": _plain("(LOWER({0}) LIKE LOWER({1}) ESCAPE '\\')"),
     "regexp_like": _plain("REGEXP_MATCHES({0}, {1}, 's')"),
     "cast": _cast,
+    "row": lambda node: f"ROW({', '.join(expression(arg) for arg in node.args)})",
 }

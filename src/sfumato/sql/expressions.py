@@ -224,7 +224,7 @@ class Expressions:
         digits = node.args.get("decimals")
         if digits is None:
             return self.function("round", node.this, at=node)
-        if not isinstance(digits, exp.Literal) or not digits.this.isdigit() or int(digits.this) > 12:
+        if not isinstance(digits, exp.Literal) or not _is_count(digits.this) or int(digits.this) > 12:
             raise QueryError("round needs a written number of digits, at most 12", position=place(node))
         return self.function("round", node.this, extra=digits.this, at=node)
 
@@ -331,7 +331,7 @@ class Expressions:
             raise QueryError("a default of LAG or LEAD is not supported", position=place(inner), hint="Use COALESCE.")
         if offset is None:
             return ()
-        if not isinstance(offset, exp.Literal) or not offset.this.isdigit() or len(offset.this) > 6:
+        if not isinstance(offset, exp.Literal) or not _is_count(offset.this):
             raise QueryError("LAG and LEAD need a written whole number", position=place(inner))
         return (constant(int(offset.this)),)
 
@@ -396,7 +396,7 @@ class Expressions:
     def truncated(self, node: exp.Expression) -> Node:
         """TRUNC with a written number of digits."""
         digits = node.args.get("decimals")
-        written = digits is None or (isinstance(digits, exp.Literal) and digits.this.isdigit())
+        written = digits is None or (isinstance(digits, exp.Literal) and _is_count(digits.this))
         if not written or (digits is not None and int(digits.this) > 12):
             raise QueryError("trunc needs a written number of digits, at most 12", position=place(node))
         return self.function("trunc", node.this, extra="" if digits is None else digits.this, at=node)
@@ -450,6 +450,11 @@ class Expressions:
         return call("||" if isinstance(node, exp.DPipe) else "concat", tuple(nodes), "", place(node))
 
 
+def _is_count(text: str) -> bool:
+    """A few digits that read as a whole number; there are others, such as a raised 2."""
+    return text.isdecimal() and len(text) <= 7
+
+
 def _frame(spec: exp.Expression | None) -> str:
     """The frame of a window, in the words of SQL."""
     if spec is None:
@@ -460,7 +465,7 @@ def _frame(spec: exp.Expression | None) -> str:
             return "CURRENT ROW"
         if value == "UNBOUNDED":
             return f"UNBOUNDED {str(side).upper()}"
-        if isinstance(value, exp.Literal) and value.this.isdigit() and len(value.this) <= 9:
+        if isinstance(value, exp.Literal) and _is_count(value.this):
             return f"{int(value.this)} {str(side).upper()}"
         raise QueryError("the frame of a window needs written whole numbers", position=place(spec))
 
@@ -478,7 +483,7 @@ def _target(to: exp.Expression) -> str | None:
     numbers = [part.name for part in to.expressions]
     if word is None or not numbers:
         return word
-    if not all(n.isdigit() and len(n) <= 7 for n in numbers) or len(numbers) > (2 if word == DECIMAL else 1):
+    if not all(map(_is_count, numbers)) or len(numbers) > (2 if word == DECIMAL else 1):
         return None
     cut = to.this.value == "VARCHAR" and int(numbers[0]) > 0
     return f"{word}({','.join(numbers)})" if word == DECIMAL or cut else None

@@ -23,7 +23,7 @@ from sfumato.sql.counted import (
     weight_at,
     weight_of,
 )
-from sfumato.sql.relations import Filter, Named, Relation, Scan
+from sfumato.sql.relations import Filter, Join, Named, Relation, Scan
 from sfumato.sql.write import Writer, spelled
 from sfumato.words import identifier
 
@@ -129,7 +129,12 @@ def _by_rows(writer: Writer) -> str:
 
 
 def _is_made(relation: Relation) -> bool:
-    """Whether rows are worked out by more than reading a table and looking at each row."""
+    """Whether rows are worked out by more than reading a table, looking at each row, and finding its person's one row
+    in another table.
+    """
+    if isinstance(relation, Join) and relation.by_person:
+        sides = (relation.left, relation.right)
+        return all(side.person_rows > 1 for side in sides) or any(map(_is_made, sides))
     return not isinstance(relation, Scan) and not (
         isinstance(relation, Filter | Named) and not _is_made(relation.below)
     )

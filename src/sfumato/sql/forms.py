@@ -1,352 +1,249 @@
-"""Which numbers above the cut have an interval: sums, and ratios of sums, of released numbers.
+"""Sums of draws, ratios of such sums, and their intervals: whatever several numbers share, they share as one draw.
 
-Comes in: an expression over released columns. Goes out: its form: a linear combination of noisy sums, or a ratio of
-two, found by the shape of the expression; None where the shape is another, and then there honestly is no interval.
+Comes in: linear combinations of released whole numbers, each known by its cut, bundle, sum and row, and what was drawn
+there. Goes out: an interval by the law of the draws, or None where none can be told. Which combination a column is
+comes from `origins`, row by row.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Protocol
 
-from sfumato.sql.aggregates import spread
-from sfumato.sql.aggregates.base import DISTINCT, Interval, Term, noise_of, wide_enough, width_of
-from sfumato.sql.aggregates.mean import ends_of
-from sfumato.sql.bundles import Source
-from sfumato.sql.cut import Cut
-from sfumato.sql.running import FORMULAS, Reading, Whole
-from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Node
+from sfumato.sql.aggregates.base import Interval, Term, noise_of, wide_enough, width_of
 
-Atom = tuple[int, int, int] | tuple[int, int, int, Reading | Whole] | tuple[int, int, int, Whole, str]
-"""A noisy sum: which cut, which bundle of it, which part of the bundle; or a total of such sums, or (REST) what a total
-has beside the sum of its own row."""
-REST = "rest"
+_MANY = 100_000
+"""Draws of overlapping totals that are written out one by one; of more there is no interval."""
+
+Draw = tuple[int, int, int, int]
+"""A released number: which cut, which bundle of it, which sum of the bundle, which released row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """Released rows one after the other, all with the noise of one law; what was drawn up to each, in whole units."""
+
+    cut: int
+    bundle: int
+    part: int
+    rows: tuple[int, ...]
+    totals: tuple[int, ...]
+    unit: Fraction
+    position: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The sum of the first rows of a track, as one term: totals of many groups are not written out."""
+
+    track: Track
+    end: int
+
+    @property
+    def slot(self) -> tuple[int, int, int]:
+        """What it is a total of."""
+        return self.track.cut, self.track.bundle, self.track.part
+
+    @property
+    def total(self) -> Fraction:
+        """What was drawn, added up."""
+        return self.track.totals[self.end - 1] * self.track.unit
+
+    def holds(self, row: int) -> bool:
+        """Whether a released row is in it."""
+        return self.track.position.get(row, self.end) < self.end
+
+
+Key = Draw | Pool
 
 
 @dataclass(frozen=True)
 class Linear:
-    """A sum of weighted noisy sums and a constant."""
+    """A sum of weighted draws and a constant."""
 
-    terms: tuple[tuple[Atom, Fraction], ...] = ()
+    terms: frozenset[tuple[Key, Fraction]] = frozenset()
     constant: Fraction = Fraction(0)
 
     def scaled(self, factor: Fraction) -> Linear:
         """Times a number."""
-        return Linear(tuple((atom, weight * factor) for atom, weight in self.terms), self.constant * factor)
-
-    def split(self, atoms: set[Atom]) -> Linear:
-        """Totals of windows as the sum of their own row, where that is among these too, and the rest."""
-        whole = Linear((), self.constant)
-        for atom, weight in self.terms:
-            parts: tuple[Atom, ...] = (atom,)
-            if len(atom) == 4 and isinstance(atom[3], Whole) and atom[3].names is None and atom[:3] in atoms:
-                parts = (atom[:3], (*atom[:3], atom[3], REST))
-            whole = whole.plus(Linear(tuple((part, weight) for part in parts)))
-        return whole
+        if not factor:
+            return Linear()
+        return Linear(frozenset((key, weight * factor) for key, weight in self.terms), self.constant * factor)
 
     def plus(self, other: Linear) -> Linear:
-        """The sum of two."""
+        """The sum of two: a draw that is in both is one draw, with both weights."""
+        if not self.terms or not other.terms:
+            return Linear(self.terms | other.terms, self.constant + other.constant)
         total = dict(self.terms)
-        for atom, weight in other.terms:
-            total[atom] = total.get(atom, Fraction(0)) + weight
-        return Linear(tuple((atom, w) for atom, w in total.items() if w), self.constant + other.constant)
+        for key, weight in other.terms:
+            total[key] = total.get(key, Fraction(0)) + weight
+        return Linear(frozenset((key, w) for key, w in total.items() if w), self.constant + other.constant)
 
 
-ONE = Linear((), Fraction(1))
+def total(linears: Iterable[Linear]) -> Linear:
+    """The sum of many."""
+    weights: dict[Key, Fraction] = {}
+    constant = Fraction(0)
+    for linear in linears:
+        constant += linear.constant
+        for key, weight in linear.terms:
+            weights[key] = weights.get(key, Fraction(0)) + weight
+    return Linear(frozenset((key, w) for key, w in weights.items() if w), constant)
 
 
-@dataclass(frozen=True)
-class Form:
-    """top/bottom, shown within `rounding` of it."""
-
-    top: Linear
-    bottom: Linear = ONE
-    rounding: Fraction = Fraction(0)
-
-    @property
-    def is_constant(self) -> bool:
-        """No noise is in it."""
-        return not self.top.terms and not self.bottom.terms
-
-    @property
-    def has_law(self) -> bool:
-        """Whether its noisy sums are independent: a total shares its noise with its own sums, and with other totals."""
-        atoms = {atom for atom, _ in (*self.top.terms, *self.bottom.terms)}
-        totals = [atom for atom in atoms if len(atom) > 3]
-        alone = [atom[:2] for atom in totals if len(atom) == 4]
-        bundles = [atom[:2] for atom in totals] + [atom[:2] for atom in atoms if len(atom) == 3 and atom[:2] in alone]
-        return len(bundles) == len(set(bundles))
-
-    def apart(self) -> Form:
-        """The same with totals over the row's own part of the table split into the sum of this row and the rest."""
-        atoms = {atom for atom, _ in (*self.top.terms, *self.bottom.terms)}
-        if isinstance(self, Spread) or not any(len(atom) == 4 and atom[:3] in atoms for atom in atoms):
-            return self
-        return Form(self.top.split(atoms), self.bottom.split(atoms), self.rounding)
+ONE = Linear(frozenset(), Fraction(1))
 
 
-@dataclass(frozen=True)
-class Spread(Form):
-    """A variance or its root, from three sums: it is shown by itself, or not with an interval."""
+class Cells(Protocol):
+    """What was drawn, and by which law."""
 
-    cut: int = 0
-    aggregate: Aggregate | None = None
-    source: Source | None = None
+    def drawn(self, key: Draw) -> tuple[Fraction, Term]:
+        """A released number and its noise."""
 
+    def noise(self, pool: Pool) -> Term:
+        """The noise of a total."""
 
-Laws = dict[str, tuple[int, Aggregate, Source] | tuple[int, Aggregate, Source, Reading | Whole]]
-"""Released columns: their cut, what they are, and where their number comes from; and totals of them, each with its
-groups and, where it is running, their order."""
-
-
-def laws(cuts: tuple[Cut, ...]) -> Laws:
-    """The released columns of all cuts, and their running totals."""
-    known: Laws = {name: (i, a, s) for i, part in enumerate(cuts) for name, a, s in part.sources}
-    for part in cuts:
-        for window, column, reading in part.totals:
-            i, aggregate, source = known[column][:3]
-            if source.formula in FORMULAS:
-                known[window] = (i, aggregate, source, reading)
-    return known
+    def runs(self, cut: int, bundle: int) -> bool:
+        """Whether noise is on running totals there: then only one of them has a law, and by itself."""
 
 
-def form_of(node: Node, known: Laws) -> Form | None:
-    """The form of an expression, or None."""
-    if isinstance(node, Constant):
-        value = node.value
-        plain = isinstance(value, int | Fraction) and not isinstance(value, bool)
-        return Form(Linear((), Fraction(value))) if plain else None  # type: ignore[arg-type]
-    if isinstance(node, Column):
-        return _of_column(known, node.name)
-    if not isinstance(node, Call) or node.name not in _RULES:
-        return None
-    forms = [form_of(arg, known) for arg in node.args]
-    if any(isinstance(form, Spread) for form in forms):
-        return None
-    if forms[0] is None or (node.name in "+-*/" and forms[1] is None):
-        return None
-    form = _RULES[node.name](node, forms)
-    form = None if form is None else form.apart()
-    return form if form is not None and form.has_law else None
+Weighed = tuple[tuple[Fraction, ...], Fraction, Term]
+"""The weights of one noisy number in several sums, the number, and its noise."""
 
 
-def _of_column(known: Laws, name: str) -> Form | None:
-    if name not in known:
-        return None
-    cut, aggregate, source, *reading = known[name]
-    if not reading:
-        return _released(cut, aggregate, source)
-    return Form(Linear((((cut, source.bundle, 0, reading[0]), Fraction(1)),)))
+def apart(linears: Sequence[Linear], cells: Cells) -> list[Weighed] | None:
+    """Independent noisy numbers that all these sums are made of; None where noise is shared and cannot be told apart.
 
-
-def _released(cut: int, aggregate: Aggregate, source: Source) -> Form | None:
-    atoms: list[Atom] = [(cut, source.bundle, part) for part in (0, 1)]
-    one = Fraction(1)
-    if source.formula == "zero":
-        return Form(Linear())
-    if source.formula in ("count", "count_persons", "sum", DISTINCT):
-        return Form(Linear(((atoms[0], one),)))
-    arg = aggregate.arg
-    if arg is None or arg.facts.low is None or arg.facts.high is None:
-        return None
-    low, high = arg.facts.low, arg.facts.high
-    width = high - low
-    if source.formula.endswith("of thirds"):
-        count, total, _ = _thirds(cut, source.bundle, low, high)
-        shifted = total.plus(count.scaled(low))
-        forms = {"count": Form(count), "sum": Form(shifted), "avg": Form(shifted, count)}
-        return forms.get(aggregate.name) or Spread(shifted, count, cut=cut, aggregate=aggregate, source=source)
-    if not source.formula.endswith("of ends"):
-        return None
-    total = Linear(tuple((a, w / width) for a, w in zip(atoms, (high, low), strict=True) if w))
-    count = Linear(tuple((a, one / width) for a in atoms))
-    return {"sum of ends": Form(total), "count of ends": Form(count), "avg of ends": Form(total, count)}.get(
-        source.formula
-    )
-
-
-def _thirds(cut: int, bundle: int, low: Fraction, high: Fraction) -> list[Linear]:
-    """COUNT, SUM and sum of squares of x - low from the three sums of a variance."""
-    return [
-        Linear(tuple(((cut, bundle, part), weight) for part, weight in enumerate(row) if weight))
-        for row in spread.weights(low, high)
-    ]
-
-
-def _spread_interval(form: Spread, value: Value, confidence: Fraction) -> Interval:
-    """The interval of a variance or its root: where m is the mean, the sum of (x - m)² is linear in the three sums.
-
-    With a third of the allowed error each, the mean is in its own interval, the sum of squares about it is within its
-    noise, and so is the count; the variance is then within the extremes over all such means.
+    A total and draws in it become these draws and the rest of the total; totals that overlap become their draws.
     """
-    aggregate, source = form.aggregate, form.source
-    assert aggregate is not None
-    assert source is not None
-    low, high = ends_of(aggregate)
-    count, total, squares = _thirds(form.cut, source.bundle, low, high)
-    sure = 1 - (1 - confidence) / 3
-    means = interval(Form(total, count), value, sure)
-    counts = interval(Form(count), value, sure)
-    if means is None or counts is None or None in means or None in counts:
+    weights: Weights = {}
+    for i, linear in enumerate(linears):
+        for key, weight in linear.terms:
+            weights.setdefault(key, [Fraction(0)] * len(linears))[i] += weight
+    if _entangled(weights, cells) or not _written_out(weights):
         return None
-    first, last = max(Fraction(0), means[0] or Fraction(0)), min(high - low, means[1] or Fraction(0))
-    middle = min(last, max(first, (first + last) / 2))
-    lows, highs = [], []
-    for m in (first, (first + middle) / 2, middle, (middle + last) / 2, last):
-        about = squares.plus(total.scaled(-2 * m)).plus(count.scaled(m * m))
-        ends = interval(Form(about, count), value, sure)
-        if ends is None or ends[0] is None or ends[1] is None:
+    found = [_rest(pool, weights, cells) for pool in [key for key in weights if isinstance(key, Pool)]]
+    draws = [(tuple(own), *cells.drawn(key)) for key, own in weights.items() if not isinstance(key, Pool) and any(own)]
+    return _alike([*(one for one in found if one[2].draws), *draws])
+
+
+Weights = dict[Key, list[Fraction]]
+
+
+def _entangled(weights: Weights, cells: Cells) -> bool:
+    """Whether noise on running totals is in several terms: then only one of them has a law, and by itself."""
+    bundles = [key.slot[:2] if isinstance(key, Pool) else key[:2] for key in weights]
+    alone = {key.slot[:2] for key in weights if isinstance(key, Pool) and bundles.count(key.slot[:2]) == 1}
+    return any(cells.runs(*bundle) for bundle in set(bundles) - alone)
+
+
+def _written_out(weights: Weights) -> bool:
+    """Totals of the same sums as their draws; not where these are too many."""
+    pools = [key for key in weights if isinstance(key, Pool)]
+    slots = [pool.slot for pool in pools]
+    crowded = [pool for pool in pools if slots.count(pool.slot) > 1]
+    if sum(pool.end for pool in crowded) > _MANY:
+        return False
+    for pool in crowded:
+        shared = weights.pop(pool)
+        for row in pool.track.rows[: pool.end]:
+            own = weights.setdefault((*pool.slot, row), [Fraction(0)] * len(shared))
+            own[:] = [mine + weight for mine, weight in zip(own, shared, strict=True)]
+    return True
+
+
+def _rest(pool: Pool, weights: Weights, cells: Cells) -> Weighed:
+    """What a total has beside the draws in it that stand by themselves: these get its weights, too."""
+    shared = weights.pop(pool)
+    inside = [k for k in weights if not isinstance(k, Pool) and k[:3] == pool.slot and pool.holds(k[3])]
+    for key in inside:
+        weights[key] = [own + weight for own, weight in zip(weights[key], shared, strict=True)]
+    term, rest = cells.noise(pool), pool.total - sum((cells.drawn(key)[0] for key in inside), Fraction(0))
+    return tuple(shared), rest, replace(term, draws=term.draws - len(inside)) if inside else term
+
+
+def _alike(found: list[Weighed]) -> list[Weighed]:
+    """Numbers of one law and the same weights, added up: one sum of so many draws."""
+    if len(found) == 1:
+        return found
+    together: dict[tuple[tuple[Fraction, ...], Term], tuple[Fraction, int]] = {}
+    for own, number, term in found:
+        one = replace(term, draws=1)
+        before, draws = together.get((own, one), (Fraction(0), 0))
+        together[own, one] = before + number, draws + term.draws
+    return [(own, number, replace(one, draws=draws)) for (own, one), (number, draws) in together.items()]
+
+
+def interval(top: Linear, bottom: Linear, cells: Cells, confidence: Fraction, chernoff: bool = False) -> Interval:
+    """The interval of top/bottom; a ratio's by test inversion, None where its divisor may be zero.
+
+    Guarantee: with at least this probability it holds what the exact sums would give.
+    Proof: the noise of a linear combination of independent draws is within `width_of`; a ratio r is left out only if
+        top - r bottom, whose exact value is 0 at the true ratio, is farther from 0 than its own noise.
+    Reference: Fieller's argument; `width_of`.
+    Checked by: laws::intervals_hold_what_they_promise, rooms::every_interval_above_the_cut_holds_what_it_promises
+    """
+    if bottom is ONE and not chernoff and (key := _single(top)) is not None and not cells.runs(key[0], key[1]):
+        number, term = cells.drawn(key)
+        half = width_of(((_ONCE, term),), confidence)
+        return number - half, number + half
+    parts = apart((top, bottom), cells)
+    if parts is None or (any(term.law is not None for *_, term in parts) and (len(parts) > 1 or bottom.terms)):
+        return None  # a law of running totals is known by itself only
+
+    def at(which: int) -> Fraction:
+        return (top, bottom)[which].constant + sum((w[which] * number for w, number, _ in parts), Fraction(0))
+
+    def width(which: int) -> Fraction:
+        return width_of(tuple((w[which], term) for w, _, term in parts), confidence, chernoff)
+
+    below = at(1)
+    if not any(w[1] for w, _, _ in parts):
+        if not below:
             return None
-        lows.append(ends[0])
-        highs.append(ends[1])
-    down, up = max(Fraction(0), min(lows)), max(Fraction(0), *highs)
-    if aggregate.name.endswith("samp"):
-        fewest = counts[0] or Fraction(0)
-        if fewest <= 1:
-            return None
-        up = up * fewest / (fewest - 1)
-    most = aggregate.facts.high
-    up = up if most is None else min(up, most if aggregate.name.startswith("var") else most * most)
-    if aggregate.name.startswith("var"):
-        return down, up
-    return Fraction(math.sqrt(down)) * Fraction(999_999_999, 10**9), Fraction(math.sqrt(up)) * Fraction(
-        10**9 + 1, 10**9
-    )
-
-
-def _sum(sign: int) -> Callable[[Node, list[Form | None]], Form | None]:
-    def rule(_: Node, forms: list[Form | None]) -> Form | None:
-        a, b = forms
-        assert a is not None
-        assert b is not None
-        rounding = a.rounding + b.rounding
-        if a.bottom == b.bottom:
-            return Form(a.top.plus(b.top.scaled(Fraction(sign))), a.bottom, rounding)
-        if b.is_constant and b.bottom == ONE:
-            return Form(a.top.plus(a.bottom.scaled(b.top.constant * sign)), a.bottom, rounding)
-        if a.is_constant and a.bottom == ONE:
-            return Form(b.top.scaled(Fraction(sign)).plus(b.bottom.scaled(a.top.constant)), b.bottom, rounding)
+        centre, half = at(0) / below, width(0) / abs(below)
+        return centre - half, centre + half
+    if abs(below) <= width(1):
         return None
+    return _inverted(top.constant, bottom.constant, parts, float(1 - confidence), chernoff=chernoff)
 
-    return rule
+
+_ONCE = Fraction(1)
 
 
-def _times(_: Node, forms: list[Form | None]) -> Form | None:
-    a, b = forms
-    assert a is not None
-    assert b is not None
-    if a.is_constant:
-        a, b = b, a
-    if not b.is_constant or b.bottom != ONE:
+def _single(top: Linear) -> Draw | None:
+    """The draw that a sum is, by itself: most of all numbers are."""
+    if len(top.terms) != 1 or top.constant:
         return None
-    factor = b.top.constant
-    return Form(a.top.scaled(factor), a.bottom, a.rounding * abs(factor))
+    ((key, weight),) = top.terms
+    return key if weight == 1 and not isinstance(key, Pool) else None
 
 
-def _divide(node: Node, forms: list[Form | None]) -> Form | None:
-    """A ratio; whole numbers are cut off toward zero, which moves them by less than one."""
-    a, b = forms
-    assert a is not None
-    assert b is not None
-    whole = Fraction(1 if node.facts.kind == INTEGER else 0)
-    if b.is_constant and b.bottom == ONE:
-        divisor = b.top.constant
-        return None if not divisor else Form(a.top.scaled(1 / divisor), a.bottom, a.rounding / abs(divisor) + whole)
-    if a.bottom == b.bottom and not a.rounding and not b.rounding:
-        return Form(a.top, b.top, whole)
-    return None
-
-
-def _same(_: Node, forms: list[Form | None]) -> Form | None:
-    return forms[0]
-
-
-def _negate(_: Node, forms: list[Form | None]) -> Form | None:
-    form = forms[0]
-    return None if form is None else Form(form.top.scaled(Fraction(-1)), form.bottom, form.rounding)
-
-
-def _round(node: Node, forms: list[Form | None]) -> Form | None:
-    """Rounding moves a number by at most one step of where it is rounded to."""
-    form, grid = forms[0], node.facts.grid
-    if isinstance(node, Call) and node.args[0].facts.grid == grid:  # it lies there already
-        return form
-    return None if form is None or grid is None else Form(form.top, form.bottom, form.rounding + grid)
-
-
-def _cast(node: Node, forms: list[Form | None]) -> Form | None:
-    return _same(node, forms) if node.facts.kind == DOUBLE else _round(node, forms)
-
-
-_RULES: dict[str, Callable[[Node, list[Form | None]], Form | None]] = {
-    "+": _sum(1),
-    "-": _sum(-1),
-    "*": _times,
-    "/": _divide,
-    "negate": _negate,
-    "round": _round,
-    "floor": _round,
-    "ceil": _round,
-    "cast": _cast,
-    "nullif": _same,
-    "coalesce": _same,
-}
-
-Value = Callable[[Atom], tuple[Fraction, Term]]
-"""The released number of an atom in one row, and its noise."""
-
-
-def interval(form: Form, value: Value, confidence: Fraction) -> Interval:
-    """The interval of a form in one row; a ratio's by test inversion, None where its divisor may be zero."""
-    if form.is_constant:
-        return None
-    if isinstance(form, Spread):
-        return _spread_interval(form, value, confidence)
-    atoms = {atom: value(atom) for atom, _ in (*form.top.terms, *form.bottom.terms)}
-    if any(term.law is not None for _, term in atoms.values()) and (len(atoms) > 1 or form.bottom.terms):
-        return None  # such a law is known by itself only
-
-    def at(linear: Linear) -> Fraction:
-        return linear.constant + sum((weight * atoms[atom][0] for atom, weight in linear.terms), Fraction(0))
-
-    def width(linear: Linear) -> Fraction:
-        return width_of(tuple((weight, atoms[atom][1]) for atom, weight in linear.terms), confidence)
-
-    if not form.bottom.terms:
-        centre, half = at(form.top) / form.bottom.constant, width(form.top) / abs(form.bottom.constant)
-        return centre - half - form.rounding, centre + half + form.rounding
-    below = at(form.bottom)
-    if abs(below) <= width(form.bottom):
-        return None
-    return _inverted(form, {atom: (float(v), term) for atom, (v, term) in atoms.items()}, float(1 - confidence))
-
-
-def _inverted(form: Form, atoms: dict[Atom, tuple[float, Term]], miss: float) -> Interval:
+def _inverted(first: Fraction, last: Fraction, parts: list[Weighed], miss: float, *, chernoff: bool) -> Interval:
     """All ratios that the noise does not rule out: those whose gap, top - ratio bottom, is within its own noise."""
-    top, bottom = dict(form.top.terms), dict(form.bottom.terms)
-    rows = [(float(top.get(atom, 0)), float(bottom.get(atom, 0)), v, term) for atom, (v, term) in atoms.items()]
-    first, last = float(form.top.constant), float(form.bottom.constant)
-    above = first + sum(a * v for a, _, v, *_ in rows)
-    below = last + sum(b * v for _, b, v, *_ in rows)
+    rows = [(float(w[0]), float(w[1]), float(number), term) for w, number, term in parts]
+    above = float(first) + sum(a * v for a, _, v, _ in rows)
+    below = float(last) + sum(b * v for _, b, v, _ in rows)
     middle = above / below
 
-    def possible(ratio: float) -> bool:
-        gap = first - ratio * last + sum((a - ratio * b) * v for a, b, v, *_ in rows)
-        noise = [noise_of(a - ratio * b, term) for a, b, _, term in rows]
-        return abs(gap) <= wide_enough(noise, miss) * (1 + 1e-9)
+    def width(ratio: float) -> float:
+        return wide_enough([noise_of(a - ratio * b, term) for a, b, _, term in rows], miss, chernoff)
 
-    noise = [noise_of(a - middle * b, term) for a, b, _, term in rows]
-    step = max(wide_enough(noise, miss) / abs(below), abs(middle) * 1e-9, 1e-30)
-    ends = [_end(middle, step * sign, possible) for sign in (-1, 1)]
+    def possible(ratio: float) -> bool:
+        gap = float(first) - ratio * float(last) + sum((a - ratio * b) * v for a, b, v, _ in rows)
+        return abs(gap) <= width(ratio) * (1 + 1e-9)
+
+    step = max(width(middle) / abs(below), abs(middle) * 1e-9, 1e-30)
+    ends = [_end(middle, step * sign, possible, 10 if chernoff else 20) for sign in (-1, 1)]
     if ends[0] is None or ends[1] is None:
         return None
     loose = abs(Fraction(ends[1]) - Fraction(ends[0])) / 10**6
-    return Fraction(ends[0]) - loose - form.rounding, Fraction(ends[1]) + loose + form.rounding
+    return Fraction(ends[0]) - loose, Fraction(ends[1]) + loose
 
 
-def _end(inside: float, step: float, possible: Callable[[float], bool]) -> float | None:
+def _end(inside: float, step: float, possible: Callable[[float], bool], halvings: int) -> float | None:
     """Where the possible ratios end: by doubling, then halving; rounded outward."""
     middle, outside = inside, inside + step
     for _ in range(40):
@@ -356,7 +253,7 @@ def _end(inside: float, step: float, possible: Callable[[float], bool]) -> float
         outside = middle + step
     else:
         return None
-    for _ in range(20):
+    for _ in range(halvings):
         half = (inside + outside) / 2
         inside, outside = (half, outside) if possible(half) else (inside, half)
     return outside

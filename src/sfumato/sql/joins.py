@@ -11,9 +11,22 @@ from dataclasses import replace
 
 from sfumato.errors import QueryError
 from sfumato.sql import hints
-from sfumato.sql.functions import union
+from sfumato.sql.functions import call, union
 from sfumato.sql.relations import Join, Marked, Relation, Shape
-from sfumato.sql.tree import BOOLEAN, HALF, KEY, PERSON, Call, Column, Facts, Node, columns_of, conjuncts
+from sfumato.sql.tree import (
+    BOOLEAN,
+    DOUBLE,
+    HALF,
+    KEY,
+    NUMBERS,
+    PERSON,
+    Call,
+    Column,
+    Facts,
+    Node,
+    columns_of,
+    conjuncts,
+)
 
 MOST_ROWS = 1_000_000
 """Rows of one person after joins; more are refused, for the engine would have to make them (semantics 6.1)."""
@@ -105,14 +118,18 @@ def _joined_rows(
 
 
 def equated(parts: list[Node], side: Relation) -> list[tuple[Node, Node]]:
-    """Equalities between an expression of one side and one of the other: (of this side, of the other)."""
+    """Equalities between an expression of one side and one of the other: (of this side, of the other).
+
+    Each as it is compared: beside a double an exact number is one too, and then several of its values are equal.
+    """
     found = []
     for part in parts:
         if isinstance(part, Call) and part.name == "=":
             for mine, other in (part.args, part.args[::-1]):
                 inside, outside = set(columns_of(mine)), set(columns_of(other))
                 if inside and inside <= side.columns.keys() and not outside & side.columns.keys():
-                    found.append((mine, other))
+                    lossy = mine.facts.exact and other.facts.kind in NUMBERS and not other.facts.exact
+                    found.append((call("cast", (mine,), DOUBLE) if lossy else mine, other))
     return found
 
 

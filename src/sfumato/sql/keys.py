@@ -75,13 +75,17 @@ def groups(relation: Relation, nodes: list[Node], run: Run) -> list[tuple[Any, .
         together.append((indices, reads))
     known = conditions(relation)
     lists = [(indices, _images(relation, [nodes[i] for i in indices], known, run)) for indices, _ in together]
-    total = prod(len(images) for _, images in lists)
+    check_groups(prod(len(images) for _, images in lists))
+    return _combined(len(nodes), lists)
+
+
+def check_groups(total: int) -> None:
+    """Refuse more groups than are released (semantics 3.6a)."""
     if total > MOST_GROUPS:
         raise QueryError(
             f"this question has {total:,} groups, more than {MOST_GROUPS:,}",
             hint="Group by fewer columns, or by wider classes such as date_trunc('month', day).",
         )
-    return _combined(len(nodes), lists)
 
 
 def _sources(node: Node, relation: Relation) -> set[str]:

@@ -19,7 +19,7 @@ from sfumato.sql.bind import Question
 from sfumato.sql.bundles import as_json, bundles_of
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, Cut, Part, Released, Terms, cut
 from sfumato.sql.fast import Known
-from sfumato.sql.keys import Run, is_open
+from sfumato.sql.keys import Run, check_groups, is_open
 from sfumato.sql.partition import cells_of
 from sfumato.sql.public import top
 from sfumato.sql.relations import Release
@@ -71,20 +71,15 @@ def plan(
     count = max(1, sum(pays(release) for release in releases))
     each = epsilon / count if law == GEOMETRIC else _equal_rho(epsilon, count)
     terms = Terms(each, law, policy.privacy.query_delta / count, rows_per_unit)
-    totals, wholes = totals_in(question), wholes_in(question)
-    orders = read_as_totals(question, totals)
-    cuts = tuple(
-        cut(
-            release,
-            policy,
-            terms,
-            run,
-            known,
-            totals=(*totals.get(release, ()), *wholes.get(release, ())),
-            orders=orders,
-        )
-        for release in releases
-    )
+    totals, wholes = totals_in(question.relation), wholes_in(question.relation)
+    read = (*question.computed, *(item.node for item in question.order))
+    orders = read_as_totals(question.relation, read, totals)
+    made: list[Cut] = []
+    for release in releases:
+        above = (*totals.get(release, ()), *wholes.get(release, ()))
+        made.append(cut(release, policy, terms, run, known, totals=above, orders=orders))
+        check_groups(sum(len(part.groups) for one in made for part in one.parts))
+    cuts = tuple(made)
     events = [event for part in cuts for event in part.events]
     event: Event | None = None
     if events:

@@ -17,7 +17,7 @@ from sfumato.sql.emit import expression, sort_key
 from sfumato.sql.relations import Release
 from sfumato.sql.select import released_name, select
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TIMESTAMP, Column, Facts, columns_of
-from sfumato.words import Sheet, identifier
+from sfumato.words import Sheet
 
 _TYPES = {
     INTEGER: "HUGEINT",
@@ -41,13 +41,13 @@ def column_type(facts: Facts) -> str:
 
 
 def top(question: Question) -> str:
-    """The last SELECT: each item's value, then the places of the released rows that it came from."""
-    relation = question.relation
+    """The last SELECT: each item's value, then what its origins need of the row, for intervals."""
+    relation = question.traced
     places = [Column(name, relation.columns[name].facts) for name in relation.shape.places]
-    read = {name for node in question.computed for name in columns_of(node)}
+    nodes = (*question.computed, *question.traces)
+    read = {name for node in nodes for name in columns_of(node)}
     read |= {name for s in question.order for name in columns_of(s.node)} | {place.name for place in places}
-    shown = [f"{expression(node)} AS i{n}" for n, node in enumerate(question.computed)]
-    shown += [identifier(place.name) for place in places]
+    shown = [f"{expression(node)} AS i{n}" for n, node in enumerate(nodes)]
     by = [sort_key(s.node, s.descending, s.nulls_first) for s in question.order]
     by += [sort_key(place, False, False) for place in places]
     tail = f" ORDER BY {', '.join(by)}" if by else ""

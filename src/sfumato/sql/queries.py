@@ -16,8 +16,9 @@ from sqlglot import exp
 from sfumato.errors import QueryError
 from sfumato.policy import Policy
 from sfumato.sql import hints
+from sfumato.sql.around import value_around
 from sfumato.sql.bound import Bound, Look, Names, Numbers, Shared, by_place, check_keys, written_count
-from sfumato.sql.clauses import Clauses, value_around
+from sfumato.sql.clauses import Clauses
 from sfumato.sql.expressions import Expressions, constant, fold
 from sfumato.sql.functions import TypesDiffer, call, union
 from sfumato.sql.joins import among, is_unique, joined, marked, same_person
@@ -103,7 +104,7 @@ class Binder:
                 hint=hints.each_person_once(bound.relation),
             )
         relation = limited(bound.relation, bound.order, bound.limit, bound.offset)
-        return replace(bound, relation=relation, order=(), limit=None, offset=0)
+        return replace(bound, relation=relation, order=(), limit=None, offset=0, whole=False)
 
     def _set(self, tree: exp.SetOperation, names: Names, outer: Scope | None) -> Bound:
         """UNION, EXCEPT and INTERSECT."""

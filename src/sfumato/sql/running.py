@@ -15,7 +15,6 @@ from typing import Any
 from sfumato.mechanisms import PrefixSums
 from sfumato.mechanisms.prefix import laplace_variance
 from sfumato.sql.aggregates.base import Term
-from sfumato.sql.bind import Question
 from sfumato.sql.fine import column_of, fine_name
 from sfumato.sql.relations import (
     Combined,
@@ -31,6 +30,7 @@ from sfumato.sql.relations import (
     Stacked,
     Windowed,
     below,
+    releases_in,
 )
 from sfumato.sql.tree import Column, Node, Over, columns_of
 from sfumato.words import Exact
@@ -75,13 +75,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Whole:
-    """A total over all groups that are alike in the keys `apart`: SUM(n) OVER (PARTITION BY …), or SUM(n) … GROUP BY.
-
-    `names`: of a GROUP BY, the columns that hold those keys; a window's rows are the released ones themselves.
-    """
+    """A total over all groups that are alike in the keys `apart`: SUM(n) OVER (PARTITION BY …), SUM(n) … GROUP BY."""
 
     apart: tuple[int, ...]
-    names: tuple[str, ...] | None = None
 
     def tracks(self, groups: Groups) -> list[list[int]]:
         """The places of the groups, each value of the keys apart by itself."""
@@ -149,10 +145,10 @@ Total = tuple[str, str, Reading | Whole]
 """The column, the released column that it adds up, and over which groups, for a running total in which order."""
 
 
-def wholes_in(question: Question) -> dict[Release, list[Total]]:
+def wholes_in(top: Relation) -> dict[Release, list[Total]]:
     """Totals over all groups, or all that are alike in some keys: windows without an order, and groups of groups."""
     found: dict[Release, list[Total]] = {}
-    for relation in _all(question.relation, set()):
+    for relation in _all(top, set()):
         if not isinstance(relation, Windowed | Grouped) or relation.private:
             continue
         release, names = _rows_of(relation.below)
@@ -184,13 +180,13 @@ def _wholes(relation: Windowed | Grouped, release: Release, names: dict[str, str
     for name, aggregate in relation.aggregates:
         added = known((aggregate.arg,), sums)
         if aggregate.name == "sum" and aggregate.where is None and added:
-            yield name, added[0], Whole(tuple(numbers[key] for key in keys), tuple(n for n, _ in relation.keys))
+            yield name, added[0], Whole(tuple(numbers[key] for key in keys))
 
 
-def totals_in(question: Question) -> dict[Release, list[Total]]:
+def totals_in(top: Relation) -> dict[Release, list[Total]]:
     """The running totals of a question, by release."""
     found: dict[Release, list[Total]] = {}
-    for relation in _all(question.relation, set()):
+    for relation in _all(top, set()):
         if isinstance(relation, Windowed) and not relation.private:
             release, names = _rows_of(relation.below)
             for name, over in relation.windows if release is not None else ():
@@ -200,25 +196,24 @@ def totals_in(question: Question) -> dict[Release, list[Total]]:
     return found
 
 
-def read_as_totals(question: Question, totals: dict[Release, list[Total]]) -> dict[str, Reading]:
+def read_as_totals(top: Relation, read: Iterable[Node], totals: dict[Release, list[Total]]) -> dict[str, Reading]:
     """The released columns that are read as running totals in one order, and in no other way."""
     windows = {name for found in totals.values() for name, _, _ in found}
-    aggregates = [name for release in question.releases for name, _ in release.aggregates]
+    aggregates = [name for release in releases_in(top) for name, _ in release.aggregates]
     known = {name: column for column in aggregates for name in (column, fine_name(column))}
     orders: dict[str, set[Reading]] = {}
     for found in totals.values():
         for _, column, reading in found:
             assert isinstance(reading, Reading)
             orders.setdefault(column, set()).add(reading)
-    relations = list(_all(question.relation, set()))
+    relations = list(_all(top, set()))
     for relation in relations:  # those below come first
         if isinstance(relation, Named):
             known |= {
                 n: known[node.name] for n, node in relation.items if isinstance(node, Column) and node.name in known
             }
     used = {name for relation in relations for name in _reads(relation, windows)}
-    used |= {name for node in question.computed for name in columns_of(node)}
-    used |= {name for item in question.order for name in columns_of(item.node)}
+    used |= {name for node in read for name in columns_of(node)}
     otherwise = {known[name] for name in used if name in known}
     return {column: next(iter(r)) for column, r in orders.items() if len(r) == 1 and column not in otherwise}
 

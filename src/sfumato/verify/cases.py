@@ -48,7 +48,7 @@ class Case:
 class Pools:
     """From which values parameters are taken."""
 
-    publics: dict[str, tuple[Fraction, ...]]
+    publics: dict[str, tuple[Any, ...]]
     eps: tuple[Fraction, ...]
     delta: tuple[Fraction, ...]
     sizes: tuple[int, ...]
@@ -61,10 +61,11 @@ def make_pools(program: Program, longest: int) -> Pools:
     whole = [value for value in written if value.denominator == 1]
     ints = [Fraction(n) for n in (1, 2, 3, 0, 4, 5, -1)] + whole + [value + 1 for value in whole]
     reals = [Fraction(0), Fraction(1), Fraction(-1), Fraction(1, 2), Fraction(2), Fraction(5), *written]
-    publics = {}
+    publics: dict[str, tuple[Any, ...]] = {}
     for param in program.params:
         if not param.private:
-            publics[param.name] = _unique(ints if param.type.kind in ("int", "range") else reals)
+            numbers = _unique(ints if param.type.kind in ("int", "range") else reals)
+            publics[param.name] = (True, False) if param.type.kind == "bool" else numbers
     eps = [Fraction(1), Fraction(1, 2), Fraction(2)] + (
         [value for value in written if value > 0] if "eps" in named else []
     )

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.verify.faults import say_input, say_value
-from sfumato.verify.kernel.product import Proof
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.lexer import place
 from sfumato.verify.refuter.events import say
 from sfumato.verify.relational import table

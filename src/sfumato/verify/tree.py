@@ -220,6 +220,18 @@ def names(node: Expr) -> set[str]:
     return {part.name for part in walk(node) if isinstance(part, Var)}
 
 
+def conjuncts(*nodes: Expr) -> list[Expr]:
+    """The parts that must all hold."""
+    found: list[Expr] = []
+    for node in nodes:
+        match node:
+            case Binary(op="&&", left=left, right=right):
+                found += conjuncts(left, right)
+            case _:
+                found.append(node)
+    return found
+
+
 def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     """All statements of a block, those of inner blocks too, in the order of the text."""
     for statement in body:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from sfumato.verify.finite.gauss import keeps_within
 from sfumato.verify.kernel import certificate
 from sfumato.verify.kernel.check import is_proved
-from sfumato.verify.kernel.product import Proof
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.scope import within
 from sfumato.verify.prover.rewrite import scaled
 from sfumato.verify.prover.search import search

@@ -18,7 +18,7 @@ from sfumato.verify.finite.decide import NEVER
 from sfumato.verify.finite.gauss import keeps_within
 from sfumato.verify.kernel import certificate
 from sfumato.verify.kernel.check import is_proved
-from sfumato.verify.kernel.product import Proof
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.parse import read_program
 from sfumato.verify.prover.search import search
 from sfumato.verify.refuter.discrete import Listed
@@ -96,7 +96,7 @@ def verify(program: Program, hints: tuple[Expr, ...] = ()) -> Verdict:
     claim = say_claim(program)
     if not program.claim:
         return _of_property(program, claim)
-    for kind in ("rounds", "inputs"):
+    for kind in ("rounds", "inputs", "seen"):
         listed = paper.listed(program, kind)
         if listed is not None and listed.holds:
             return Verdict("PROVED", "all", claim, None, claim, (), None, paper.write(program, kind, listed))

@@ -523,7 +523,9 @@ def _audit(
         str | None,
         typer.Option("--adjacent", metavar="WORD", help="number, one, all, inc, dec, addremove or any."),
     ] = None,
-    samples: Annotated[int, typer.Option("--samples", metavar="N", help="Runs of each side that certify.")] = 100_000,
+    samples: Annotated[
+        int, typer.Option("--samples", metavar="N", help="Runs of each side that certify; more where they look odd.")
+    ] = 100_000,
     json: Json = False,
 ) -> None:
     from sfumato.doors.cli.audit import run
@@ -537,8 +539,8 @@ def _audit(
         "Run the red team: would the data have been safe? Before and after, with numbers.\n\n"
         "NAME is one attack or `all`. --csv is attacked behind each --defence: raw, suppress, overlap, round, "
         "constant, bounded, sticky, kanon, laplace, dp (the gateway, total epsilon 1). "
-        "A --target is attacked on a copy of its ledger. Exit code 1 if an attack succeeded against the target, dp, or "
-        "the only defence named.",
+        "A --target is attacked on a copy of its ledger. Exit code 1 if an attack succeeded against the target, dp, "
+        "or the only defence named.",
         "sfumato attack differencing --target sfumato-demo/sfumato.toml --secret disease",
     ),
 )

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from sfumato.doors.http.failing import turned
 from sfumato.errors import InputError
-from sfumato.words import positive, probability
+from sfumato.words import certainty, positive
 
 FIELDS = ("sql", "epsilon", "within", "confidence", "rows_per_unit", "noise")
 NOISES = ("geometric", "gaussian")
@@ -114,7 +114,7 @@ def _amount(name: str, value: Any) -> Fraction:
     written = isinstance(value, str) and WRITTEN.fullmatch(value)
     if isinstance(value, bool) or not (written or isinstance(value, int | Decimal)):
         raise InputError(f"{name} must be a number, or a text like 0.1 or 1/10")
-    return probability(value, name) if name == "confidence" else positive(value, name)
+    return certainty(value) if name == "confidence" else positive(value, name)
 
 
 def check_names(document: dict[str, Any], known: tuple[str, ...]) -> None:

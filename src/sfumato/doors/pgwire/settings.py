@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from sfumato.errors import InputError, QueryError, SfumatoError
-from sfumato.words import positive, probability, whole
+from sfumato.words import certainty, positive, whole
 
 VERSION = "15.0"
 """Of PostgreSQL, whose catalog and protocol this door speaks."""
@@ -85,7 +85,7 @@ class Options:
 
 @lru_cache(maxsize=256)
 def _sure(written: str) -> Fraction:
-    return probability(written, "confidence")
+    return certainty(written)
 
 
 @dataclass
@@ -256,5 +256,5 @@ def _ours(name: str, value: str) -> str:
         return word
     if name == "sfumato.rows_per_unit":
         return str(whole(value, what, low=1))
-    (probability if name == "sfumato.confidence" else positive)(value, what)
+    certainty(value) if name == "sfumato.confidence" else positive(value, what)
     return value

@@ -3,7 +3,7 @@ of it.
 
 An aggregate is a file with one `Kind`: its SQL name, the bounds that it needs, `parts` (what is summed over rows),
 `length` (the largest total size of one row in all parts) and `finish` (from noisy sums to the answer). Intervals come
-from the form of the number: see `forms`.
+from the draws that a number is made of: see `told`.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Term:
 
 
 @lru_cache(maxsize=4096)
-def width_of(terms: tuple[tuple[Fraction, Term], ...], confidence: Fraction) -> Fraction:
+def width_of(terms: tuple[tuple[Fraction, Term], ...], confidence: Fraction, chernoff: bool = False) -> Fraction:
     """A t with P(|sum of weight Z| <= t) >= confidence, for independent noise Z.
 
     One term: the smallest such t, by its exact law, also where it is a sum of several draws of one law. Two geometric
@@ -127,25 +127,34 @@ def width_of(terms: tuple[tuple[Fraction, Term], ...], confidence: Fraction) -> 
     e^(-t/a) for a = b. More: Chernoff's bound with the moments of the continuous laws, which exceed those of the
     discrete ones: for a geometric Z of scale b, E e^(lZ) <= 1/(1 - l² b²), because (cosh y - 1)/y² grows with y; for a
     Gaussian it is at most e^(l² s²/2). Ends are rounded outward: this is post-processing, and errs to the wide side.
+    With `chernoff` it is this bound for any number of terms: a convex function of the weights (see `moments`).
     """
     used = tuple((abs(weight), term) for weight, term in terms if weight and term.scale)
     if not used:
         return Fraction(0)
-    if len(used) == 1:
-        weight, term = used[0]
-        if term.law is not None:
-            return term.law.interval(confidence, term.end)[1] * term.step * weight
-        if term.draws > 1:
-            scale = term.scale / term.step ** (2 if term.gaussian else 1)
-            return sum_width(scale, term.draws, 1 - confidence, term.gaussian) * term.step * weight
-        if term.gaussian:
-            law = Gaussian(None, Fraction(1, 2), squared=term.scale / term.step**2)
-            return law.interval(confidence)[1] * term.step * weight
-        return Geometric(Fraction(1), term.step / term.scale).interval(confidence)[1] * term.step * weight
+    if len(used) == 1 and not chernoff:
+        return _alone(used[0][1], confidence) * used[0][0]
     noise = [noise_of(float(weight), term) for weight, term in used]
-    return Fraction(wide_enough(noise, float(1 - confidence))) * Fraction(
-        1_000_001, 1_000_000
-    )
+    wide = Fraction(wide_enough(noise, float(1 - confidence), chernoff)) * Fraction(1_000_001, 1_000_000)
+    if chernoff:
+        return wide
+    steps = [weight * term.step for weight, term in used]  # the sum is a multiple of what divides all of these
+    whole = math.lcm(*(step.denominator for step in steps))
+    grid = Fraction(math.gcd(*(int(step * whole) for step in steps)), whole)
+    return wide // grid * grid
+
+
+def _alone(term: Term, confidence: Fraction) -> Fraction:
+    """The least width of one term, by its law."""
+    if term.law is not None:
+        return term.law.interval(confidence, term.end)[1] * term.step
+    if term.draws > 1:
+        scale = term.scale / term.step ** (2 if term.gaussian else 1)
+        return sum_width(scale, term.draws, 1 - confidence, term.gaussian) * term.step
+    if term.gaussian:
+        law = Gaussian(None, Fraction(1, 2), squared=term.scale / term.step**2)
+        return law.interval(confidence)[1] * term.step
+    return Geometric(Fraction(1), term.step / term.scale).interval(confidence)[1] * term.step
 
 
 Noise = tuple[float, float, float, bool, int]
@@ -157,7 +166,7 @@ def noise_of(weight: float, term: Term) -> Noise:
     return weight, float(term.scale), float(term.step), term.gaussian, term.draws
 
 
-def wide_enough(terms: list[Noise], miss: float) -> float:
+def wide_enough(terms: list[Noise], miss: float, chernoff: bool = False) -> float:
     """`width_of` for several terms, in doubles.
 
     The bounds are proved, and what doubles lose is far below what they leave.
@@ -165,11 +174,13 @@ def wide_enough(terms: list[Noise], miss: float) -> float:
     known = [(abs(w) * scale, draws) for w, scale, _, gaussian, draws in terms if not gaussian and w]
     sizes = sorted(known, reverse=True)
     variance = sum(draws * w * w * scale for w, scale, _, gaussian, draws in terms if gaussian)
-    if sum(draws for _, draws in sizes) <= 2 and not variance:
+    bound = _chernoff(sizes, variance, math.log(2 / miss))
+    if sum(draws for _, draws in sizes) <= 2 and not variance and not chernoff:
         single = [size for size, draws in sizes for _ in range(draws)]
         slack = sum(draws * abs(w) * step for w, _, step, _, draws in terms)
-        return slack + (_two(single, miss) if len(single) == 2 else single[0] * -math.log(miss) if single else 0.0)
-    return _chernoff(sizes, variance, math.log(2 / miss))
+        tail = _two(single, miss) if len(single) == 2 else single[0] * -math.log(miss) if single else 0.0
+        return min(bound, slack + tail)  # where noise is far below a step, the slack is most of it
+    return bound
 
 
 def _chernoff(sizes: list[tuple[float, int]], variance: float, needed: float) -> float:

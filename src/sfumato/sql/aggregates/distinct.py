@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
+from math import prod
 
 from sfumato.errors import QueryError
 from sfumato.sql.aggregates.base import DISTINCT, Bundle, Kind
-from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Facts, Node
+from sfumato.sql.relations import listed, size_of
+from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Column, Facts, Node, columns_of
 
 
 def _bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
@@ -21,3 +25,40 @@ def _bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregat
 
 
 COUNT_DISTINCT = Kind("count_distinct", _bind, lambda _: Bundle((), Fraction(1)), lambda _, sums: sums[0], DISTINCT)
+
+
+@lru_cache(maxsize=4096)
+def most_values(arg: Node) -> int | None:
+    """How many different values an expression can have, NULL aside; None without a limit.
+
+    Guarantee: no admissible rows give it more.
+    Proof: three bounds hold, and the least is taken. Its facts: a list, a truth, or whole steps between two bounds. Its
+        form: what CASE and COALESCE choose from. And its columns: a function has no more values than arguments, of
+        which an unknown column is one more, for COALESCE and CASE make values of NULL.
+    Reference: semantics 1.4, 3.5.
+    Checked by: laws::no_rows_have_more_different_values, laws::the_claim_holds_where_each_rule_bites
+    """
+    written, columns = listed(arg), [size_of(column.facts) for column in columns_of(arg).values()]
+    known = [size_of(replace(arg.facts, nullable=False)), None if written is None else len(set(written))]
+    if not isinstance(arg, Column) and None not in columns:
+        known.append(prod(size for size in columns if size is not None))
+    return min((size for size in known if size is not None), default=None)
+
+
+def moved(arg: Node, kept: int, cells: int | None) -> tuple[int, int]:
+    """How many different values one person can add: in one group, and in all groups together.
+
+    `kept` is K, of all her values in all groups; `cells` the number of groups, None where it is not known.
+
+    Guarantee: her coming or going changes no group's number by more than the first, nor all of them together by more
+        than the second; the squares of the changes add up to at most the product of both.
+    Proof: a group's number changes by at most the values that she kept there, which are no more than there are; over
+        all groups she kept K. Squares add up to at most the largest change times the sum of all.
+    Reference: semantics 3.5.
+    Checked by: laws::the_claim_holds_where_each_rule_bites, laws::mutations_of_the_plan_are_caught
+    """
+    listed_values = most_values(arg)
+    if listed_values is None:
+        return kept, kept
+    one = max(1, min(kept, listed_values))
+    return one, kept if cells is None else max(1, min(kept, listed_values * cells))

@@ -55,14 +55,18 @@ def bundle(aggregate: Aggregate) -> Bundle:
     return Bundle(tuple(filtered(part, aggregate.where) for part in parts), length, whole=True)
 
 
-def _moments(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> dict[str, Fraction]:
-    """n and the sums of a, b, ab, and of a², b² where there are nine."""
-    y, x = aggregate.arg, aggregate.second
-    assert y is not None
-    assert x is not None
-    (low_y, high_y), (low_x, high_x) = _ends(y), _ends(x)
+def ends(aggregate: Aggregate) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
+    """The bounds of Y and of X."""
+    assert aggregate.arg is not None
+    assert aggregate.second is not None
+    return _ends(aggregate.arg), _ends(aggregate.second)
+
+
+def weights(aggregate: Aggregate) -> dict[str, tuple[Fraction, ...]]:
+    """n ("00") and the sums of a ("10"), b ("01"), ab, and of a², b² where there are nine, as combinations of these."""
+    (low_y, high_y), (low_x, high_x) = ends(aggregate)
     rows: list[dict[int, tuple[Fraction, ...]]] = []
-    size = 3 if len(sums) == 9 else 2
+    size = 2 if aggregate.name in _LINEAR else 3
     for width in (high_y - low_y, high_x - low_x):
         half, zero = Fraction(1, 2), Fraction(0)
         if size == 2:
@@ -70,26 +74,30 @@ def _moments(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> dict[str, Frac
         else:
             one = 1 / (width * width)
             rows.append({0: (one,) * 3, 1: (zero, half / width, 1 / width), 2: (zero, zero, Fraction(1))})
-    found = {}
-    for i, weights_y in rows[0].items():
-        for j, weights_x in rows[1].items():
-            terms = (weights_y[k // size] * weights_x[k % size] * part for k, part in enumerate(sums))
-            found[f"{i}{j}"] = sum(terms, Fraction(0))
-    return found
+    return {
+        f"{i}{j}": tuple(y * x for y in of_y for x in of_x)
+        for i, of_y in rows[0].items()
+        for j, of_x in rows[1].items()
+    }
+
+
+def _moments(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> dict[str, Fraction]:
+    """The same of noisy sums."""
+    return {
+        name: sum((weight * part for weight, part in zip(row, sums, strict=True)), Fraction(0))
+        for name, row in weights(aggregate).items()
+    }
 
 
 def finish(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> Fraction | None:
     """The number from the moments; NULL where there is nothing to divide by."""
-    y, x = aggregate.arg, aggregate.second
-    assert y is not None
-    assert x is not None
     m, name = _moments(aggregate, sums), aggregate.name
     n = m["00"]
     if name == "regr_count":
         return n
     if n <= 0:
         return None
-    (low_y, high_y), (low_x, high_x) = _ends(y), _ends(x)
+    (low_y, high_y), (low_x, high_x) = ends(aggregate)
     mean_y, mean_x = m["10"] / n, m["01"] / n
     sxy = m["11"] - n * mean_y * mean_x
     if name not in _LINEAR:

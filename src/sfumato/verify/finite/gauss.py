@@ -17,7 +17,7 @@ from flint import arb
 
 from sfumato.verify.finite.field import NeedRoot, with_precision
 from sfumato.verify.finite.inputs import Listing
-from sfumato.verify.kernel.product import Proof
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.run import Fault, NotRun
 from sfumato.verify.tree import Expr, Program
 

@@ -17,7 +17,7 @@ from sfumato.verify.adjacent import are_adjacent
 from sfumato.verify.finite.field import Field, Letter, Ratio
 from sfumato.verify.finite.signs import Domain, Range
 from sfumato.verify.run import Env, Fault, NotRun, Runner
-from sfumato.verify.tree import Binary, Call, Expr, Param, Program, Type, Var, names
+from sfumato.verify.tree import Binary, Call, Expr, Param, Program, Type, Var, conjuncts, names
 
 VALUES, INPUTS = 130, 1100
 """Values of one parameter, and inputs of one setting, that are listed."""
@@ -43,26 +43,13 @@ class Setting:
         return Runner(program, exact=True, decide=decide, real=self.domain.field.function)
 
 
-def conjuncts(program: Program) -> list[Expr]:
-    """What is required, part by part."""
-    found: list[Expr] = []
-    todo = list(program.requires[::-1])
-    while todo:
-        node = todo.pop()
-        if isinstance(node, Binary) and node.op == "&&":
-            todo += [node.right, node.left]
-        else:
-            found.append(node)
-    return found
-
-
 class Listing:
     """The inputs of one program, with e^(-eps/root) as a letter."""
 
     def __init__(self, program: Program, root: int) -> None:
         self.program = program
         self.root = root
-        self.required = conjuncts(program)
+        self.required = conjuncts(*program.requires)
 
     # ---- public parameters
 

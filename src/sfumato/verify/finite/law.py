@@ -81,10 +81,18 @@ def _is_vague(value: Any) -> bool:
 
 
 class Machine:
-    """A program, ready for laws. `weigh` makes weights of exact numbers: itself, or balls, or floats."""
+    """A program, ready for laws. `weigh` makes weights of exact numbers: itself, or balls, or floats. With `only` (a
+    variable, and whether a value of it is still of interest) all other ways are given up: their outputs are not told.
+    """
 
     def __init__(
-        self, program: Program, domain: Domain, *, weigh: Callable[[Any], Any] | None = None, most: int = WORK
+        self,
+        program: Program,
+        domain: Domain,
+        *,
+        weigh: Callable[[Any], Any] | None = None,
+        most: int = WORK,
+        only: tuple[str, Callable[[Any], bool]] | None = None,
     ) -> None:
         self.program = program
         self.domain = domain
@@ -92,6 +100,7 @@ class Machine:
         self.runner = Runner(program, exact=True, decide=self.decide, real=domain.field.function)
         self.reach = 0
         self.most = most
+        self.only = only
         self.work = 0
         self.law = Law()
         self.drawn: dict[Any, list[tuple[Any, Any]]] = {}
@@ -143,7 +152,10 @@ class Machine:
         match statement:
             case Assign(name=name, value=value):
                 code = self.runner.code(value)
-                return self._each(cloud, lambda env: [({**env, name: code(env)}, None)])
+                cloud = self._each(cloud, lambda env: [({**env, name: code(env)}, None)])
+                if self.only is not None and self.only[0] == name:
+                    cloud = [(env, weight) for env, weight in cloud if self.only[1](env[name])]
+                return cloud
             case Draw():
                 return self._each(cloud, lambda env: self._drawn(statement, env))
             case Return(value=value):

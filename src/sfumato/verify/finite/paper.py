@@ -13,6 +13,7 @@ from sfumato.errors import SfumatoError
 from sfumato.verify.finite.decide import Decision, decide
 from sfumato.verify.finite.field import Ratio
 from sfumato.verify.finite.inputs import Setting
+from sfumato.verify.finite.observed import observed
 from sfumato.verify.finite.rounds import decide_rounds
 from sfumato.verify.finite.say import say_number
 from sfumato.verify.kernel.certificate import FORMAT, hash_of
@@ -21,8 +22,15 @@ from sfumato.verify.tree import Program
 
 
 def listed(program: Program, kind: str) -> Decision | None:
-    """What listing says: all `inputs`, or one of the `rounds` of a loop."""
-    return {"inputs": decide, "rounds": decide_rounds}[kind](program)
+    """What listing says: all `inputs`, one of the `rounds` of a loop, or all that is `seen` of private numbers."""
+    return {"inputs": decide, "rounds": decide_rounds, "seen": _decide_seen}[kind](program)
+
+
+def _decide_seen(program: Program) -> Decision | None:
+    """Only proofs: not everything that may be seen is seen of neighbours."""
+    short = observed(program)
+    found = None if short is None else decide(short)
+    return found if found is not None and found.holds else None
 
 
 def write(program: Program, kind: str, decision: Decision) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from hashlib import sha256
 from typing import Any
 
 from sfumato.errors import SfumatoError
-from sfumato.verify.kernel.check import as_text, conditions_of, is_open, is_possible
-from sfumato.verify.kernel.inputs import directions
-from sfumato.verify.kernel.product import Product, Proof
+from sfumato.verify.kernel.check import as_text, conditions_of, covers, is_open, is_possible
+from sfumato.verify.kernel.product import Product
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.scope import scoped
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.parse import read_program, read_proof
@@ -55,6 +55,10 @@ def _proof(program: Program, proof: Proof) -> dict[str, Any]:
         "invariants": {str(loop): [show(node) for node in nodes] for loop, nodes in proof.invariants.items()},
         "ranks": {str(loop): show(node) for loop, node in proof.ranks.items()},
         "conditions": _conditions(product),
+        **({"waits": {str(loop): show(node) for loop, node in proof.waits.items()}} if proof.waits else {}),
+        **({"unrolled": sorted(proof.unrolled)} if proof.unrolled else {}),
+        **({"weights": {name: list(map(show, ends)) for name, ends in proof.weights.items()}} if proof.weights else {}),
+        **({} if proof.case is None else {"case": show(proof.case)}),
         **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
     }
 
@@ -76,15 +80,17 @@ def read(document: dict[str, Any]) -> Proof:
         {str(name): read_proof(text) for name, text in document["scales"].items()},
         {int(loop): tuple(read_proof(text) for text in texts) for loop, texts in document["invariants"].items()},
         {int(loop): read_proof(text) for loop, text in document["ranks"].items()},
-        _gauss(document.get("gauss")),
+        {int(loop): read_proof(text) for loop, text in document.get("waits", {}).items()},
+        frozenset(map(int, document.get("unrolled", ()))),
+        {str(name): _pair(texts) for name, texts in document.get("weights", {}).items()},
+        read_proof(document["case"]) if "case" in document else None,
+        _pair(document["gauss"]) if "gauss" in document else None,
     )
 
 
-def _gauss(texts: list[str] | None) -> tuple[Expr, Expr] | None:
-    if texts is None:
-        return None
-    pure, squares = (read_proof(text) for text in texts)
-    return pure, squares
+def _pair(texts: list[str]) -> tuple[Expr, Expr]:
+    first, second = (read_proof(text) for text in texts)
+    return first, second
 
 
 def faults_of(
@@ -101,9 +107,9 @@ def faults_of(
         if hash_of(document["program"]) != document["hash"]:
             return ["the hash is not that of the program"]
         program = scoped(read_program(document["program"]), document["scope"])
-        if sorted(proof["direction"] for proof in document["proofs"]) != sorted(directions(program)):
+        proofs = tuple(read(proof) for proof in document["proofs"])
+        if not covers(program, proofs):
             return ["there is not one proof for each direction"]
-        proofs = [read(proof) for proof in document["proofs"]]
         if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
             return ["the Gaussian curve does not keep within the claim"]
         return [fault for proof in document["proofs"] for fault in _faults(program, proof, second)]

@@ -10,9 +10,10 @@ import z3
 
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
-from sfumato.verify.kernel.product import Product, Proof
+from sfumato.verify.kernel.product import Product
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.values import NotCovered
-from sfumato.verify.tree import Program
+from sfumato.verify.tree import Expr, Program, Unary
 
 
 def conditions_of(program: Program, proof: Proof) -> Product:
@@ -53,13 +54,30 @@ def as_text(product: Product, condition: Condition) -> str:
     return str(solver.to_smt2())
 
 
+def covers(program: Program, proofs: tuple[Proof, ...]) -> bool:
+    """Whether there is a proof for each direction, or one where something holds and one where it does not."""
+    cases: dict[str, list[Expr | None]] = {}
+    for proof in proofs:
+        cases.setdefault(proof.direction, []).append(proof.case)
+    return sorted(cases) == sorted(directions(program)) and all(map(_is_everything, cases.values()))
+
+
+def _is_everything(cases: list[Expr | None]) -> bool:
+    match cases:
+        case [None]:
+            return True
+        case [first, Unary(op="!", arg=second)]:
+            return first is not None and first == second
+    return False
+
+
 def is_proved(
     program: Program, proofs: tuple[Proof, ...], curve: Callable[[Program, Proof], bool] | None = None
 ) -> bool:
     """Whether the proofs of all directions hold: then, and only then, the claim is proved for everything that is
     required. `curve` knows whether a Gaussian proof's bounds keep within its claim: without it there is none.
     """
-    if sorted(proof.direction for proof in proofs) != sorted(directions(program)):
+    if not covers(program, proofs):
         return False
     if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
         return False

@@ -3,7 +3,7 @@ runs.
 
 Whatever could fail (a division by zero, an index outside of its list) becomes a condition, for each run on the way
 that this run takes. Expressions of proofs are evaluated here too: `#shift(e)` is how far e moves from the first run
-to the second.
+to the second, `#two(e)` what it is in the second.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import z3
 
 from sfumato.verify.kernel.functions import Functions
 from sfumato.verify.kernel.inputs import Inputs
+from sfumato.verify.kernel.lists import element_of, number_of_bits
 from sfumato.verify.kernel.polynomial import Poly, common, inverse, number, single
 from sfumato.verify.kernel.terms import Terms
 from sfumato.verify.kernel.values import Boolean, Input, Items, NotCovered, Number, Stream, Value
@@ -184,10 +185,7 @@ class Evaluator:
         if not place.whole:
             raise NotCovered("an index is a whole number")
         if isinstance(inside, Items):
-            found = place.one.constant
-            if found is None or place.two.constant != found or not 0 <= found < len(inside.items):
-                raise NotCovered("a list of the program is read by a number")
-            return inside.items[int(found)]
+            return element_of(self, inside.items, place, at=at, state=state)
         if not isinstance(inside, Input):
             raise NotCovered("the elements of this list are not followed")
         size = self.inputs.size(inside)
@@ -309,34 +307,27 @@ class Evaluator:
 
     def _call(self, node: Call, state: State) -> Value:
         name = node.name
-        if name in ("#shift", "#same", "#if"):
+        if name in ("#shift", "#same", "#two", "#if"):
             return self._ghost_call(node, state)
         if name == "size":
             inside = self.value(node.args[0], state)
             if isinstance(inside, Input):
                 return self.inputs.size(inside)
             return self.stream(inside).length
+        if name == "int":
+            return number_of_bits(self.inputs, self.value(node.args[0], state))
         if name in ("exp", "ln", "sqrt"):
             return self._real_function(name, self.number(node.args[0], state), node.at, state)
         if name in ("abs", "min", "max", "clamp"):
             args = [self.number(arg, state) for arg in node.args]
             whole = all(arg.whole for arg in args)
-            one = self._choice(name, [arg.one for arg in args], self.positive(state, 0))
-            two = self._choice(name, [arg.two for arg in args], self.positive(state, 1))
+            one = self.terms.extreme(name, [arg.one for arg in args], self.positive(state, 0))
+            two = self.terms.extreme(name, [arg.two for arg in args], self.positive(state, 1))
             return Number(one, two, whole)
         for use in self.program.uses:
             if use.name == name:
                 return self._unknown_function(node, use.sensitivity, state)
         raise NotCovered(f'"{name}" is not covered')
-
-    def _choice(self, name: str, args: list[Poly], positive: Callable[[int], bool]) -> Poly:
-        if name == "abs":
-            return self.terms.magnitude(args[0], positive)
-        if name == "clamp":
-            return self._choice("min", [self._choice("max", args[:2], positive), args[2]], positive)
-        first, second = args
-        below = self.terms.compare(first - second, "<=", positive)
-        return self.terms.choose(below, first, second) if name == "min" else self.terms.choose(below, second, first)
 
     def _ghost_call(self, node: Call, state: State) -> Value:
         """What only proofs say."""
@@ -351,8 +342,8 @@ class Evaluator:
             same = self.equal(inside)
             return Boolean(same, same)
         if not isinstance(inside, Number):
-            raise NotCovered("#shift is of numbers")
-        moved = inside.two - inside.one
+            raise NotCovered("#shift and #two are of numbers")
+        moved = inside.two if node.name == "#two" else inside.two - inside.one
         return Number(moved, moved, inside.whole)
 
     def _real_function(self, name: str, inside: Number, at: int, state: State) -> Number:

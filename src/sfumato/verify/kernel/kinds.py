@@ -91,19 +91,19 @@ def kind_of(node: Expr, kinds: dict[str, str], types: dict[str, Type]) -> str | 
 
 def _element(node: Expr, types: dict[str, Type]) -> str:
     """What `d[i]` or `d[i][j]` of a parameter holds; elements of other lists are not followed."""
-    depth = 0
+    places: list[Expr] = []
     while isinstance(node, Index):
-        node, depth = node.base, depth + 1
+        places = [node.index, *places]
+        node = node.base
     if not isinstance(node, Var) or node.name not in types:
         return "mixed"
     found = types[node.name]
-    for _ in range(depth):
+    for place in places:
         if found.kind == "bits":
             return "int"
         if not found.items:
             return "mixed"
-        if found.kind == "tuple":
-            inner = {_OF_TYPE.get(item.kind, "mixed") for item in found.items}
-            return inner.pop() if len(inner) == 1 else "mixed"
-        found = found.items[0]
+        if found.kind == "tuple" and not (isinstance(place, Num) and place.value in range(len(found.items))):
+            return "mixed"
+        found = found.items[int(place.value) if found.kind == "tuple" and isinstance(place, Num) else 0]
     return _OF_TYPE.get(found.kind, "list")

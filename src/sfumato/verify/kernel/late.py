@@ -37,6 +37,7 @@ from sfumato.verify.tree import (
     Var,
     While,
     changed,
+    conjuncts,
     expressions,
     names,
     statements,
@@ -170,7 +171,7 @@ def _filled(loop: While) -> tuple[Draw, str, str, Expr] | None:
 
 def _counter(loop: While, end: Expr) -> str | None:
     """The counter of a loop whose test holds it below an end, and that counts by one."""
-    for test in _conjuncts(loop.test):
+    for test in conjuncts(loop.test):
         match test:
             case Binary(op="<", left=Var(name=name), right=most) | Binary(op=">", left=most, right=Var(name=name)) if (
                 most == end
@@ -181,12 +182,6 @@ def _counter(loop: While, end: Expr) -> str | None:
                 if steps == [Assign(name, _more(name))] and steps[0] in loop.body:
                     return name
     return None
-
-
-def _conjuncts(test: Expr) -> list[Expr]:
-    if isinstance(test, Binary) and test.op == "&&":
-        return [*_conjuncts(test.left), *_conjuncts(test.right)]
-    return [test]
 
 
 def _starts_at_zero(before: tuple[Stmt, ...], name: str) -> bool:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.verify.kernel.polynomial import Poly, number
 from sfumato.verify.kernel.values import Items, NotCovered, Number
-from sfumato.verify.tree import Call, Draw, Expr, Num, Unary, Var, parts, walk
+from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, Num, Unary, Var, parts, walk
+from sfumato.verify.tree import Items as Listed
 
 if TYPE_CHECKING:
     from sfumato.verify.kernel.evaluate import State
@@ -35,6 +36,8 @@ def shifted_draw(product: Product, draw: Draw, state: State) -> None:
             _gauss(product, draw, state)
         case "Geometric" | "TruncGeometric":
             _geometric(product, draw, state)
+        case "Choice" if isinstance(draw.args[0], Var) and draw.args[0].name in product.proof.weights:
+            _chosen_by_bounds(product, draw, state, draw.args[0].name)
         case "Choice" if (weights := _logarithms(product, draw, state)) is not None:
             _chosen(product, draw, state, weights)
         case _:
@@ -42,22 +45,22 @@ def shifted_draw(product: Product, draw: Draw, state: State) -> None:
 
 
 def _laplace(product: Product, draw: Draw, state: State) -> None:
-    scale, centre = (product.number(arg, state) for arg in draw.args)
+    scale, centre = (product.runs.number(arg, state) for arg in draw.args)
     _check_scale(product, draw, state, scale)
-    noise = product.terms.fresh(draw.name, whole=False)
+    noise = product.runs.terms.fresh(draw.name, whole=False)
     shift = moved(product, draw, state, noise)
     distance = shift - (centre.two - centre.one)
-    size = product.terms.magnitude(distance, product.positive(state))
+    size = product.runs.terms.magnitude(distance, product.runs.positive(state))
     _spend(product, draw, state, size, scale)
     state.values[draw.name] = Number(noise, noise + shift, False)
 
 
 def _gauss(product: Product, draw: Draw, state: State) -> None:
     """Charged by the square of shift/scale; the shift must not read the noise that it moves."""
-    scale, centre = (product.number(arg, state) for arg in draw.args)
+    scale, centre = (product.runs.number(arg, state) for arg in draw.args)
     _check_scale(product, draw, state, scale)
     _without_noise(product.proof.shifts.get(draw.number, ZERO))
-    noise = product.terms.fresh(draw.name, whole=False)
+    noise = product.runs.terms.fresh(draw.name, whole=False)
     shift = moved(product, draw, state, noise)
     distance = shift - (centre.two - centre.one)
     squared = Number(scale.one * scale.one, scale.one * scale.one, False)
@@ -67,27 +70,29 @@ def _gauss(product: Product, draw: Draw, state: State) -> None:
 
 def _exponential(product: Product, draw: Draw, state: State) -> None:
     """On x >= 0 the log-ratio of densities is shift/scale, with its sign; the second noise must not be negative."""
-    scale = product.number(draw.args[0], state)
+    scale = product.runs.number(draw.args[0], state)
     _check_scale(product, draw, state, scale)
-    noise = product.terms.fresh(draw.name, whole=False)
-    product.inputs.tell(noise, ">=")
+    noise = product.runs.terms.fresh(draw.name, whole=False)
+    product.runs.inputs.tell(noise, ">=")
     shift = moved(product, draw, state, noise, nonnegative=True)
-    lands = product.terms.compare(noise + shift, ">=", product.positive(state))
-    product.require("support", "the moved noise is not negative", at=draw.at, state=state, goal=lands)
+    lands = product.runs.terms.compare(noise + shift, ">=", product.runs.positive(state))
+    product.runs.require("support", "the moved noise is not negative", at=draw.at, state=state, goal=lands)
     _spend(product, draw, state, shift, scale)
     state.values[draw.name] = Number(noise, noise + shift, False)
 
 
 def _geometric(product: Product, draw: Draw, state: State) -> None:
     """Geometric(a): |s| ln(1/a) for a whole shift s. Truncation is a function of the sum."""
-    rate = product.number(Unary("-", Call("ln", (draw.args[0],), draw.at), draw.at), state)
-    product.safe("the ratio lies between 0 and 1", draw.at, state, product.compare(rate, ">", state))
-    product.require("scale", "the ratio is the same in both runs", at=draw.at, state=state, goal=product.equal(rate))
-    noise = product.terms.fresh(draw.name, whole=True)
+    rate = product.runs.number(Unary("-", Call("ln", (draw.args[0],), draw.at), draw.at), state)
+    product.runs.safe("the ratio lies between 0 and 1", draw.at, state, product.runs.compare(rate, ">", state))
+    product.runs.require(
+        "scale", "the ratio is the same in both runs", at=draw.at, state=state, goal=product.runs.equal(rate)
+    )
+    noise = product.runs.terms.fresh(draw.name, whole=True)
     shift = moved(product, draw, state, noise)
-    if not product.terms.is_whole(shift):
+    if not product.runs.terms.is_whole(shift):
         raise NotCovered("a geometric noise is moved by whole numbers")
-    _pay(product, draw, state, product.terms.magnitude(shift, product.positive(state)) * rate.one)
+    _pay(product, draw, state, product.runs.terms.magnitude(shift, product.runs.positive(state)) * rate.one)
     found = Number(noise, noise + shift, True)
     if draw.law == "TruncGeometric":
         found = _truncated(product, draw, state, found)
@@ -95,14 +100,14 @@ def _geometric(product: Product, draw: Draw, state: State) -> None:
 
 
 def _truncated(product: Product, draw: Draw, state: State, noise: Number) -> Number:
-    low, high, *rest = (product.number(arg, state) for arg in draw.args[1:])
+    low, high, *rest = (product.runs.number(arg, state) for arg in draw.args[1:])
     if rest:
         noise = Number(noise.one + rest[0].one, noise.two + rest[0].two, noise.whole and rest[0].whole)
-    order = product.compare(Number(low.one - high.one, low.two - high.two, True), "<=", state)
-    product.safe("the lower end is not above the upper", draw.at, state, order)
+    order = product.runs.compare(Number(low.one - high.one, low.two - high.two, True), "<=", state)
+    product.runs.safe("the lower end is not above the upper", draw.at, state, order)
     state.values[draw.name] = noise
     state.values["#low"], state.values["#high"] = low, high
-    found = product.number(Call("clamp", (Var(draw.name), Var("#low"), Var("#high"))), state)
+    found = product.runs.number(Call("clamp", (Var(draw.name), Var("#low"), Var("#high"))), state)
     del state.values["#low"], state.values["#high"]
     return found
 
@@ -111,14 +116,16 @@ def _alike(product: Product, draw: Draw, state: State) -> None:
     """The same value in both runs, at no cost, where all arguments are equal in both."""
     if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO:
         raise NotCovered(f"{draw.law} is not moved")
-    args = [product.value(arg, state) for arg in draw.args]
+    args = [product.runs.value(arg, state) for arg in draw.args]
     for arg in args:
-        product.require("scale", "the law is the same in both runs", at=draw.at, state=state, goal=product.equal(arg))
+        product.runs.require(
+            "scale", "the law is the same in both runs", at=draw.at, state=state, goal=product.runs.equal(arg)
+        )
     low, high, whole = _range(product, draw, state, args)
-    found = product.terms.fresh(draw.name, whole=whole)
+    found = product.runs.terms.fresh(draw.name, whole=whole)
     for end, sign in ((low, ">="), (high, "<=")):
         if end is not None:
-            product.inputs.tell(found - end, sign)
+            product.runs.inputs.tell(found - end, sign)
     state.values[draw.name] = Number(found, found, whole)
 
 
@@ -130,23 +137,25 @@ def _range(product: Product, draw: Draw, state: State, args: list[Any]) -> tuple
         weights = [weight for weight in args[0].items if isinstance(weight, Number)]
         total = Number(number(0), number(0), False)
         for weight in weights:
-            product.safe("a weight is not negative", draw.at, state, product.compare(weight, ">=", state))
+            product.runs.safe("a weight is not negative", draw.at, state, product.runs.compare(weight, ">=", state))
             total = Number(total.one + weight.one, total.two + weight.two, False)
-        product.safe("the weights are not all zero", draw.at, state, product.compare(total, ">", state))
+        product.runs.safe("the weights are not all zero", draw.at, state, product.runs.compare(total, ">", state))
         return number(0), number(len(args[0].items) - 1), True
     numbers = [arg for arg in args if isinstance(arg, Number)]
     if draw.law == "Gauss":
-        product.safe("the scale is positive", draw.at, state, product.compare(numbers[0], ">", state))
+        product.runs.safe("the scale is positive", draw.at, state, product.runs.compare(numbers[0], ">", state))
         return None, None, False
     if draw.law == "Bernoulli":
-        product.safe("a probability is not negative", draw.at, state, product.compare(numbers[0], ">=", state))
+        product.runs.safe(
+            "a probability is not negative", draw.at, state, product.runs.compare(numbers[0], ">=", state)
+        )
         above = Number(numbers[0].one - number(1), numbers[0].two - number(1), False)
-        product.safe("a probability is at most 1", draw.at, state, product.compare(above, "<=", state))
+        product.runs.safe("a probability is at most 1", draw.at, state, product.runs.compare(above, "<=", state))
         return number(0), number(1), True
     if draw.law == "Uniform" and len(numbers) == 2 and all(end.whole for end in numbers):
         low, high = numbers
-        order = product.compare(Number(low.one - high.one, low.two - high.two, True), "<=", state)
-        product.safe("the lower end is not above the upper", draw.at, state, order)
+        order = product.runs.compare(Number(low.one - high.one, low.two - high.two, True), "<=", state)
+        product.runs.safe("the lower end is not above the upper", draw.at, state, order)
         return low.one, high.one, True
     raise NotCovered(f"{draw.law} is not covered")
 
@@ -163,20 +172,20 @@ def moved(product: Product, draw: Draw, state: State, noise: Poly, *, nonnegativ
     def at(value: Poly) -> Poly:
         there = state.copy()
         there.values[NOISE] = Number(value, value, False)
-        found = product.said(node, there)
+        found = product.runs.said(node, there)
         if not isinstance(found, Number):
             raise NotCovered("a shift is a number")
         return found.one
 
     found = at(noise)
     if any(isinstance(part, Var) and part.name == NOISE for part in walk(node)):
-        whole = all(product.terms.atoms[atom].is_int() for atom in noise.atoms)
-        other = product.terms.fresh(f"{draw.name}~", whole=whole)
+        whole = all(product.runs.terms.atoms[atom].is_int() for atom in noise.atoms)
+        other = product.runs.terms.fresh(f"{draw.name}~", whole=whole)
         if nonnegative:
-            product.inputs.tell(other, ">=")
-        differ = product.terms.compare(noise - other, "!=", product.positive(state))
-        apart = product.terms.compare(noise + found - other - at(other), "!=", product.positive(state))
-        product.require(
+            product.runs.inputs.tell(other, ">=")
+        differ = product.runs.terms.compare(noise - other, "!=", product.runs.positive(state))
+        apart = product.runs.terms.compare(noise + found - other - at(other), "!=", product.runs.positive(state))
+        product.runs.require(
             "injective", "different noises stay different", at=draw.at, state=state, goal=apart, more=(differ,)
         )
     return found
@@ -187,7 +196,7 @@ def check_pieces(node: Expr) -> None:
     if isinstance(node, Call) and node.name == "#if":
         test = node.args[0]
         for part in walk(test):
-            if isinstance(part, Call) and part.name in ("#shift", "#same"):
+            if isinstance(part, Call) and part.name in ("#shift", "#same", "#two"):
                 _without_noise(part)
         for piece in node.args[1:]:
             check_pieces(piece)
@@ -205,7 +214,7 @@ def _without_noise(node: Expr) -> None:
 
 def _logarithms(product: Product, draw: Draw, state: State) -> list[Number] | None:
     """The logarithms of weights that are not the same in both runs; None if they are the same, or have none."""
-    weights = product.value(draw.args[0], state)
+    weights = product.runs.value(draw.args[0], state)
     if not isinstance(weights, Items) or not weights.items:
         return None
     numbers = [weight for weight in weights.items if isinstance(weight, Number)]
@@ -213,9 +222,9 @@ def _logarithms(product: Product, draw: Draw, state: State) -> list[Number] | No
         return None
     found = []
     for weight in numbers:
-        product.safe("a weight is positive", draw.at, state, product.compare(weight, ">", state))
-        one = product.functions.ln(weight.one, product.positive(state, 0))
-        found.append(Number(one, product.functions.ln(weight.two, product.positive(state, 1)), False))
+        product.runs.safe("a weight is positive", draw.at, state, product.runs.compare(weight, ">", state))
+        one = product.runs.functions.ln(weight.one, product.runs.positive(state, 0))
+        found.append(Number(one, product.runs.functions.ln(weight.two, product.runs.positive(state, 1)), False))
     return found
 
 
@@ -226,10 +235,10 @@ def _chosen(product: Product, draw: Draw, state: State, weights: list[Number]) -
     """
     if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO:
         raise NotCovered(f"{draw.law} is not moved")
-    terms, positive = product.terms, product.positive(state)
+    terms, positive = product.runs.terms, product.runs.positive(state)
     found = terms.fresh(draw.name, whole=True)
-    product.inputs.tell(found, ">=")
-    product.inputs.tell(found - number(len(weights) - 1), "<=")
+    product.runs.inputs.tell(found, ">=")
+    product.runs.inputs.tell(found - number(len(weights) - 1), "<=")
     most, own = weights[0].two - weights[0].one, weights[0].one - weights[0].two
     for place, weight in enumerate(weights[1:], start=1):
         gain = weight.two - weight.one
@@ -239,20 +248,76 @@ def _chosen(product: Product, draw: Draw, state: State, weights: list[Number]) -
     state.values[draw.name] = Number(found, found, True)
 
 
+def check_weights(product: Product, statement: Assign, state: State) -> None:
+    """Whatever becomes an element of a list of weights is positive, and its logarithm moves within the list's bounds.
+
+    Both runs assign together, and a list is only ever written anew or made longer: so its elements stand side by side.
+    """
+    match statement.value:
+        case Listed(items=items):
+            pass
+        case Binary(op="++", left=Var(name=name), right=Listed(items=items)) if name == statement.name:
+            pass
+        case _:
+            raise NotCovered("a list of weights is written out, or made longer")
+    given = any(param.name == statement.name for param in product.program.params)
+    if given or state.own[0] or state.own[1]:
+        raise NotCovered("a list of weights is made by both runs together")
+    low, high = _bounds_of(product, statement.name)
+    for item in items:
+        weight = product.runs.number(item, state)
+        product.runs.safe("a weight is positive", statement.at, state, product.runs.compare(weight, ">", state))
+        first = product.runs.functions.ln(weight.one, product.runs.positive(state, 0))
+        moved = product.runs.functions.ln(weight.two, product.runs.positive(state, 1)) - first
+        for over in (low - moved, moved - high):
+            goal = product.runs.terms.compare(over, "<=", product.runs.positive(state))
+            label = "a weight moves within its bounds"
+            product.runs.require("cost", label, at=statement.at, state=state, goal=goal)
+
+
+def _bounds_of(product: Product, name: str) -> tuple[Poly, Poly]:
+    low, high = (product.runs.number(node, product.start) for node in product.proof.weights[name])
+    if low.one != low.two or high.one != high.two:
+        raise NotCovered("bounds of weights are public")
+    return low.one, high.one
+
+
+def _chosen_by_bounds(product: Product, draw: Draw, state: State, name: str) -> None:
+    """The same choice k in both runs, for high - low, where all ln(w'_j/w_j) lie between low and high.
+
+    Proof: P(k)/P'(k) = w_k/w'_k * sum(w')/sum(w) <= e^-low e^high, all weights being positive.
+    """
+    if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO:
+        raise NotCovered(f"{draw.law} is not moved")
+    size = product.runs.stream(product.runs.value(Var(name), state)).length
+    product.runs.require(
+        "scale", "the law is the same in both runs", at=draw.at, state=state, goal=product.runs.equal(size)
+    )
+    product.runs.safe("there are weights", draw.at, state, product.runs.compare(size, ">", state))
+    low, high = _bounds_of(product, name)
+    found = product.runs.terms.fresh(draw.name, whole=True)
+    product.runs.inputs.tell(found, ">=")
+    state.known.append(product.runs.terms.compare(found - size.one, "<", product.runs.positive(state)))
+    _pay(product, draw, state, high - low)
+    state.values[draw.name] = Number(found, found, True)
+
+
 def _check_scale(product: Product, draw: Draw, state: State, scale: Number) -> None:
-    product.safe("the scale is positive", draw.at, state, product.compare(scale, ">", state))
-    product.require("scale", "the scale is the same in both runs", at=draw.at, state=state, goal=product.equal(scale))
+    product.runs.safe("the scale is positive", draw.at, state, product.runs.compare(scale, ">", state))
+    product.runs.require(
+        "scale", "the scale is the same in both runs", at=draw.at, state=state, goal=product.runs.equal(scale)
+    )
 
 
 def _spend(product: Product, draw: Draw, state: State, size: Poly, scale: Number) -> None:
     """Add size/scale to what this draw has spent, in its unit."""
     whole = scale.one * product.units[draw.number]
-    cost = product.divided(Number(size, size, False), Number(whole, whole, False), draw.at, state)
+    cost = product.runs.divided(Number(size, size, False), Number(whole, whole, False), draw.at, state)
     state.spent[draw.number] = state.spent[draw.number] + cost.one
 
 
 def _pay(product: Product, draw: Draw, state: State, cost: Poly) -> None:
     """Add a cost to what this draw has spent, in its unit."""
     unit = product.units[draw.number]
-    paid = product.divided(Number(cost, cost, False), Number(unit, unit, False), draw.at, state)
+    paid = product.runs.divided(Number(cost, cost, False), Number(unit, unit, False), draw.at, state)
     state.spent[draw.number] = state.spent[draw.number] + paid.one

@@ -140,6 +140,16 @@ class Terms:
         nonnegative = self.compare(inside, ">=", positive)
         return single(unit) * self.choose(nonnegative, inside, -inside)
 
+    def extreme(self, name: str, args: list[Poly], positive: Callable[[int], bool]) -> Poly:
+        """abs, min, max, clamp."""
+        if name == "abs":
+            return self.magnitude(args[0], positive)
+        if name == "clamp":
+            return self.extreme("min", [self.extreme("max", args[:2], positive), args[2]], positive)
+        first, second = args
+        below = self.compare(first - second, "<=", positive)
+        return self.choose(below, first, second) if name == "min" else self.choose(below, second, first)
+
     def all_of(self, parts: Sequence[Any]) -> Any:
         """The conjunction."""
         kept = [part for part in parts if not z3.is_true(part)]

@@ -15,10 +15,12 @@ from itertools import product
 import numpy as np
 
 from sfumato.verify.kernel.kinds import kinds_of
-from sfumato.verify.prover.loops import added_by, comparisons, effects_of
+from sfumato.verify.prover.counters import counted
+from sfumato.verify.prover.elements import apart, in_longer, to_come
+from sfumato.verify.prover.loops import comparisons, effects_of, said_in
 from sfumato.verify.prover.quantity import NEAR, Array, Quantity, implies, is_equation, passed_once, times
 from sfumato.verify.prover.rewrite import ONE, ZERO, minus, negative, replaced, scaled
-from sfumato.verify.prover.sites import ends_of, given_by, widths_of
+from sfumato.verify.prover.sites import answers_of, widths_of
 from sfumato.verify.prover.spending import spendings
 from sfumato.verify.prover.trial import Bench, Sight
 from sfumato.verify.run import Fault, NotRun
@@ -29,12 +31,13 @@ from sfumato.verify.tree import (
     Draw,
     Expr,
     Index,
+    Items,
     Num,
     Program,
-    Unary,
     Var,
     While,
     changed,
+    draws_of,
     expressions,
     names,
     statements,
@@ -66,6 +69,8 @@ class Guess:
         ]
         self.fixed = {param.name for param in self.program.params} | {"eps", "delta"}
         self.fixed -= changed(self.program.body)
+        effects = effects_of(loop.body).items()
+        self.steps = {name: node.value for name, node in effects if name in self.whole and isinstance(node, Num)}
         self.widths = [self.quantity(width) for width in widths_of(self.program)]
 
     def quantity(self, node: Expr) -> Quantity:
@@ -73,10 +78,22 @@ class Guess:
         ghost = self.bench.ghost(node)
         return Quantity(node, np.array([float(ghost(sight.one, sight.two)) for sight in self.sights]))
 
+    def sparse(self, node: Expr) -> Quantity:
+        """The same of what has no value in some states, such as an element of an empty list."""
+        ghost = self.bench.ghost(node)
+
+        def read(sight: Sight) -> float:
+            try:
+                return float(ghost(sight.one, sight.two))
+            except (Fault, IndexError):
+                return float("nan")
+
+        return Quantity(node, np.array([read(sight) for sight in self.sights]))
+
     def candidates(self, hints: tuple[Expr, ...] = ()) -> list[Expr]:
         """Everything that held in all states, without repetitions; hints too, if they did."""
         spent = spendings(self)
-        found = [*self._same(), *self._shifts(), *self._counters(), *self._resized(), *self._bounds(), *spent]
+        found = [*self._same(), *self._shifts(), *counted(self), *self._apart(), *spent]
         return list(dict.fromkeys((*(hint for hint in hints if self._held(hint)), *found)))
 
     def _held(self, hint: Expr) -> bool:
@@ -95,8 +112,6 @@ class Guess:
             return
         goes = self.quantity(self.loop.test)
         yield self.loop.test, goes.values == 1.0
-        if self.program.adjacent == "addremove":  # one run is over before the other
-            yield Unary("!", self.loop.test), goes.values != 1.0
         yield from self._last_rounds()
         for name, ghost in product(self.whole, self.ghosts):
             for position in self._positions(name, ghost):
@@ -127,22 +142,26 @@ class Guess:
         """What of a counter is compared with a place: itself, and what the loop says: `d[i - 1]`, `max := i + 1`."""
         found: list[Expr] = [Var(name)]
         if ghost == "#answer":
-            found += given_by(self.program, [name])
+            shown = {node.name for node in answers_of(self.program) if isinstance(node, Var)}
+            found += [node for node in said_in(self.loop.body, None, shown - {name}) if names(node) == {name}]
         else:
             found += [
                 part.index
-                for statement in statements(self.loop.body)
-                for node in expressions(statement)
+                for node in said_in(self.loop.body)
                 for part in walk(node)
                 if isinstance(part, Index) and names(part.index) == {name}
             ]
+        if self.loop.number in self.bench.waits:
+            found = [in_longer(node, self.bench.direction) for node in found]
         return list(dict.fromkeys(found))
 
     def _around(self, name: str, position: Expr, ghost: str) -> Iterator[tuple[Expr, Array]]:
         """Before and after a place; for an answer also whether it was chosen, and the first round."""
         here, place = self.quantity(position), self.quantity(Var(ghost))
-        before, after = Binary("<=", position, Var(ghost)), Binary(">", position, Var(ghost))
-        earlier, passed = here.values <= place.values, here.values > place.values
+        sign = -1 if self.steps.get(name, 1) < 0 else 1  # of a counter that falls, everything is the other way round
+        more, less = (">", "<") if sign > 0 else ("<", ">")
+        before, after = Binary(f"{less}=", position, Var(ghost)), Binary(more, position, Var(ghost))
+        earlier, passed = sign * here.values <= sign * place.values, sign * here.values > sign * place.values
         yield before, earlier
         yield after, passed
         if ghost != "#answer":
@@ -151,25 +170,38 @@ class Guess:
         if start is not None:
             first = self.quantity(replaced(position, {name: start.node}))
             counter = self.quantity(Var(name)).values
-            later = Binary(">", Var(name), start.node)
-            yield later, counter > start.values
-            yield Binary("=", Var(name), start.node), counter == start.values
-            yield Binary("<", Var(ghost), first.node), place.values < first.values
-            yield Binary("&&", later, before), (counter > start.values) & earlier
+            begun = counter != start.values
+            later = Binary(more, Var(name), start.node)
+            yield later, begun
+            yield Binary("=", Var(name), start.node), ~begun
+            yield Binary(less, Var(ghost), first.node), sign * place.values < sign * first.values
+            yield Binary("&&", later, before), begun & earlier
         for other in self.whole:
             if other != name:
                 chosen = self.quantity(Var(other)).values == place.values
                 guard = Binary("&&", after, Binary("=", Var(other), Var(ghost)))
                 yield guard, passed & chosen
-                if start is not None and position != Var(name):  # where it was not chosen before the first round
-                    yield Binary("&&", later, guard), passed & chosen & (counter > start.values)
+                begin = self.start(other)
+                alike = position == Var(name) and begin is not None and start is not None and begin.node == start.node
+                if start is not None and not alike:  # where it was not chosen before the first round
+                    yield Binary("&&", later, guard), passed & chosen & begun
 
     def start(self, name: str) -> Quantity | None:
-        """What a variable was before any loop, if that is said by parameters."""
+        """What a variable was before any loop, if that is said by parameters; of a list its size."""
         for statement in statements(self.program.body):
             if isinstance(statement, Assign) and statement.name == name:
-                return self.quantity(statement.value) if names(statement.value) <= self.fixed else None
+                value = ZERO if statement.value == Items(()) else statement.value
+                return self.quantity(value) if names(value) <= self.fixed else None
         return None
+
+    @property
+    def tallies(self) -> list[tuple[str, Expr]]:
+        """(name, number) of whole numbers that the loop moves: variables, and sizes of lists that something reads."""
+        read = {node.args[0] for part in statements(self.program.body) for e in expressions(part) for node in walk(e)
+                if isinstance(node, Call) and node.name == "size"}  # fmt: skip
+        read |= {draw.args[0] for draw in draws_of(self.program) if draw.law == "Choice"}
+        lists = [name for name in self.moving if Var(name) in read]
+        return [(name, Var(name)) for name in self.whole] + [(name, Call("size", (Var(name),))) for name in lists]
 
     # ---- what is looked for
 
@@ -259,37 +291,20 @@ class Guess:
             if where.any():
                 yield from self.against(guard, where, quantity, steps)
 
-    def _resized(self) -> Iterator[Expr]:
-        """Under `addremove`: a sum is off by the element that is there once, and by the one that is read early or
-        late.
-        """
-        if self.program.adjacent != "addremove" or any(
-            isinstance(part, Draw | While) for part in statements(self.loop.body)
-        ):
-            return
-        effects = effects_of(self.loop.body)
-        added = (*(width.node for width in self.widths), *sorted(added_by(effects), key=str), ONE)
-        ends = dict.fromkeys((*ends_of(self.program), *added))
-        steps = [self.quantity(node) for node in dict.fromkeys((ZERO, *ends, *(negative(end) for end in ends)))]
-        for name, counter in product(self.numbers, self.whole):
-            if name == counter or effects.get(counter) != ONE or name not in effects:
+    def _apart(self) -> Iterator[Expr]:
+        """How far a sum is apart once the element was read that differs."""
+        for reading, name, amount in apart(self.program, self.loop, self.bench.direction):
+            if name not in self.numbers:
                 continue
-            level = self.quantity(Call("#shift", (Var(counter),))).values
-            more = bool((level > 0).any())
-            over = Binary("=", Call("#shift", (Var(counter),)), ONE if more else Num(Fraction(-1)))
-            same = Binary("=", Call("#shift", (Var(counter),)), ZERO)
-            yield Binary("||", same, over)
-            shift = self.quantity(Call("#shift", (Var(name),)))
-            yield from self.against(over, np.abs(level) > 0, shift, steps)
-            behind = replaced(effects[name], {counter: minus(Var(counter), ONE)})
-            off = Binary("+", shift.node, behind) if more else Binary("-", shift.node, effects[name])
-            inside = Binary("<", Var(counter), Call("size", (Var(self.program.params[0].name),)))
-            guard = Binary("&&", Binary(">", Var(counter), Var("#place")), same)
-            before = Binary("&&", Binary("<=", Var(counter), Var("#place")), same)
-            yield implies(before, Binary("=", shift.node, ZERO))
-            for step in steps:
-                for sign in ("<=", ">="):
-                    yield implies(guard if more else Binary("&&", guard, inside), Binary(sign, off, step.node))
+            position, place = in_longer(reading.position, self.bench.direction), Var(reading.ghost)
+            after = Binary("<" if reading.falls else ">", position, place)
+            equal = Binary("=", Call("#shift", (Var(name),)), amount)
+            before = Binary(">=" if reading.falls else "<=", position, place)
+            undone = Binary("=", Call("#shift", (Var(name),)), negative(to_come(self.program, reading, amount)))
+            for candidate in (implies(after, equal), implies(before, undone)):
+                held = self.sparse(candidate).values
+                if (held[~np.isnan(held)] == 1.0).all():
+                    yield candidate
 
     def against(self, guard: Expr | None, where: Array, quantity: Quantity, steps: list[Quantity]) -> Iterator[Expr]:
         """The quantity equals a reference value, or keeps to one side of it and touches it."""
@@ -302,48 +317,3 @@ class Guess:
                 yield implies(guard, Binary("<=", quantity.node, step.node))
             if gap.min() > -NEAR and np.abs(gap).min() < NEAR:
                 yield implies(guard, Binary(">=", quantity.node, step.node))
-
-    def _counters(self) -> Iterator[Expr]:
-        """Counters from where they start, up to parameters and sizes, and below each other."""
-        ends = [Var(name) for name in sorted(self.fixed) if kinds_of(self.program).get(name) == "int"]
-        sizes: list[Expr] = [
-            Call("size", (Var(param.name),))
-            for param in self.program.params
-            if param.type.kind == "list" and param.name in self.fixed
-        ]
-        for name in self.whole:
-            counter = self.quantity(Var(name))
-            start = self.start(name)
-            if start is not None and (counter.values >= start.values).all():
-                yield Binary(">=", Var(name), start.node)
-            if start is not None and (counter.values <= start.values).all():
-                yield Binary("<=", Var(name), start.node)
-            if counter.values.min() == 0:
-                yield Binary(">=", Var(name), ZERO)
-            for end in (*ends, *sizes):
-                gap = counter.values - self.quantity(end).values
-                if gap.max() == 0:
-                    yield Binary("<=", Var(name), end)
-            for other in self.whole:
-                if other == name:
-                    continue
-                gap = counter.values - self.quantity(Var(other)).values
-                if gap.max() in (0, -1):
-                    yield Binary("<=", Var(name), Var(other))
-                begun = self.quantity(Var(other)).values > 0
-                if begun.any() and counter.values.min() == 0 and counter.values[begun].min() > 0:
-                    yield implies(Binary(">", Var(other), ZERO), Binary(">", Var(name), ZERO))
-                if start is not None and (later := self.quantity(Var(other)).values > 0).any() and gap[later].max() < 0:
-                    yield implies(Binary(">", Var(other), ZERO), Binary("<", Var(name), Var(other)))
-
-    def _bounds(self) -> Iterator[Expr]:
-        """How far the loop's own test can be overstepped."""
-        for left, right in comparisons(self.loop.test):
-            gap = minus(left, right)
-            if any(name in self.scales for name in names(gap)):
-                unit = next(self.scales[name] for name in sorted(names(gap)) if name in self.scales)
-                gap = minus(Binary("/", left, unit), Binary("/", right, unit))
-            if not names(gap) <= self.fixed | set(self.numbers):
-                continue
-            most = self.quantity(gap).values.max()
-            yield Binary("<=", gap, Num(Fraction(round(most * 4), 4)))

@@ -15,7 +15,8 @@ import z3
 
 from sfumato.verify.kernel.check import conditions_of, is_open
 from sfumato.verify.kernel.evaluate import Condition
-from sfumato.verify.kernel.product import Product, Proof
+from sfumato.verify.kernel.product import Product
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.tree import Program
 
 ROUNDS = 40

@@ -6,40 +6,86 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import islice
 
-from sfumato.verify.prover.rewrite import ONE, ZERO, linear, minus, plus
-from sfumato.verify.tree import Assign, Binary, Call, Expr, If, Num, Stmt, Unary, Var, While, changed, names
+from sfumato.verify.prover.rewrite import ONE, ZERO, folded, linear, minus, plus, replaced
+from sfumato.verify.tree import (
+    Assign,
+    Binary,
+    Call,
+    Expr,
+    If,
+    Num,
+    Stmt,
+    Unary,
+    Var,
+    While,
+    changed,
+    conjuncts,
+    expressions,
+    names,
+    walk,
+)
+
+LATER = "#later"
+"""What a round draws, or a loop inside of it computes."""
+LONGEST = 400
+"""Parts of what a variable is after a round: what is longer is not looked at."""
 
 
-def effects_of(body: tuple[Stmt, ...]) -> dict[str, Expr]:
-    """What one round adds to each variable, where the body says so: `x := x + e`, also under a test."""
-    found: dict[str, Expr] = {}
+def after_round(body: tuple[Stmt, ...], by: dict[str, Expr] | None = None) -> dict[str, Expr]:
+    """What each variable that a round may change is after it, in terms of what all variables were before."""
+    found = dict(by or {})
     for statement in body:
-        if isinstance(statement, Assign):
-            split = linear(statement.value, statement.name)
-            if split is not None and split[0] == 1 and statement.name not in found:
-                found[statement.name] = split[1]
-            else:
-                found.pop(statement.name, None)
-        elif isinstance(statement, If):
-            then, other = effects_of(statement.then), effects_of(statement.other)
-            for name in changed((statement,)):
-                if name in found or (name in changed(statement.then) and name not in then):
-                    found.pop(name, None)
-                elif name not in changed(statement.other) or name in other:
-                    found[name] = Call("#if", (statement.test, then.get(name, ZERO), other.get(name, ZERO)))
+        match statement:
+            case Assign(name=name, value=value):
+                found[name] = _short(replaced(value, found))
+            case If(test=test, then=then, other=other):
+                first, second = after_round(then, found), after_round(other, found)
+                said = replaced(test, found)
+                for name in changed((statement,)):
+                    sides = (first.get(name, Var(name)), second.get(name, Var(name)))
+                    found[name] = sides[0] if sides[0] == sides[1] else _short(Call("#if", (said, *sides)))
+            case _:
+                found |= dict.fromkeys(changed((statement,)), Var(LATER))
     return found
 
 
-def added_by(effects: dict[str, Expr]) -> set[Expr]:
-    """The numbers that a round may add under a test."""
-    return {
-        part
-        for node in effects.values()
-        if isinstance(node, Call) and node.name == "#if"
-        for part in node.args[1:]
-        if isinstance(part, Num) and part.value
-    }
+def said_in(
+    body: tuple[Stmt, ...], by: dict[str, Expr] | None = None, of: set[str] | None = None
+) -> Iterator[Expr]:
+    """The expressions of a round (or those that are assigned to some variables), in terms of what all variables were
+    before it.
+    """
+    found = dict(by or {})
+    for statement in body:
+        if of is None or (isinstance(statement, Assign) and statement.name in of):
+            yield from (replaced(node, found) for node in expressions(statement))
+        if isinstance(statement, If):
+            yield from said_in(statement.then, found, of)
+            yield from said_in(statement.other, found, of)
+        found = after_round((statement,), found)
+
+
+def _short(node: Expr) -> Expr:
+    return node if sum(1 for _ in islice(walk(node), LONGEST)) < LONGEST else Var(LATER)
+
+
+def effects_of(body: tuple[Stmt, ...]) -> dict[str, Expr]:
+    """What one round adds to each variable, where the body says so: `x := x + e`, also under tests."""
+    added = {name: _added(node, name) for name, node in after_round(body).items()}
+    return {name: node for name, node in added.items() if node is not None}
+
+
+def _added(node: Expr, name: str) -> Expr | None:
+    match node:
+        case Call(name="#if", args=(test, first, second)) if not names(test) & {name, LATER}:
+            sides = [_added(side, name) for side in (first, second)]
+            if sides[0] is None or sides[1] is None:
+                return None
+            return sides[0] if sides[0] == sides[1] else Call("#if", (test, sides[0], sides[1]))
+    split = linear(node, name)
+    return None if split is None or split[0] != 1 or LATER in names(split[1]) else folded(split[1])
 
 
 def comparisons(test: Expr) -> Iterator[tuple[Expr, Expr]]:
@@ -67,7 +113,7 @@ def rank_of(loop: While) -> Expr | None:
     less, more = next(((less, more) for less, more in pairs if (names(less) | names(more)) & moved), pairs[0])
     rank = minus(more, less)
     for flag in _flags(loop.test):
-        rank = plus(rank, Call("#if", (Var(flag), ZERO, ONE)))
+        rank = plus(rank, Call("#if", (flag, ONE, ZERO)))
     return rank
 
 
@@ -84,17 +130,10 @@ def _different(loop: While) -> Iterator[tuple[Expr, Expr]]:
                     yield there, here
 
 
-def conjuncts(test: Expr) -> list[Expr]:
-    """The parts of a test that must all hold."""
-    if isinstance(test, Binary) and test.op == "&&":
-        return [*conjuncts(test.left), *conjuncts(test.right)]
-    return [test]
-
-
-def _flags(test: Expr) -> list[str]:
-    """Truths that end a loop when they come true."""
+def _flags(test: Expr) -> list[Expr]:
+    """Truths that end a loop when they change."""
     return [
-        part.arg.name
+        part
         for part in conjuncts(test)
-        if isinstance(part, Unary) and part.op == "!" and isinstance(part.arg, Var)
+        if isinstance(part, Var) or (isinstance(part, Unary) and part.op == "!" and isinstance(part.arg, Var))
     ]

@@ -7,23 +7,23 @@ that survive, invariants are guessed and settled. Whatever comes out has been ac
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
-from math import ceil
+from math import ceil, floor
 
 from sfumato.verify.cases import Dice, Maker, to_floats
 from sfumato.verify.kernel.check import conditions_of, first_open
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.late import late
-from sfumato.verify.kernel.product import Proof
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.values import NotCovered
 from sfumato.verify.prover.guess import Guess
 from sfumato.verify.prover.houdini import settled, trimmed
 from sfumato.verify.prover.loops import rank_of
 from sfumato.verify.prover.rewrite import ONE, ZERO, scaled
-from sfumato.verify.prover.sites import shifts_to_try
+from sfumato.verify.prover.sites import answers_of, shifts_to_try
 from sfumato.verify.prover.trial import Bench, Sight, Trial
 from sfumato.verify.run import Fault, NotRun, TooLong
 from sfumato.verify.tree import (
@@ -38,8 +38,10 @@ from sfumato.verify.tree import (
     Var,
     While,
     changed,
+    draws_of,
     names,
     statements,
+    walk,
 )
 
 CASES, COMBINATIONS, SURVIVORS = 160, 6000, 3
@@ -63,23 +65,48 @@ def search(program: Program, hints: tuple[Expr, ...] = ()) -> Attempt:
     proofs: list[Proof] = []
     for direction in directions(program):
         attempt = _search(program, direction, hints)
+        if attempt.proofs is None and attempt.stuck is not None and attempt.stuck.kind in ("safe", "unit"):
+            attempt = _by_cases(program, direction, hints) or attempt
         if attempt.proofs is None:
             return attempt
         proofs += attempt.proofs
     return Attempt(tuple(proofs))
 
 
-def _search(program: Program, direction: str, hints: tuple[Expr, ...]) -> Attempt:
+def _by_cases(program: Program, direction: str, hints: tuple[Expr, ...]) -> Attempt | None:
+    """A proof where a size or parameter that draws divide by is at least 1, and another where it is not."""
+    for divisor in _divisors(program):
+        case = Binary(">=", divisor, ONE)
+        first = _search(program, direction, hints, case)
+        second = _search(program, direction, hints, Unary("!", case)) if first.proofs is not None else first
+        if first.proofs is not None and second.proofs is not None:
+            return Attempt((*first.proofs, *second.proofs))
+    return None
+
+
+def _divisors(program: Program) -> list[Expr]:
+    """Public whole numbers, and sizes that neighbours share, in arguments of draws."""
+    whole = {param.name for param in program.params if not param.private and param.type.kind == "int"}
+    found: list[Expr] = []
+    for part in (node for draw in draws_of(program) for arg in draw.args for node in walk(arg)):
+        size = isinstance(part, Call) and part.name == "size" and program.adjacent not in ("addremove", "any")
+        if size or (isinstance(part, Var) and part.name in whole - changed(program.body)):
+            found.append(part)
+    return list(dict.fromkeys(found))
+
+
+def _search(program: Program, direction: str, hints: tuple[Expr, ...], case: Expr | None = None) -> Attempt:
     stuck = None
     for pointwise in (False, True):
-        if pointwise and program.output.kind not in ("int", "bool", "range"):
+        if pointwise and not answers_of(program):
             continue
-        bench = Bench(program)
-        trials = _trials(program, bench, direction, pointwise=pointwise)
+        bench = Bench(program, direction)
+        trials = _trials(program, bench, case, pointwise=pointwise)
         for shifts in islice(_survivors(program, bench, trials, pointwise=pointwise), SURVIVORS):
             for units in _units(program):
                 try:
-                    proof = _with_guesses(bench, trials, Proof(direction, pointwise, shifts, units), hints)
+                    begun = Proof(direction, pointwise, shifts, units, case=case)
+                    proof = _with_guesses(bench, trials, begun, hints)
                     proof, open_condition = settled(program, proof)
                 except (NotCovered, NotRun, Fault):
                     continue
@@ -87,20 +114,38 @@ def _search(program: Program, direction: str, hints: tuple[Expr, ...]) -> Attemp
                     short = trimmed(program, proof)
                     return Attempt((short if first_open(conditions_of(program, short)) is None else proof,))
                 stuck = stuck or open_condition
+            found = _round_by_round(program, Proof(direction, pointwise, shifts, next(_units(program)), case=case))
+            if found is not None:
+                return Attempt((found,))
     return Attempt(None, stuck)
 
 
-def _trials(program: Program, bench: Bench, direction: str, *, pointwise: bool) -> list[Trial]:
+def _round_by_round(program: Program, proof: Proof) -> Proof | None:
+    """The proof without any invariant, where all loops have a known number of rounds."""
+    loops = frozenset(loop.number for loop in statements(program.body) if isinstance(loop, While))
+    if not loops:
+        return None
+    proof = replace(proof, unrolled=loops)
+    try:
+        return proof if first_open(conditions_of(program, proof)) is None else None
+    except (NotCovered, RecursionError):
+        return None
+
+
+def _trials(program: Program, bench: Bench, case: Expr | None, *, pointwise: bool) -> list[Trial]:
     maker, dice = Maker(program), Dice(7)
     trials = []
-    for case in maker.cases(CASES, direction):
-        trial = bench.trial(case, dice)
+    for made in maker.cases(CASES, bench.direction):
+        trial = bench.trial(made, dice)
         try:
+            if case is not None and not bench.runner.truth(case, trial.one):
+                continue
             answer = bench.answer(trial)
         except (Fault, TooLong, NotRun):
             continue
         if pointwise:
-            if not isinstance(answer, int | float):
+            answer = bench.shown(answer)
+            if answer is None:
                 continue
             trial.ghosts["#answer"] = float(answer) if dice.below(4) else float(dice.below(5))
         trials.append(trial)
@@ -109,7 +154,7 @@ def _trials(program: Program, bench: Bench, direction: str, *, pointwise: bool) 
 
 def _survivors(program: Program, bench: Bench, trials: list[Trial], *, pointwise: bool) -> Iterator[dict[int, Expr]]:
     """Combinations of shifts that no case contradicts; a case that contradicts is asked first the next time."""
-    tried = shifts_to_try(program, pointwise=pointwise)
+    tried = shifts_to_try(program, bench.direction, pointwise=pointwise)
     order = list(trials)
     if not order:
         return
@@ -149,7 +194,8 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
             own[statement.number] = Binary("/", ONE, Binary("*", scale, scale)) if names(scale) <= fixed else ONE
         elif isinstance(statement, Draw) and statement.law in COSTLY:
             scale = statement.args[0]
-            own[statement.number] = EPS if statement.law != "Choice" or "eps" in names(scale) else ONE
+            plain = statement.law == "Choice" and not isinstance(scale, Var) and "eps" not in names(scale)
+            own[statement.number] = ONE if plain else EPS
             if statement.law in ("Laplace", "Exponential") and names(scale) <= fixed:
                 own[statement.number] = Binary("/", ONE, scale)
             elif statement.law in ("Geometric", "TruncGeometric") and names(scale) <= fixed:
@@ -176,7 +222,20 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
             if rank is not None:
                 ranks[loop.number] = rank
     gauss = _bounds(bench.program, trials)
-    return Proof(proof.direction, proof.pointwise, proof.shifts, proof.units, scales, invariants, ranks, gauss)
+    return replace(
+        proof, scales=scales, invariants=invariants, ranks=ranks, waits=bench.waits, weights=_weights(trials),
+        gauss=gauss,
+    )  # fmt: skip
+
+
+def _weights(trials: list[Trial]) -> dict[str, tuple[Expr, Expr]]:
+    """Between which multiples of epsilon the logarithms of weights were seen to move, in twelfths."""
+    found: dict[str, tuple[Expr, Expr]] = {}
+    for name in sorted({name for trial in trials for name in trial.ratios}):
+        seen = [trial.ratios[name] for trial in trials if name in trial.ratios]
+        low, high = floor(min(a for a, _ in seen) * 12 + 1e-9), ceil(max(b for _, b in seen) * 12 - 1e-9)
+        found[name] = scaled(EPS, Fraction(low, 12)), scaled(EPS, Fraction(high, 12))
+    return found
 
 
 def _bounds(program: Program, trials: list[Trial]) -> tuple[Expr, Expr] | None:

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
 
-from sfumato.verify.kernel.kinds import kinds_of
+from sfumato.verify.kernel.kinds import kind_of, kinds_of
+from sfumato.verify.prover.elements import apart, to_come
+from sfumato.verify.prover.loops import LATER, after_round
 from sfumato.verify.prover.rewrite import (
     ONE,
     ZERO,
@@ -32,6 +35,7 @@ from sfumato.verify.tree import (
     Draw,
     Expr,
     If,
+    Index,
     Items,
     Num,
     Program,
@@ -48,8 +52,8 @@ from sfumato.verify.tree import (
     walk,
 )
 
-NOISE, LATER = "#noise", "#later"
-"""The noise that is looked at, and what is not known when it is drawn."""
+NOISE = "#noise"
+"""The noise that is looked at."""
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -60,14 +64,17 @@ class Uses:
     tests: list[Expr] = field(default_factory=list)
     shown: list[Expr] = field(default_factory=list)
     kept: list[Expr] = field(default_factory=list)  # in variables
+    ways: dict[Expr, tuple[list[Expr], list[Expr]]] = field(default_factory=dict)
+    """What is shown or kept on either side of a test that does not read the noise."""
+    ahead: list[Expr] = field(default_factory=list)  # shifts that undo what a loop will add to the noise
     loops: list[While] = field(default_factory=list)
     again: Expr | None = None  # the test of the innermost loop, as it will be after this round
 
 
-def shifts_to_try(program: Program, *, pointwise: bool) -> dict[int, list[Expr]]:
+def shifts_to_try(program: Program, direction: str, *, pointwise: bool) -> dict[int, list[Expr]]:
     """For each draw, by number, the shifts to try, likely ones first."""
     found = {}
-    for draw, uses in uses_of(program).items():
+    for draw, uses in uses_of(program, direction).items():
         gauss = draw.law == "Gauss" and len(program.claim) == 2
         if gauss or draw.law in ("Laplace", "Exponential", "Geometric", "TruncGeometric"):
             tried = _candidates(program, draw, uses, pointwise=pointwise)
@@ -100,9 +107,12 @@ def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) ->
             tried += [Call("#if", (where, node, home)) for _, node in tested]
     for test, node in tested:
         tried += [Call("#if", (test, node, home)), Call("#if", (test, home, node))]
-    tried += undone
+    tried += [*undone, *uses.ahead]
     for test in uses.tests:
         tried += [Call("#if", (test, node, home)) for node in undone]
+    for test, sides in uses.ways.items():
+        there = [[home, *(node for value in side for node in _undone(value, program))] for side in sides]
+        tried += [Call("#if", (test, *pair)) for pair in product(*map(dict.fromkeys, there)) if pair != (home, home)]
     tried += kept
     if not undone or tested:
         tried += [node for _, node in tested]
@@ -112,6 +122,11 @@ def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) ->
             tried += [Call("#if", (test, step, home)) for step in steps]
         for test, node in tested:
             tried += [Call("#if", (test, plus(step, node), home)) for step in steps]
+    if Var(NOISE) in uses.shown:  # kept in a list, to be added later
+        lists = [param.name for param in program.params if param.private and param.type.kind == "list"]
+        moved = sorted(changed(uses.loops[-1].body)) if uses.loops else []
+        counters = [name for name in moved if kinds_of(program).get(name) == "int"]
+        tried += [negative(shift_of(Index(Var(name), Var(at)))) for name, at in product(lists, counters)]
     return [*tried, home, ZERO]
 
 
@@ -125,13 +140,22 @@ def _answers(program: Program, uses: Uses) -> list[Expr]:
     return [Binary("=", node, Var("#answer")) for node in (list(dict.fromkeys(found)) or numbers)]
 
 
+def answers_of(program: Program) -> dict[Expr, int | None]:
+    """What is returned, where that can be listed: by itself, or as the first such part of a list (at its place)."""
+    kinds, types = kinds_of(program), {param.name: param.type for param in program.params}
+    found: dict[Expr, int | None] = {}
+    for statement in statements(program.body):
+        if isinstance(statement, Return):
+            items = statement.value.items if isinstance(statement.value, Items) else (statement.value,)
+            places = [place for place, item in enumerate(items) if kind_of(item, kinds, types) in ("int", "bool")]
+            for place in places[:1]:
+                found[items[place]] = place if isinstance(statement.value, Items) else None
+    return found
+
+
 def given_by(program: Program, counters: list[str]) -> list[Expr]:
     """What is assigned to the variable that is returned, where counters alone say it: `max := i + 1`."""
-    shown = {
-        statement.value.name
-        for statement in statements(program.body)
-        if isinstance(statement, Return) and isinstance(statement.value, Var)
-    }
+    shown = {node.name for node in answers_of(program) if isinstance(node, Var)}
     return [
         statement.value
         for statement in statements(program.body)
@@ -229,11 +253,28 @@ def _simple(node: Expr, program: Program) -> Expr:
 # ---- where a noise goes
 
 
-def uses_of(program: Program) -> dict[Draw, Uses]:
+def uses_of(program: Program, direction: str) -> dict[Draw, Uses]:
     """For each draw what happens to its noise."""
     found: dict[Draw, Uses] = {}
     _find(program.body, [], [], found, [])
+    for place, statement in enumerate(program.body):
+        if isinstance(statement, Draw):
+            _look_ahead(program, direction, place, found[statement])
     return found
+
+
+def _look_ahead(program: Program, direction: str, place: int, uses: Uses) -> None:
+    """Loops after a draw that add to its noise."""
+    draw = program.body[place]
+    assert isinstance(draw, Draw)
+    by: dict[str, Expr] = {draw.name: Var(NOISE)}
+    for statement in program.body[place + 1 :]:
+        if isinstance(statement, While):
+            for reading, name, amount in apart(program, statement, direction):
+                split = linear(by.get(name, ZERO), NOISE)
+                if split is not None and split[0]:
+                    uses.ahead.append(scaled(negative(to_come(program, reading, amount)), 1 / split[0]))
+        by = after_round((statement,), by)
 
 
 def _find(
@@ -250,13 +291,13 @@ def _find(
             uses = Uses(loops=list(loops))
             by: dict[str, Expr] = {statement.name: Var(NOISE)}
             for block in rest:
-                by = _follow(block, by, uses)
+                by = _follow(block, by, uses, None)
             for loop in loops[-1:]:
                 again = _said(loop.test, by)
                 uses.again = None if names(again) & {NOISE, LATER} else again
                 by |= dict.fromkeys(changed(loop.body), Var(LATER))
             for block in outside:
-                by = _follow(block, by, uses)
+                by = _follow(block, by, uses, None)
             found[statement] = uses
         elif isinstance(statement, If):
             _find(statement.then, rest, loops, found, outside)
@@ -265,29 +306,37 @@ def _find(
             _find(statement.body, [], [*loops, statement], found, [*rest, *outside])
 
 
-def _follow(body: tuple[Stmt, ...], by: dict[str, Expr], uses: Uses) -> dict[str, Expr]:
-    """Note where the noise is used; `by` says what variables are, in terms of those at the draw."""
+def _follow(
+    body: tuple[Stmt, ...], by: dict[str, Expr], uses: Uses, side: tuple[Expr, int] | None
+) -> dict[str, Expr]:
+    """Note where the noise is used; `by` says what variables are, in terms of those at the draw; `side` says on which
+    side of which test this block stands.
+    """
     by = dict(by)
+    ways = [] if side is None else uses.ways.setdefault(side[0], ([], []))[side[1]]
     for statement in body:
         match statement:
             case Assign(name=name, value=value):
                 listed = isinstance(value, Items) or (isinstance(value, Binary) and value.op == "++")
                 for item in _shown(value):
-                    _note(uses.shown if listed else uses.kept, _said(item, by))
+                    for where in (uses.shown if listed else uses.kept, ways):
+                        _note(where, _said(item, by))
                 by[name] = _said(value, by)
             case Return(value=value):
                 for item in _shown(value):
-                    _note(uses.shown, _said(item, by))
+                    for where in (uses.shown, ways):
+                        _note(where, _said(item, by))
             case Draw(name=name):
                 by[name] = Var(LATER)
             case If(test=test, then=then, other=other):
-                _note(uses.tests, _said(test, by))
-                _follow(then, by, uses)
-                _follow(other, by, uses)
+                said = _said(test, by)
+                _note(uses.tests, said)
+                for place, block in enumerate((then, other)):
+                    _follow(block, by, uses, side if names(said) & {NOISE, LATER} else (said, place))
                 by |= dict.fromkeys(changed((statement,)), Var(LATER))
             case While(body=inner):
                 by |= dict.fromkeys(changed(inner), Var(LATER))
-                _follow(inner, by, uses)
+                _follow(inner, by, uses, None)
     return by
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.verify.kernel.kinds import kinds_of
+from sfumato.verify.prover.elements import compared
 from sfumato.verify.prover.quantity import NEAR, Quantity, passed_once, times
 from sfumato.verify.prover.rewrite import ONE, ZERO, minus, scaled
-from sfumato.verify.tree import Binary, Call, Expr, Var
+from sfumato.verify.tree import Binary, Call, Expr, Num, Var
 
 if TYPE_CHECKING:
     from sfumato.verify.prover.guess import Guess
@@ -34,6 +35,7 @@ def spendings(guess: Guess) -> Iterator[Expr]:
         yield from _progress(guess, amount)
         yield from _moved_twice(guess, amount)
         yield from _parameters(guess, amount)
+        yield from _by_value(guess, amount)
         for name in guess.numbers:
             if not guess.quantity(Call("#shift", (Var(name),))).values.any():
                 continue
@@ -74,17 +76,17 @@ def _total(guess: Guess) -> Quantity | None:
 
 def _progress(guess: Guess, amount: Quantity) -> Iterator[Expr]:
     """At most so much for each step that a counter has made."""
-    for name in guess.numbers:
+    moving = dict(guess.tallies) | {name: Var(name) for name in guess.numbers}
+    for name, moved in moving.items():
         start = guess.start(name)
         if start is None:
             continue
-        node: Expr = Var(name)
-        first = start.node
+        now, first = moved, start.node
         if name in guess.scales:
-            node, first = (Binary("/", part, guess.scales[name]) for part in (node, first))
-        steps = guess.quantity(minus(node, first))
+            now, first = (Binary("/", part, guess.scales[name]) for part in (now, first))
+        steps = guess.quantity(minus(now, first))
         if (steps.values < 0).any():
-            steps = guess.quantity(minus(first, node))
+            steps = guess.quantity(minus(first, now))
         if (steps.values < 0).any() or not (steps.values > 0).any():
             continue
         for width in guess.widths:
@@ -99,6 +101,33 @@ def _progress(guess: Guess, amount: Quantity) -> Iterator[Expr]:
                 last = Fraction(int(steps.values.max()) - 1)  # a loop to a number, whose last round may be for free
                 if last > 0 and (amount.values <= float(factor * last) * width.values + NEAR).all():
                     yield Binary("<=", amount.node, scaled(width.node, factor * last))
+
+
+def _by_value(guess: Guess, amount: Quantity) -> Iterator[Expr]:
+    """Where rounds are told apart by values of the element that differs: so much for each value that was passed, or
+    for each round between two of them.
+    """
+    for name, step in guess.steps.items():
+        rises, first = step > 0, Var(name)
+        found: list[Expr] = []
+        for sign, values in compared(guess.program, guess.loop, name, guess.bench.direction):
+            if sign == "=":
+                passed = [Call("#if", (Binary(">" if rises else "<", first, value), ONE, ZERO)) for value in values]
+                found.append(passed[0] if len(passed) == 1 else Binary("+", passed[0], passed[1]))
+            elif len(values) == 2:
+                for here in (first, minus(first, Num(step))):
+                    ends = [Call("min" if rises else "max", (here, value)) for value in values]
+                    found.append(Call("abs", (minus(ends[0], ends[1]),)))
+        for node in dict.fromkeys(found):
+            most = guess.sparse(node).values
+            here = ~np.isnan(most)
+            reach = here & (most > 0)
+            if not reach.any():
+                continue
+            rate = (amount.values[reach] / most[reach]).max()
+            factor = Fraction(-int((NEAR - rate) * 12 // 1), 12)
+            if factor > 0 and (amount.values[here] <= float(factor) * most[here] + NEAR).all():
+                yield Binary("<=", amount.node, scaled(node, factor))
 
 
 def _parameters(guess: Guess, amount: Quantity) -> Iterator[Expr]:

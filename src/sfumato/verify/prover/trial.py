@@ -14,7 +14,9 @@ from typing import Any
 
 from sfumato.verify.cases import Case, Dice, to_floats
 from sfumato.verify.kernel.product import is_quiet
+from sfumato.verify.prover.elements import waits_of
 from sfumato.verify.prover.rewrite import rebuilt
+from sfumato.verify.prover.sites import answers_of
 from sfumato.verify.run import AtDraw, AtLoop, Env, Fault, NotRun, Runner, Running, TooLong
 from sfumato.verify.tree import Call, Expr, Program, Var, parts
 
@@ -42,14 +44,18 @@ class Trial:
     noise: list[float]
     sights: dict[int, list[Sight]] = field(default_factory=dict)
     pure: float = 0.0  # what the last run spent
+    ratios: dict[str, tuple[float, float]] = field(default_factory=dict)  # of lists of weights, by epsilon
     squares: float = 0.0  # and the squares of its Gaussian shifts
 
 
 class Bench:
     """A program on trial."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, direction: str = "both") -> None:
         self.program = program
+        self.direction = direction
+        self.waits = waits_of(program, direction)
+        self.place = next(iter(answers_of(program).values()), None)
         self.runner = Runner(program, exact=False)
         self._ghosts: dict[int, tuple[Ghost, Expr]] = {}
 
@@ -98,12 +104,18 @@ class Bench:
                 waiting[first.loop.number] = (dict(ones), dict(twos))
                 if watch is not None:
                     self._see(trial, first.loop.number, ones, twos, spent)
-                stops = [_advance(running, None) for running in runs]
+                waits = self._waiting(first.loop.number, ones, twos)
+                stops = [
+                    stop if run == waits else _advance(running, None)
+                    for run, (stop, running) in enumerate(zip(stops, runs, strict=True))
+                ]
             elif isinstance(first, AtDraw) and isinstance(second, AtDraw) and first.draw.number == second.draw.number:
                 noise = drawn(first, trial.noise[used % 64])
                 used += 1
                 shift = self._shift(first, ones, twos, noise, shifts)
                 gauss = first.draw.law == "Gauss" and len(self.program.claim) == 2
+                if first.draw.law == "Choice" and isinstance(first.draw.args[0], Var):
+                    trial.ratios[first.draw.args[0].name] = _ratios(first.args[0], second.args[0], trial.one["eps"])
                 price = _square(first, second, shift) if gauss else priced(first, second, noise, shift)
                 if price is None:
                     return False
@@ -125,8 +137,20 @@ class Bench:
             else:
                 return False
 
+    def shown(self, output: Any) -> Any:
+        """What of an output is the answer of pointwise proofs; None if there is none."""
+        if isinstance(output, tuple):
+            return output[self.place] if self.place is not None and self.place < len(output) else None
+        return output
+
+    def _waiting(self, loop: int, one: Env, two: Env) -> int | None:
+        """The run that waits while the other one goes round, if one does."""
+        if loop not in self.waits or not self.ghost(self.waits[loop])(one, two):
+            return None
+        return 0 if self.direction == "more" else 1
+
     def _ends(self, trial: Trial, first: Any, second: Any, cost: float, *, pointwise: bool) -> bool:
-        if pointwise and not same(first, trial.ghosts.get("#answer")):
+        if pointwise and not same(self.shown(first), trial.ghosts.get("#answer")):
             return True
         claim = self.runner.code(self.program.claim[0])(trial.one)
         return same(first, second) and cost * self.program.group <= claim + TOLERANCE
@@ -154,9 +178,11 @@ class Bench:
         return found[0]
 
     def _make(self, node: Expr) -> Ghost:
-        if isinstance(node, Call) and node.name == "#shift":
-            code = self.runner.code(node.args[0])
-            return lambda one, two: code(two) - code(one)
+        if isinstance(node, Call) and node.name in ("#shift", "#two"):
+            inside = self.ghost(node.args[0])
+            if node.name == "#two":
+                return lambda _, two: inside(two, two)
+            return lambda one, two: inside(two, two) - inside(one, one)
         if isinstance(node, Call) and node.name == "#same":
             code = self.runner.code(node.args[0])
             return lambda one, two: same(code(one), code(two))
@@ -240,6 +266,12 @@ def _square(first: AtDraw, second: AtDraw, shift: float) -> float | None:
     if first.args[0] != second.args[0]:
         return None
     return float(((shift - (second.args[1] - first.args[1])) / first.args[0]) ** 2)
+
+
+def _ratios(first: Any, second: Any, eps: float) -> tuple[float, float]:
+    """Between which multiples of epsilon the logarithms of weights move."""
+    moved = [log(b / a) / eps for a, b in zip(first, second, strict=True)]
+    return min(moved), max(moved)
 
 
 def _chosen(first: Any, second: Any, place: int) -> float | None:

@@ -19,8 +19,9 @@ from sfumato.verify.cases import Maker, make_pools
 from sfumato.verify.finite.field import with_precision
 from sfumato.verify.finite.law import Law, tagged
 from sfumato.verify.refuter.events import Outputs
+from sfumato.verify.refuter.inputs import Element, Inputs, put
 from sfumato.verify.refuter.listed import law_at, may_contain, with_floats
-from sfumato.verify.refuter.search import Element, Search, put
+from sfumato.verify.refuter.search import Search
 from sfumato.verify.refuter.twin import twin_of
 from sfumato.verify.refuter.witness import Witness, certified, real
 from sfumato.verify.run import Env, Fault, NotRun
@@ -33,6 +34,8 @@ STATES, EACH = 6000, 12
 """States that are moved for one law at most, and what a law costs beside them."""
 TWINS = tuple(map(Fraction, ("1", "9/8", "5/4", "3/2", "2", "3")))
 """Multiples of the claim that the twin is held against: where it loses more, it does so further out."""
+TWIN_WORK = 20_000
+"""Work for one search of the twin."""
 EPS = tuple(map(Fraction, ("1", "1/2", "2", "4", "1/4", "1/10", "10")))
 CONTINUOUS = ("Laplace", "Exponential", "Gauss")
 
@@ -47,10 +50,10 @@ class Listed:
     work: int = WORK
     failed: int = 0
     tried: int = 0
-    base: Search = field(init=False)
+    base: Inputs = field(init=False)
 
     def __post_init__(self) -> None:
-        self.base = Search(self.program)
+        self.base = Inputs(self.program, Maker(self.program))
 
     def run(self) -> Witness | None:
         """The first witness."""
@@ -75,7 +78,7 @@ class Listed:
         for factor in TWINS if twin is not None else ():
             assert twin is not None
             claim = (Binary("*", Num(factor), twin.claim[0]), *twin.claim[1:])
-            near = Search(replace(twin, claim=claim), work=6000).run()
+            near = Search(replace(twin, claim=claim), work=TWIN_WORK).run()
             if near is None:
                 return None
             found = certified(self.program, near.one, near.two, near.event) or self._break(near.one, near.two)
@@ -175,7 +178,7 @@ class Listed:
             self.laws[key] = None
             for reach in (24, 8, 3):
                 try:
-                    self.laws[key] = found = law_at(self.program, env, reach, with_floats, STATES)
+                    self.laws[key] = found = law_at(self.program, env, reach, with_floats, most=STATES)
                     self.work -= EACH + found.work
                     break
                 except Fault:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from flint import arb
@@ -18,6 +19,7 @@ from sfumato.verify.finite.field import Field, NeedRoot
 from sfumato.verify.finite.law import WORK, Law, Machine
 from sfumato.verify.finite.signs import Domain
 from sfumato.verify.refuter.events import Event, Outputs, Test, leaves_of
+from sfumato.verify.refuter.paths import grown_by
 from sfumato.verify.run import Env, NotRun
 from sfumato.verify.tree import Program
 
@@ -25,14 +27,24 @@ ROOTS = 200
 
 
 def law_at(
-    program: Program, env: Env, reach: int, weigh: Callable[[Field], Callable[[Any], Any]], most: int = WORK
+    program: Program,
+    env: Env,
+    reach: int,
+    weigh: Callable[[Field], Callable[[Any], Any]],
+    *,
+    most: int = WORK,
+    event: Event | Outputs | None = None,
 ) -> Law:
-    """The law on an input whose parameters are all numbers; raises NotRun if it takes more work than `most`."""
+    """The law on an input whose parameters are all numbers; raises NotRun if it takes more work than `most`. Of an
+    event, outputs that begin otherwise are left out.
+    """
+    grown = None if event is None or (isinstance(event, Outputs) and NEVER in event.values) else grown_by(program)
+    only = None if event is None or grown is None else (grown, partial(may_begin, event))
     root = 1
     while root <= ROOTS:
         field = Field(root)
         try:
-            return Machine(program, Domain(field), weigh=weigh(field), most=most).run(env, reach)
+            return Machine(program, Domain(field), weigh=weigh(field), most=most, only=only).run(env, reach)
         except NeedRoot as need:
             root = need.root
         except TypeError as error:
@@ -52,7 +64,7 @@ def with_floats(field: Field) -> Callable[[Any], Any]:
 
 def listed_chance(program: Program, env: Env, event: Event | Outputs, reach: int) -> Any:
     """A ball that holds the chance of an event."""
-    law = law_at(program, env, reach, with_balls)
+    law = law_at(program, env, reach, with_balls, event=event)
     unsure = arb(0) + law.lost
     total = arb(0)
     for value, weight in law.outputs.values():
@@ -101,6 +113,19 @@ def may_contain(event: Event | Outputs, value: Any) -> bool:
         if isinstance(leaf, bool) if wanted is None else not _may_be(leaf, wanted):
             return False
     return all(_may_pass(leaves, test) for test in event.tests)
+
+
+def may_begin(event: Event | Outputs, output: tuple[Any, ...]) -> bool:
+    """Whether an output that begins so may lie in an event; yes where that is not clear."""
+    if isinstance(event, Outputs):
+        lists = [value[: len(output)] for value in event.values if isinstance(value, tuple)]
+        return any(_may_be(output, value) for value in lists)
+    if not isinstance(event.shape, tuple) or any(inner is not None for inner in event.shape):
+        return True  # lists inside of lists are looked at when they are complete
+    return len(output) <= len(event.shape) and all(
+        not isinstance(leaf, bool) if wanted is None else _may_be(leaf, wanted)
+        for leaf, wanted in zip(output, event.leaves[: len(output)], strict=True)
+    )
 
 
 def _may_pass(leaves: list[Any], test: Test) -> bool:

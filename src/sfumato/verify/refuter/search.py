@@ -12,45 +12,33 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from itertools import islice, product
+from itertools import product
 from typing import Any
 
 from sfumato.verify.cases import Maker, make_pools
 from sfumato.verify.refuter.chances import NotComputed, with_precision
 from sfumato.verify.refuter.events import Event, begins, chance_of, event_around, leaves_of, meets, reduced
 from sfumato.verify.refuter.forms import Form
+from sfumato.verify.refuter.inputs import MIDDLE, SIZES, Element, Inputs, Plan, get, put
 from sfumato.verify.refuter.lettered import Lettered, lettered, most, signs
 from sfumato.verify.refuter.paths import INPUT, TooMany, Walker, Way
 from sfumato.verify.refuter.witness import Witness, as_input, certified, real, refutes
 from sfumato.verify.run import Env, Fault, NotRun, TooLong
-from sfumato.verify.tree import Draw, Num, Param, Program, Type, expressions, names, statements, walk
+from sfumato.verify.tree import Draw, Num, Program, expressions, names, statements, walk
 
 DEPTHS = tuple(Fraction(n, 2) for n in (0, 1, 2, 4, 8, 16, 32, 64))
 FAR, NEAR, REVEALED = (Fraction(64), Fraction(0)), (Fraction(0), Fraction(1, 2)), (Fraction(-1, 2), Fraction(0))
-APART, BETWEEN, MIDDLE = (Fraction(0), Fraction(-64)), (Fraction(6), Fraction(0)), Fraction(-1000)
+APART, BETWEEN = (Fraction(0), Fraction(-64)), (Fraction(6), Fraction(0))
 """Depth of the inputs, and how much nearer the event's threshold is, where it is first looked whether a claim
 breaks.
 """
-SIZES, WORK, WAYS, ALL, PUBLICS, NEARER = 12, 45_000, 8, 40, 16, 1500
-"""Lists of up to so many elements; so much work (about ways times noises) before the search gives up, so many looks
+WORK, WAYS, ALL, NEARER = 45_000, 8, 40, 1500
+"""So much work (about ways times noises) before the search gives up, so many looks
 for each of up to three of so many parameters, so many ways are all looked at, and so much work goes into seeing a
 witness more often.
 """
 UNKNOWN = 1e6
 """What may be lost where that is not known: much."""
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """A private element: a place of a list, a parameter, or a function of `uses`."""
-
-    name: str
-    place: int | None
-    type: Type
-
-
-Plan = tuple[dict[Element, int], dict[Element, int]]
-"""The signs of all elements, and of those that change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +70,12 @@ class Search:
     cost: int = 0  # of the last chance
     tried: set[Any] = field(default_factory=set)
     seen: dict[Any, list[Way]] = field(default_factory=dict)
-    maker: Maker = field(init=False)
+    inputs: Inputs = field(init=False)
     walker: Walker = field(init=False)
     written: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
-        self.maker = Maker(self.program)
+        self.inputs = Inputs(self.program, Maker(self.program))
         numbers = {
             part.value
             for statement in statements(self.program.body)
@@ -125,7 +113,7 @@ class Search:
         plans = plans if self._scales_with_epsilon(sizes) else [*plans[:2], *others, *plans[2:]]
         deltas = pools.delta if self._names("delta") else pools.delta[:1]
         for (eps, size), delta in product(plans, deltas):
-            found = self._publics({"eps": eps, "delta": delta}, size)
+            found = self.inputs.publics({"eps": eps, "delta": delta}, size)
             if found:
                 yield found, size
 
@@ -133,8 +121,8 @@ class Search:
         """Whether noise and claim just scale when epsilon doubles: then epsilon 1 shows what others would."""
         seen = []
         for eps in (Fraction(1), Fraction(2)):
-            for env in self._publics({"eps": eps, "delta": Fraction(0)}, sizes[0])[:1]:
-                neutral = self.neutral(env, sizes[0])
+            for env in self.inputs.publics({"eps": eps, "delta": Fraction(0)}, sizes[0])[:1]:
+                neutral = self.inputs.neutral(env, sizes[0])
                 assert neutral is not None
                 try:
                     ways = self._ways(neutral)
@@ -147,88 +135,13 @@ class Search:
     def _names(self, name: str) -> bool:
         return any(name in names(node) for node in (*self.program.requires, *self.program.claim))
 
-    def _publics(self, base: Env, size: int) -> list[Env]:
-        """Parameters that are admitted; of those that agree in whole numbers only two."""
-        pools = make_pools(self.program, SIZES)
-        named = [param for param in self.program.params if not param.private]
-        if any(param.type.kind in ("list", "bits", "tuple", "bool") for param in named):
-            return []
-        ordered = [tuple(dict.fromkeys((*pools.publics[param.name], Fraction(size)))) for param in named]
-        found: list[Env] = []
-        alike: dict[tuple[Fraction, ...], int] = {}
-        for values in islice(product(*ordered), 400):
-            whole = tuple(
-                value for param, value in zip(named, values, strict=True) if param.type.kind in ("int", "range")
-            )
-            env = base | {param.name: value for param, value in zip(named, values, strict=True)}
-            if alike.get(whole, 0) >= ((2 if whole else PUBLICS) if size < 2 else 1):
-                continue
-            neutral = self.neutral(env, size)
-            if neutral is None or not self.maker.admits(neutral):
-                continue
-            alike[whole] = alike.get(whole, 0) + 1
-            found.append(env)
-            if len(found) >= PUBLICS:
-                break
-        return found
-
-    # ---- inputs
-
-    def _private(self) -> list[Param]:
-        return [param for param in self.program.params if param.private]
-
-    def _all_elements(self, size: int) -> list[Element]:
-        """Private elements, and functions of `uses`."""
-        return self.elements(size) + [Element(f"{use.name}()", None, Type("real")) for use in self.program.uses]
-
-    def elements(self, size: int) -> list[Element]:
-        """The private elements of inputs with lists of this size."""
-        found = []
-        for param in self._private():
-            if param.type.kind == "list":
-                found += [Element(param.name, place, param.type.items[0]) for place in range(size)]
-            else:
-                found.append(Element(param.name, None, param.type))
-        return found
-
-    def poles(self, kind: Type, env: Env) -> tuple[Any, Any] | None:
-        """The two ends of a type; None if it has none."""
-        match kind.kind:
-            case "interval" | "range":
-                low, high = (self.maker.bound(end, env) for end in kind.args)
-                return low, high
-            case "bool":
-                return False, True
-            case "bits":
-                bits = int(self.maker.bound(kind.args[0], env))
-                return (Fraction(0),) * bits, (Fraction(1),) * bits
-            case "tuple":
-                pairs = [self.poles(item, env) or (Fraction(0), Fraction(1)) for item in kind.items]
-                return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
-            case "list":
-                raise NotRun
-        return None
-
-    def neutral(self, public: Env, size: int) -> Env | None:
-        """The input whose numbers are zero, or at the lower end of their type."""
-        try:
-            env = dict(public)
-            for element in self.elements(size):
-                poles = self.poles(element.type, public)
-                env = put(env, element, poles[0] if poles else Fraction(0))
-            for param in self._private():
-                env.setdefault(param.name, ())
-            return env | {f"{use.name}()": Fraction(0) for use in self.program.uses}
-        except (NotRun, Fault, ValueError):
-            return None
-
     # ---- one setting
 
     def _at(self, publics: list[Env], size: int) -> Witness | None:
         """The first witness at one size: where most may be lost is looked at first."""
         tasks: list[Task] = []
         for public in publics:
-            neutral = self.neutral(public, size)
+            neutral = self.inputs.neutral(public, size)
             if neutral is not None:
                 try:
                     tasks += self._tasks(neutral, size)
@@ -248,7 +161,7 @@ class Search:
 
     def _tasks(self, neutral: Env, size: int) -> Iterator[Task]:
         """Where to look: near each way, outputs below (-1), above (1), or each where it moves from (0)."""
-        letters = {INPUT + place: element for place, element in enumerate(self._all_elements(size))}
+        letters = {INPUT + place: element for place, element in enumerate(self.inputs.all_elements(size))}
         ways = self._promising(self._marked(neutral, letters), size)
         slow = not ways
         for found in ways or self._promising(neutral, size):
@@ -263,9 +176,9 @@ class Search:
                     yield from self._slowly(look, size, hidden=found.hidden)
                     continue
                 signed = {letters[letter]: sign for letter, sign in signs(found, side, list(letters)).items()}
-                if self.program.uses and not any(signed[element] for element in self.elements(size)):
-                    signed |= dict.fromkeys(self.elements(size), 1)
-                for plan in self._plans(signed, size):
+                if self.program.uses and not any(signed[element] for element in self.inputs.elements(size)):
+                    signed |= dict.fromkeys(self.inputs.elements(size), 1)
+                for plan in self.inputs.plans(signed, size):
                     tried = (self._above(other, look, plan, letters) for other in (found, *same[:6]))
                     above = next((lost for lost in tried if lost > 0), 0.0)
                     if above > 0:
@@ -277,7 +190,7 @@ class Search:
             return None
         marked = neutral
         for letter, element in letters.items():
-            marked = put(marked, element, Form(_get(neutral, element), ((letter, Fraction(1)),)))
+            marked = put(marked, element, Form(get(neutral, element), ((letter, Fraction(1)),)))
         return marked
 
     def _promising(self, env: Env | None, size: int) -> list[Lettered]:
@@ -303,9 +216,9 @@ class Search:
         """How far above the claim a plan may lose."""
         if any(element.type.kind == "gone" for element in plan[1]):
             return UNKNOWN
-        one = self._far(look.neutral, plan[0], FAR[0])
-        two = self._changed(one, plan[1], look.neutral)
-        change = {letter: _get(two, element) - _get(one, element) for letter, element in letters.items()}
+        one = self.inputs.far(look.neutral, plan[0], FAR[0])
+        two = self.inputs.changed(one, plan[1], look.neutral)
+        change = {letter: get(two, element) - get(one, element) for letter, element in letters.items()}
         lost = most(found, look.side, change)
         return UNKNOWN if lost is None else lost - float(real(self.program.claim[0], one).mid()) * (1 + 1e-9)
 
@@ -315,7 +228,7 @@ class Search:
             signed = self._signs(look.way, look.side, look.neutral, size)
             if hidden:  # inputs alone decide something, perhaps far from here
                 signed = {element: sign or 1 for element, sign in signed.items()}
-            for plan in self._plans(signed, size):
+            for plan in self.inputs.plans(signed, size):
                 self.work -= 4
                 yield Task(look, plan, UNKNOWN)
         except (NotRun, NotComputed, TooMany, Fault, TooLong):
@@ -385,15 +298,15 @@ class Search:
         event = event_around(way, (side,) if side else None, Fraction(0))
         before = self._tests(event, way)
         found = {}
-        for element in self._all_elements(size):
-            poles = self.poles(element.type, neutral) or (Fraction(0), Fraction(1))
+        for element in self.inputs.all_elements(size):
+            poles = self.inputs.poles(element.type, neutral) or (Fraction(0), Fraction(1))
             moved = self.walker.way(as_input(put(neutral, element, poles[1])), way.decided)
             after = self._tests(event, moved) if moved else None
             found[element] = self._sign(before, after)
             if not found[element] and moved and (moved.noises != way.noises or moved.output != way.output):
                 found[element] = 1
-        if self.program.uses and not any(found[element] for element in self.elements(size)):
-            found |= dict.fromkeys(self.elements(size), 1)
+        if self.program.uses and not any(found[element] for element in self.inputs.elements(size)):
+            found |= dict.fromkeys(self.inputs.elements(size), 1)
         return found
 
     @staticmethod
@@ -410,36 +323,11 @@ class Search:
         steps = [b.constant - a.constant for a, b in zip(before, after, strict=True)]
         return 0 if not any(steps) else 1 if sum(steps) <= 0 else -1
 
-    def _plans(self, signs: dict[Element, int], size: int) -> Iterator[Plan]:
-        """(signs, which elements change and by which sign), as the adjacency allows."""
-        functions = {element: sign for element, sign in signs.items() if element.name.endswith("()")}
-        inputs = {element: sign for element, sign in signs.items() if element not in functions}
-        word = self.program.adjacent
-        active = [element for element, sign in inputs.items() if sign]
-        if word in ("all", "any"):
-            yield signs, signs
-        elif word in ("inc", "dec"):
-            for wanted in (1, -1):
-                yield signs, {element: sign for element, sign in inputs.items() if sign == wanted} | functions
-        elif word == "one":
-            for start in range(len(active)):
-                chosen = active[start : start + self.program.group]
-                yield signs, {element: inputs[element] for element in chosen} | functions
-        elif word == "moves":
-            ups = [element for element in active if inputs[element] > 0] or active
-            for first in ups:
-                for second in inputs:
-                    if second != first:
-                        yield signs, {first: 1, second: -1}
-        elif word == "addremove" and len(self._private()) == 1:
-            for place in range(size):
-                yield signs, {Element(self._private()[0].name, place, Type("gone")): 0}
-
     def _breaks(self, look: Look, plan: Plan, depth: Fraction, offset: Fraction) -> tuple[Env, Env, Event] | None:
         """The pair and the event at a depth, in the order in which the claim breaks; None if it does not."""
         signs, changes = plan
-        one = self._far(look.neutral, signs, depth)
-        two = self._changed(one, changes, look.neutral)
+        one = self.inputs.far(look.neutral, signs, depth)
+        two = self.inputs.changed(one, changes, look.neutral)
         event = self._event(look.way, look.side, (one, two), depth - offset)
         tried = (event, *(tuple(sorted(env.items())) for env in (one, two)))
         if event is None or tried in self.tried:
@@ -455,39 +343,6 @@ class Search:
             return two, one, event
         self.tried.add(tried)
         return None
-
-    def _far(self, neutral: Env, signs: dict[Element, int], depth: Fraction) -> Env:
-        env = neutral
-        for element, sign in signs.items():
-            if element.name.endswith("()"):
-                continue
-            poles = self.poles(element.type, neutral)
-            if poles:
-                middle = depth == MIDDLE and element.type.kind == "interval"
-                env = put(env, element, sum(poles) / 2 if middle else poles[0] if sign >= 0 else poles[1])
-            else:
-                whole = depth if element.type.kind == "real" else Fraction(int(depth))
-                env = put(env, element, sign * whole)
-        return env
-
-    def _changed(self, one: Env, changes: dict[Element, int], neutral: Env) -> Env:
-        env = one
-        for element, sign in changes.items():
-            if element.type.kind == "gone":
-                items = one[element.name]
-                env = env | {element.name: (*items[: element.place], *items[element.place + 1 :])}  # type: ignore[operator]  # a place
-            elif element.name.endswith("()"):
-                use = next(use for use in self.program.uses if f"{use.name}()" == element.name)
-                env = env | {element.name: one[element.name] + sign * self.maker.bound(use.sensitivity, neutral)}
-            else:
-                poles = self.poles(element.type, neutral)
-                before = env[element.name] if element.place is None else env[element.name][element.place]
-                if poles:
-                    env = put(env, element, poles[1] if before == poles[0] else poles[0])
-                else:
-                    steps = self.program.group if self.program.adjacent == "one" and len(changes) == 1 else 1
-                    env = put(env, element, before + sign * steps)
-        return env
 
     def _event(self, way: Way, side: int, pair: tuple[Env, Env], depth: Fraction) -> Event | None:
         """The event of the same way on another input, its thresholds so deep."""
@@ -537,20 +392,3 @@ def _alike(task: Task) -> tuple[Any, ...]:
 
 class _Spent(Exception):
     """No more work is allowed."""
-
-
-def _get(env: Env, element: Element) -> Fraction:
-    value = env[element.name] if element.place is None else env[element.name][element.place]
-    assert isinstance(value, Fraction)
-    return value
-
-
-def put(env: Env, element: Element, value: Any) -> Env:
-    """An input with one element changed."""
-    if element.place is None:
-        return env | {element.name: value}
-    items = list(env.get(element.name, ()))
-    while len(items) <= element.place:
-        items.append(value)
-    items[element.place] = value
-    return env | {element.name: tuple(items)}

@@ -25,6 +25,7 @@ from sfumato.verify.tree import (
     Program,
     Type,
     Var,
+    conjuncts,
     expressions,
     names,
     statements,
@@ -53,7 +54,7 @@ class Inputs:
         self.program = program
         self.most = most
         self.maker = Maker(program)
-        self.limits = [part for node in program.requires for part in conjuncts(node)]
+        self.limits = conjuncts(*program.requires)
         self.growing = self._growing()
         self.rounded = any(
             isinstance(part, Call) and part.name in ("exp", "ln", "sqrt")
@@ -302,15 +303,6 @@ def _spread(domains: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 def _both_ways(node: Binary) -> tuple[tuple[Expr, Expr, str], ...]:
     """A comparison, read from either side."""
     return (node.left, node.right, node.op), (node.right, node.left, _TURNED[node.op])
-
-
-def conjuncts(node: Expr) -> Iterator[Expr]:
-    """The parts of a requirement that must all hold."""
-    if isinstance(node, Binary) and node.op == "&&":
-        yield from conjuncts(node.left)
-        yield from conjuncts(node.right)
-    else:
-        yield node
 
 
 def _written(program: Program) -> tuple[Fraction, ...]:

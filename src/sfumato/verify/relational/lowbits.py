@@ -34,6 +34,7 @@ from sfumato.verify.tree import (
     Var,
     While,
     changed,
+    conjuncts,
     expressions,
     names,
     parts,
@@ -65,8 +66,10 @@ def length_of(program: Program) -> Num | Var | None:
 
 
 def shortened(program: Program, bits: int) -> Program:
-    """The program with bit lists of another length, whatever is required."""
-    length = Num(Fraction(bits))
+    """The program with bit lists of another length; what is required of the length itself is not."""
+    length, old = Num(Fraction(bits)), length_of(program)
+    name = old.name if isinstance(old, Var) else ""
+    required = tuple(node for node in conjuncts(*program.requires) if name not in names(node))
 
     def typed(kind: Type) -> Type:
         return Type(kind.kind, (length,) if kind.kind == "bits" else kind.args, tuple(map(typed, kind.items)))
@@ -85,7 +88,7 @@ def shortened(program: Program, bits: int) -> Program:
         return statement
 
     params = tuple(replace(param, type=typed(param.type)) for param in program.params)
-    return replace(program, params=params, output=typed(program.output), body=block(program.body), requires=())
+    return replace(program, params=params, output=typed(program.output), body=block(program.body), requires=required)
 
 
 def _read(program: Program) -> Iterator[Expr]:

@@ -201,6 +201,9 @@ class Speaker:
             if isinstance(index, tuple):
                 return self._element(base, index)
             return Index(self.atom(base), self.number(index))
+        read = self.world.bits.get(inside) if isinstance(inside, str) else None
+        if read is not None and read.num_args() and read.decl().kind() == z3.Z3_OP_UNINTERPRETED:
+            return self._element(read.decl().name(), tuple(read.children()))
         if isinstance(inside, str) and inside.startswith("<") and set(inside) <= set("<01, >"):
             return Items(tuple(Num(Fraction(int(bit))) for bit in inside[1:-1].split(", ")))
         raise NoWords

@@ -1,0 +1,30 @@
+"""Verify, kernel: what a prover hands in. Comes in: shifts, invariants and the like, as expressions. Goes out: a proof
+of one direction, which `product.py` checks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sfumato.verify.tree import Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a prover hands in for one direction: shifts by draw, invariants and ranks by loop; units make numbers
+    small.
+    """
+
+    direction: str
+    pointwise: bool = False
+    shifts: dict[int, Expr] = field(default_factory=dict)
+    units: dict[int, Expr] = field(default_factory=dict)  # what is spent at a draw is counted in this unit
+    scales: dict[str, Expr] = field(default_factory=dict)  # a variable that loops change is a multiple of this
+    invariants: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
+    ranks: dict[int, Expr] = field(default_factory=dict)
+    waits: dict[int, Expr] = field(default_factory=dict)  # in a loop without draws: when the shorter run waits
+    unrolled: frozenset[int] = frozenset()  # loops that are gone through round by round: their tests are known
+    weights: dict[str, tuple[Expr, Expr]] = field(default_factory=dict)
+    """Lists of weights, of any length: between which bounds each logarithm moves."""
+    case: Expr | None = None  # what is also required: there is another proof where it does not hold
+    gauss: tuple[Expr, Expr] | None = None  # bounds of what other draws cost, and of the squares of Gaussian shifts

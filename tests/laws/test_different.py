@@ -1,0 +1,76 @@
+"""COUNT(DISTINCT x) of few values: noise for as many as there can be, shown within these."""
+
+# ruff: noqa: E501  expressions stand beside their numbers
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from sfumato.gateway import protect
+from sfumato.sql import public
+from sfumato.sql.aggregates.distinct import most_values
+from sfumato.sql.bind import bind
+from sfumato.sql.emit import expression
+from sfumato.sql.parse import parse
+from sfumato.sql.tree import columns_of
+from sfumato.words import identifier
+from tests.laws.asking import TODAY
+from tests.laws.directed import policy
+
+F = Fraction
+COLUMNS = {
+    "s": {"values": ["x", "y", "z"]},
+    "c": {"values": ["X", "y"], "nulls": False},
+    "b": {"type": "boolean"},
+    "i": {"type": "integer", "min": -1, "max": 2},
+    "o": {"type": "text", "max_length": 9},
+}
+ADMISSIBLE = {
+    "s": ["'x'", "'y'", "'z'", "NULL"],
+    "c": ["'X'", "'y'"],
+    "b": ["TRUE", "FALSE", "NULL"],
+    "i": ["-1", "0", "1", "2", "NULL"],
+    "o": ["''", "'a'", "'bb'", "NULL"],
+}
+COUNTED = {
+    "s": 3, "c": 2, "b": 2, "i": 4, "o": None,
+    "UPPER(s)": 4, "UPPER(c)": 2, "COALESCE(s, 'q')": 4, "UPPER(COALESCE(s, 'x'))": 4, "s || c": 8, "i > 0": 2, "i * i": 5,
+    "CASE WHEN o = 'a' THEN 'p' ELSE s END": 4, "CASE WHEN b THEN 1 ELSE 2 END": 2, "i + CASE WHEN b THEN 1 ELSE 0 END": 5,
+    "NULLIF(s, 'x')": 3, "o || s": None, "LENGTH(o)": 10, "i IS NULL": 2, "CASE WHEN b IS NULL THEN 'n' WHEN b THEN UPPER(s) ELSE c END": 24,
+}  # fmt: skip
+"""What is claimed for each expression; the most that rows can give is no more."""
+
+
+@pytest.mark.parametrize("text", COUNTED)
+def test_no_rows_have_more_different_values(text: str) -> None:
+    """All admissible values of all columns, one row for each: the engine finds no more than is claimed."""
+    question = bind(parse(f"SELECT COUNT(DISTINCT {text}) FROM t"), policy(COLUMNS, 9), TODAY, public.run)
+    arg = question.releases[0].aggregates[0][1].arg
+    assert arg is not None
+    claimed = most_values(arg)
+    assert claimed == COUNTED[text]
+    columns = list(columns_of(arg))
+    listed = [ADMISSIBLE[name.split(".", 1)[1]] for name in columns]
+    rows = ", ".join(f"({', '.join(values)})" for values in product(*listed))
+    names = ", ".join(map(identifier, columns))
+    ((found,),) = public.run(f"SELECT COUNT(DISTINCT {expression(arg)}) FROM (VALUES {rows}) AS t({names})")
+    assert claimed is None or found <= claimed
+
+
+def test_few_values_get_little_noise_and_are_shown_within_them() -> None:
+    """Three values though each person may have nine: scale three; no answer and no interval is beyond 0 and 3."""
+    pandas = pytest.importorskip("pandas")
+    people = pandas.DataFrame({"id": [i // 3 for i in range(90)], "s": ["x", "y", "z"] * 30, "k": range(90)})
+    more = {"unit": "id", "rows_per_unit": 9, "values": {"s": ["x", "y", "z"]}, "bounds": {"k": (0, 99)}}
+    gate = protect(people, epsilon=1000, **more)
+    assert gate.explain("SELECT COUNT(DISTINCT s) FROM data", epsilon=1).columns[0].scale == 3
+    assert gate.explain("SELECT COUNT(DISTINCT k) FROM data", epsilon=1).columns[0].scale == 9
+    seen = set()
+    for i in range(60):
+        answer = gate.sql("SELECT COUNT(DISTINCT s) FROM data", epsilon=F(1, 10) + F(i, 10**6))
+        ((low, high),) = answer.intervals()[0]
+        assert 0 <= low <= answer.rows[0][0] <= high <= 3
+        seen.add(answer.rows[0][0])
+    assert seen == {0, 1, 2, 3} or len(seen) > 1
