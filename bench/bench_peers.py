@@ -204,7 +204,7 @@ class Sides:
             each = [statistics.fmean((answer.get(k, 0.0) - t) ** 2 for k, t in self.truth.items()) for answer in runs]
         else:
             each = [(answer - self.truth) ** 2 for answer in runs]
-        return statistics.fmean(each) if weights is None else weights @ np.array(each) / len(runs)
+        return np.mean(each) if weights is None else weights @ np.array(each) / len(runs)
 
 
 if __name__ == "__main__":

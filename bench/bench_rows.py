@@ -96,7 +96,7 @@ def _drawing(found: dict[int, dict[str, dict[str, float]]]) -> str:
     parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 320" font-family="system-ui" font-size="12">']
     parts += [f"<title>{words}</title>", '<rect width="900" height="320" fill="#fff"/>']
     inks = dict(zip(ASKED, ("#0f62a8", "#a85a0f", "#3d7a3d", "#7a3d7a"), strict=True))
-    parts += _panel(found, inks, 60, "ms") + _panel(found, {"peak": "#333"}, 510, "MB")
+    parts += _panel(found, inks, 76, "ms") + _panel(found, {"peak": "#333"}, 530, "MB")
     return "\n".join([*parts, "</svg>", ""])
 
 

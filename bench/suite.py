@@ -215,7 +215,7 @@ class Own:
         found = []
         for sql in texts:
             if fresh:
-                for memory in (self.gate._bound, self.gate._tried, self.gate._look):
+                for memory in (self.gate._bound, self.gate._rehearsal.tried, self.gate._look):
                     memory.cache_clear()
             self.next, self.spent = self.next + Fraction(1, 10**9), 0.0
             start = time.process_time()

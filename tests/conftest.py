@@ -1,4 +1,4 @@
-"""What every test may use: golden files, and hypothesis without a stopwatch."""
+"""What every test may use: golden files, the sample clinic, and hypothesis without a stopwatch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from sfumato.doors.cli import clinic
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -31,3 +33,15 @@ def golden(request):
         assert text == path.read_text(encoding="utf-8"), f"differs from tests/golden/{name}; `make golden` rewrites it"
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    """The sample clinic, written once: tests copy its files, and ask nothing here."""
+    home = tmp_path_factory.mktemp("clinic")
+    clinic.write_clinic(home)
+    before = sorted((file.name, file.read_bytes()) for file in home.iterdir())
+    yield home
+    assert sorted((file.name, file.read_bytes()) for file in home.iterdir()) == before, (
+        "what all tests share is as it was"
+    )

@@ -95,3 +95,11 @@ def test_every_file_of_the_walk_is_in_the_picture_of_the_tour():
     files = [path.stem for path in (SOURCE / "sfumato" / "sql").glob("*.py") if path.stem != "__init__"]
     assert len(files) > 20
     assert not [name for name in files if not re.search(rf"\b{name}\b", picture)]
+
+
+def test_the_program_that_the_readme_releases_is_proved():
+    from sfumato.verify import program
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("`total.sfp`:\n\n")[2].partition("\n\n")[0]
+    right = program(text).verify()
+    assert (right.verdict, right.scope) == ("PROVED", "all")

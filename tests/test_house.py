@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,13 +38,15 @@ def name_of(path):
 def promises():
     """Every docstring with a guarantee: where it stands, and its text."""
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        source = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)) if "Guarantee:" in source else ():
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 text = ast.get_docstring(node) or ""
                 if "Guarantee:" in text:
                     yield pytest.param(text, id=f"{name_of(path)}:{getattr(node, 'name', 'module')}")
 
 
+@cache
 def test_names_of(room):
     """The names of all tests in files below tests/room."""
     text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / room).rglob("*.py"))
@@ -238,10 +241,12 @@ def test_every_exception_to_a_rule_of_style_has_its_reason():
 
 def repository():
     """Every text file that belongs to the project, found without git, which a newcomer may not have."""
-    apart = {".git", ".venv", "__pycache__", "build", "dist", "sfumato-demo", ".hypothesis", "node_modules"}
+    apart = {".git", "__pycache__", "build", "dist", "sfumato-demo", ".hypothesis", "node_modules"}
     for path in ROOT.rglob("*"):
         parts = path.relative_to(ROOT).parts
-        if path.is_file() and not any(p in apart or p.endswith(("_cache", ".egg-info")) for p in parts):
+        if any(p in apart or p.startswith(".venv") or p.endswith(("_cache", ".egg-info")) for p in parts):
+            continue
+        if path.is_file():
             yield path
 
 

@@ -34,6 +34,7 @@ WINS = [
 @pytest.mark.parametrize(("name", "defence"), WINS)
 def test_an_attack_wins_against_what_it_was_made_for(arena, monkeypatch, name, defence):
     monkeypatch.setattr(averaging, "_ODDS", math.log(10**4))  # with less luck than is needed otherwise
+    monkeypatch.setattr(averaging, "PEOPLE", 18)
     report = arena(name, defence, 80)
     assert report.applicable
     assert report.succeeded, report.words

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect, sync_playwright
 from tests.doors import web
-from tests.doors.pg import PASSWORD
+from tests.doors.hosting import PASSWORD, hosting
 
-import sfumato
 from sfumato.doors.console import console
 from sfumato.doors.journal import Journal
 from sfumato.doors.tokens import link
@@ -61,17 +60,15 @@ def write_odd(home):
     return policy
 
 
-@contextlib.contextmanager
 def serving(policy, **options):
     """A door with its console, and a person for every role."""
-    with sfumato.open(policy) as gate:
+
+    def make(gate):
         users = Users(gate.policy.data.state)
         site = console(users, Journal(gate.policy.data.state))
-        served = web.Web(gate, users=users, console=site, **options)
-        try:
-            yield served
-        finally:
-            served.stop()
+        return web.Web(gate, users=users, console=site, **options)
+
+    return hosting(policy, make)
 
 
 def executable():

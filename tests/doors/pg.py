@@ -1,16 +1,15 @@
 """What the tests of the PostgreSQL door share: a server in a thread, a raw client, and a gateway that counts."""
 
-import asyncio
-import contextlib
 import hashlib
 import hmac
 import socket
 import ssl
 import struct
-import threading
 from base64 import b64decode, b64encode
+from functools import partial
 
-import sfumato
+from tests.doors.hosting import PASSWORD, Hosted, dsn, hosting, let_in
+
 from sfumato.doors.cli import clinic
 from sfumato.doors.journal import Journal
 from sfumato.doors.pgwire.entrance import Limits
@@ -18,7 +17,6 @@ from sfumato.doors.pgwire.server import Server
 from sfumato.doors.pgwire.tls import tls
 from sfumato.doors.users import Users
 
-PASSWORD = "correct horse"  # noqa: S105 - of a made-up clinic
 SHARE = "epsilon = 1                                # a share"
 TOTAL = "epsilon = 4                                # everything"
 
@@ -28,13 +26,17 @@ def make_clinic(home, written, *changes):
     home.mkdir(parents=True, exist_ok=True)
     for name in clinic.FILES:
         (home / name).write_bytes((written / name).read_bytes())
+    for old, new in changes:
+        change_policy(home, old, new)
+    return home / clinic.POLICY_FILE
+
+
+def change_policy(home, old, new):
+    """Write other words into the clinic's policy."""
     policy = home / clinic.POLICY_FILE
     text = policy.read_text()
-    for old, new in changes:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    policy.write_text(text)
-    return policy
+    assert text.count(old) == 1, old
+    policy.write_text(text.replace(old, new))
 
 
 RICH = ((TOTAL, "epsilon = 1000 # everything"), (SHARE, "epsilon = 900 # a share"))
@@ -47,43 +49,23 @@ class Served:
         state = gate.policy.data.state
         self.gate, self.users = gate, Users(state)
         self.users.prepare()
-        for name in users:
-            self.users.add(name, name if name in ("owner", "auditor") else "analyst", PASSWORD)
+        let_in(self.users, users)
         self.journal = Journal(state)
-        self._ready, self._stop = threading.Event(), None
         secure = tls(state, "127.0.0.1") if encrypted else None
         self.server = Server(gate, self.users, self.journal, limits=limits or Limits(), tls=secure)
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
-        self._thread.start()
-        assert self._ready.wait(20)
-
-    async def _run(self):
-        self._stop, self.loop = asyncio.Event(), asyncio.get_running_loop()
-        self.host, self.port = await self.server.start("127.0.0.1", 0)
-        self._ready.set()
-        await self._stop.wait()
-        await self.server.stop()
+        self._hosted = Hosted(self.server)
+        self.host, self.port = self._hosted.host, self._hosted.port
 
     def stop(self):
-        if self._thread.is_alive():
-            self.loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(30)
-        assert not self._thread.is_alive()
+        self._hosted.stop()
         self.journal.close()
 
     def dsn(self, user="ana", **more):
-        words = {"host": self.host, "port": self.port, "user": user, "password": f"'{PASSWORD}'", "dbname": "clinic"}
-        return " ".join(f"{name}={value}" for name, value in (words | more).items())
+        return dsn(self.host, self.port, user, **more)
 
 
-@contextlib.contextmanager
 def serving(policy, **options):
-    with sfumato.open(policy) as gate:
-        served = Served(gate, **options)
-        try:
-            yield served
-        finally:
-            served.stop()
+    return hosting(policy, partial(Served, **options))
 
 
 def debits(served, analyst="ana"):
@@ -171,7 +153,7 @@ class Raw:
     """A client that says exactly what it is told to say."""
 
     def __init__(self, served, *, login=True, user="ana", password=PASSWORD, encrypted=False, **more):
-        self.socket = socket.create_connection((served.host, served.port), timeout=20)
+        self.socket = socket.create_connection((served.host, served.port), timeout=60)
         if encrypted:
             self.socket.sendall(struct.pack("!II", 8, 80877103))
             assert self.socket.recv(1) == b"S"

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import httpx
 import psycopg
+from tests.doors.hosting import dsn, let_in
 
 from sfumato.doors.tokens import issue
 from sfumato.doors.users import Users
 from sfumato.policy import load
 
-PASSWORD = "correct horse"  # noqa: S105 - of a made-up clinic
 COMMAND = [sys.executable, "-c", "from sfumato.doors.cli import main; main()"]
 
 SMALL = """
@@ -85,9 +85,7 @@ class Running:
         return next((m[1], int(m[2])) for m in found if m)
 
     def dsn(self, user="ana", **more):
-        host, port = self.link("postgresql")
-        words = {"host": host, "port": port, "user": user, "password": f"'{PASSWORD}'", "dbname": "clinic"}
-        return " ".join(f"{name}={value}" for name, value in (words | more).items())
+        return dsn(*self.link("postgresql"), user, **more)
 
     def client(self, user="ana", **options):
         """Over HTTP, with a token."""
@@ -125,8 +123,7 @@ class Running:
 def running(policy, *words, users=("ana",)):
     """`sfumato serve` on free ports of this machine, with users."""
     state = load(policy).data.state
-    for name in users:
-        Users(state).add(name, name if name in ("owner", "auditor") else "analyst", PASSWORD)
+    let_in(Users(state), users)
     ports = [] if "--pg" in words else ["--pg", "127.0.0.1:0"]
     ports += [] if "--http" in words else ["--http", "127.0.0.1:0"]
     server = Running(policy, "-p", policy, *ports, *words)

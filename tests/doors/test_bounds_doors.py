@@ -2,14 +2,13 @@
 
 import json
 import re
-import sys
 from types import SimpleNamespace
 
 import psycopg
 import pytest
 from tests.doors import pg
+from tests.doors.pg import change_policy
 
-from sfumato.doors.cli import clinic, main
 from sfumato.doors.running.station import find_bounds
 from sfumato.errors import EngineError
 from sfumato.ledger import Ledger
@@ -19,42 +18,9 @@ BY_CITY = "SELECT city, COUNT(*) AS n FROM visit GROUP BY city"
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
-    """The console script in this process: exit code, stdout, stderr."""
-
-    def run(*arguments, at=None):
-        if at is not None:
-            monkeypatch.chdir(at)
-        monkeypatch.setattr(sys, "argv", ["sfumato", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return (stopped.value.code or 0, *capsys.readouterr())
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def written(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(directory)
-    return directory
-
-
-@pytest.fixture
 def home(written, tmp_path):
     """The clinic whose policy leaves bounds to be found."""
-    for name in clinic.FILES:
-        (tmp_path / name).write_bytes((written / name).read_bytes())
-    change(tmp_path, "rows_per_unit = 20 ", AUTO)
-    return tmp_path
-
-
-def change(home, old, new):
-    policy = home / clinic.POLICY_FILE
-    text = policy.read_text()
-    assert text.count(old) == 1
-    policy.write_text(text.replace(old, new))
+    return pg.make_clinic(tmp_path, written, ("rows_per_unit = 20 ", AUTO)).parent
 
 
 def debits(home):
@@ -86,8 +52,8 @@ def test_check_says_the_price_before_and_what_was_found(home, call):
 
 
 def test_check_of_a_budget_that_is_spent(home, call):
-    change(home, "epsilon = 4 ", "epsilon = 0.15 ")
-    change(home, "epsilon = 1 ", "epsilon = 0.15 ")
+    change_policy(home, "epsilon = 4 ", "epsilon = 0.15 ")
+    change_policy(home, "epsilon = 1 ", "epsilon = 0.15 ")
     code, out, err = call("check", at=home)
     assert code == 4
     assert "the policy can be served" in out
@@ -124,10 +90,8 @@ def test_a_question_tells_what_it_bought_once(home, call):
     assert "of all rows of the table about so many would not count" in out
 
 
-def test_explain_says_what_fewer_rows_give(written, tmp_path, call):
-    for name in clinic.FILES:
-        (tmp_path / name).write_bytes((written / name).read_bytes())
-    out = call("explain", BY_CITY, at=tmp_path)[1]
+def test_explain_says_what_fewer_rows_give(made, call):
+    out = call("explain", BY_CITY, at=made)[1]
     widths = {}
     for rows in (20, 10, 5):
         document = json.loads(call("explain", BY_CITY, "--rows-per-unit", rows, "--json")[1])
@@ -168,9 +132,9 @@ def test_serve_says_what_it_buys(home, call, monkeypatch):
     assert "paid for now" not in err
     assert err.count("found for epsilon 0.1") == 2
     assert debits(home) == BOTH
-    change(home, "epsilon = 4 ", "epsilon = 0.2 ")
-    change(home, "epsilon = 1 ", "epsilon = 0.2 ")
-    change(home, 'version = "2024-11"', 'version = "2024-12"')
+    change_policy(home, "epsilon = 4 ", "epsilon = 0.2 ")
+    change_policy(home, "epsilon = 1 ", "epsilon = 0.2 ")
+    change_policy(home, 'version = "2024-11"', 'version = "2024-12"')
     code, out, err = call("serve", "--pg", "127.0.0.1:0", "--check")
     assert (code, out.splitlines()[-1]) == (0, "ready")
     assert 'rows_per_unit of "visit" is not known, and the budget does not allow to find it' in err

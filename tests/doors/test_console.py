@@ -7,8 +7,6 @@ from axe_playwright_python.sync_playwright import Axe
 from tests.doors import pg
 from tests.doors.browser import LONG, RIGHT_TO_LEFT, SCRIPT, Tab, chromium, expect, serving, write_odd
 
-from sfumato.doors.cli import clinic
-
 SERIOUS = ("serious", "critical")
 ROUNDED = [  # value, ends, type -> what is shown, and what stands beside it
     ((1412, [1382, 1442], "bigint"), ("1412", "±30")),
@@ -30,9 +28,7 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    written = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(written)
+def demo(written, tmp_path_factory):
     with serving(pg.make_clinic(tmp_path_factory.mktemp("web"), written)) as served:
         yield served
 

@@ -15,7 +15,6 @@ from tests.doors.test_console_site import REPORT
 
 import sfumato
 from sfumato.doors import tokens
-from sfumato.doors.cli import clinic
 from sfumato.doors.users import Users
 
 COUNT = "SELECT COUNT(*) AS n FROM patient"
@@ -25,13 +24,6 @@ COUNT = "SELECT COUNT(*) AS n FROM patient"
 def browser():
     with chromium() as opened:
         yield opened
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    home = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(home)
-    return home
 
 
 @pytest.fixture

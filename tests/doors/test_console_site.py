@@ -18,7 +18,6 @@ from sfumato.attacks.base import Knowledge, Person
 from sfumato.attacks.document import document
 from sfumato.attacks.report import Report
 from sfumato.doors import tokens
-from sfumato.doors.cli import clinic
 from sfumato.doors.console import console
 from sfumato.doors.console.site import PAGES
 from sfumato.doors.journal import Journal
@@ -31,9 +30,7 @@ LINK = re.compile(r'(?:href|src|action)="(/[^"]*)"')
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    written = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(written)
+def served(written, tmp_path_factory):
     policy = pg.make_clinic(tmp_path_factory.mktemp("web"), written, *pg.RICH)
     users = Users(policy.parent / ".sfumato")
     site = console(users, Journal(policy.parent / ".sfumato"))

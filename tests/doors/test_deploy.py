@@ -10,9 +10,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.doors.served import COMMAND, PASSWORD, Running, command
+from tests.doors.hosting import PASSWORD
+from tests.doors.pg import make_clinic
+from tests.doors.served import COMMAND, Running, command
 
-from sfumato.doors.cli.clinic import write_clinic
 from sfumato.policy import load, parse
 
 ROOT = Path(__file__).parents[2]
@@ -34,18 +35,18 @@ def placed(line, policy):
 
 
 @pytest.fixture
-def installed(tmp_path):
+def installed(tmp_path, written):
     """The policy of deploy/ with the demo's data, in a place of its own."""
-    write_clinic(tmp_path / "data")
+    make_clinic(tmp_path / "data", written)
     text = (DEPLOY / "sfumato.toml").read_text(encoding="utf-8").replace("/var/lib/sfumato", str(tmp_path / "var"))
     (tmp_path / "var").mkdir(mode=0o700)
     (tmp_path / "sfumato.toml").write_text(text, encoding="utf-8")
     return tmp_path / "sfumato.toml"
 
 
-def test_the_commands_of_the_unit_work_one_by_one(installed):
+def test_the_commands_of_the_unit_work_one_by_one(installed, call):
     (before,), (start,), (again,) = (unit(name) for name in ("ExecStartPre", "ExecStart", "ExecReload"))
-    done = command(*placed(before, installed))
+    done = call(*placed(before, installed))
     assert done.returncode == 0, done.stderr
     added = command("user", "add", "ana", "--password-stdin", "-p", installed, input=f"{PASSWORD}\n")
     assert added.returncode == 0, added.stderr
@@ -54,7 +55,7 @@ def test_the_commands_of_the_unit_work_one_by_one(installed):
     try:
         with server.connect() as client:
             assert client.execute("SELECT COUNT(*) FROM patient").fetchone() is not None
-        done = command(*placed(again, installed))
+        done = call(*placed(again, installed))
         assert done.returncode == 0, done.stderr
         assert len(server.workers()) == 2
     finally:
@@ -85,7 +86,7 @@ def test_the_policy_is_one():
     assert policy.privacy.timing == "padded"
 
 
-def test_what_the_containerfile_copies_and_runs_is_there(tmp_path):
+def test_what_the_containerfile_copies_and_runs_is_there(tmp_path, written):
     """Nothing is built here: what can be looked at without a registry is."""
     text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
     for line in re.findall(r"^COPY (.*)$", text, re.MULTILINE):
@@ -97,7 +98,7 @@ def test_what_the_containerfile_copies_and_runs_is_there(tmp_path):
     least = re.search(r"(\d+)\.(\d+)", needed["requires-python"])
     assert tuple(map(int, version.groups())) >= tuple(map(int, least.groups()))
     words = json.loads(re.search(r"^CMD (\[.*\])$", text, re.MULTILINE)[1])
-    write_clinic(tmp_path)
+    make_clinic(tmp_path, written)
     ports = {"0.0.0.0:5439": "127.0.0.1:0", "0.0.0.0:8439": "127.0.0.1:0"}
     here = [ports.get(word, word.replace("/etc/sfumato", str(tmp_path))) for word in words[1:]]
     done = command(*here, "--check")
@@ -106,7 +107,7 @@ def test_what_the_containerfile_copies_and_runs_is_there(tmp_path):
     assert exposed == [word.rpartition(":")[2] for word in words if word in ports]
 
 
-def test_the_lines_of_the_manual_name_files_that_exist():
+def test_the_lines_of_the_manual_name_files_that_exist(call):
     manual = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
     for name in set(re.findall(r"deploy/[\w.]+", manual)):
         assert (ROOT / name).exists(), name
@@ -114,7 +115,7 @@ def test_the_lines_of_the_manual_name_files_that_exist():
     assert len(commands) > 4
     for line in commands:
         verb = shlex.split(line)[0]
-        assert subprocess.run([*COMMAND, verb, "--help"], capture_output=True, check=False).returncode == 0, line
+        assert call(verb, "--help").returncode == 0, line
 
 
 def test_a_service_that_may_write_to_its_own_directory_only(installed):

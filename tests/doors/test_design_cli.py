@@ -1,12 +1,10 @@
 """`sfumato design`, as a person runs it: programs, files, mistakes. What it prints stands in docs/lectures.md."""
 
 import json
-import sys
 from fractions import Fraction
+from functools import partial
 
 import pytest
-
-from sfumato.doors.cli import main
 
 PROBLEM = """
 mechanism = "truncated-geometric"
@@ -19,17 +17,8 @@ seen = 3
 
 
 @pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["sfumato", "design", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        out, err = capsys.readouterr()
-        return stopped.value.code or 0, out, err
-
-    return run
+def call(call, tmp_path):
+    return partial(call, "design", at=tmp_path)
 
 
 def document(done):

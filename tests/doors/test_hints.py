@@ -8,10 +8,11 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.doors.pg import make_clinic
 from tests.doors.test_golden_sql import CLINIC, clinic, planned
 
 import sfumato
-from sfumato.doors.cli.clinic import POLICY, write_clinic
+from sfumato.doors.cli.clinic import POLICY
 from sfumato.errors import QueryError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "refusals"
@@ -58,10 +59,8 @@ MENDED = {
 
 
 @pytest.fixture(scope="module")
-def gate(tmp_path_factory):
-    home = tmp_path_factory.mktemp("clinic")
-    write_clinic(home)
-    with sfumato.open(home / "sfumato.toml") as opened:
+def gate(written, tmp_path_factory):
+    with sfumato.open(make_clinic(tmp_path_factory.mktemp("hints"), written)) as opened:
         yield opened
 
 

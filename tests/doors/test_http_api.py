@@ -12,19 +12,11 @@ import pytest
 from tests.doors import pg, web
 from tests.doors.web import COUNT
 
-from sfumato.doors.cli import clinic
 from sfumato.doors.http.failing import Turned
 from sfumato.doors.http.reading import parse
 from sfumato.doors.http.writing import ANSWERS
 
 FIELDS = {"sqlstate", "message", "detail", "hint", "position"}
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(directory)
-    return directory
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from schemathesis.config import ChecksConfig, PositiveDataAcceptanceConfig, Proj
 from schemathesis.config import SchemathesisConfig as Config
 from tests.doors import pg, web
 
-from sfumato.doors.cli import clinic
 from sfumato.doors.http.paper import paper
 from sfumato.doors.http.routes import ROUTES
 
@@ -17,9 +16,7 @@ FREE = {"/login", "/healthz", "/openapi.json"}
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory):
-    written = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(written)
+def door(written, tmp_path_factory):
     policy = pg.make_clinic(tmp_path_factory.mktemp("web"), written, *pg.RICH)
     with web.serving(policy, limits=web.Limits(failures=10**6)) as served:
         yield served

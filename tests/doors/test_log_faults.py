@@ -9,11 +9,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.doors.pg import PASSWORD, debits, serving
+from tests.doors.hosting import PASSWORD
+from tests.doors.pg import debits, make_clinic, serving
 from tests.doors.told import told_to_the_owner
 
 from sfumato.doors import lines
-from sfumato.doors.cli.clinic import write_clinic
 from sfumato.doors.journal import Journal
 from sfumato.doors.operator import keep_log
 from sfumato.engines.duckdb import DuckDB
@@ -26,10 +26,9 @@ SECRET = "ssn 000-00-0042 is not a number"  # noqa: S105  what an engine might s
 
 
 @pytest.fixture
-def clinic(tmp_path):
+def clinic(tmp_path, written):
     """A clinic with an empty directory for its state."""
-    write_clinic(tmp_path / "clinic")
-    policy = tmp_path / "clinic" / "sfumato.toml"
+    policy = make_clinic(tmp_path / "clinic", written)
     Path(load(policy).data.state).mkdir(mode=0o700, exist_ok=True)
     return policy
 

@@ -1,56 +1,26 @@
 """`sfumato init`, `sfumato check` and `sfumato prepare` as the owner runs them."""
 
 import json
-import os
-import pty
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 from fractions import Fraction
 
 import duckdb
 import pytest
+from tests.doors.terminal import in_terminal
 
-from sfumato.doors.cli import clinic, main
+from sfumato.doors.cli import clinic
 from sfumato.engines.duckdb import DuckDB
 from sfumato.gateway import open_policy
 from sfumato.policy import load
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
-    """The console script in this process: exit code, stdout, stderr."""
-
-    def run(*arguments, at=None):
-        if at is not None:
-            monkeypatch.chdir(at)
-        monkeypatch.setattr(sys, "argv", ["sfumato", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return (stopped.value.code or 0, *capsys.readouterr())
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def written(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(directory)
-    return directory
-
-
-@pytest.fixture
-def files(written, tmp_path):
+def files(made):
     """The clinic's files without a policy."""
-    home = tmp_path / "clinic"
-    home.mkdir()
-    for name in clinic.FILES:
-        if name != clinic.POLICY_FILE:
-            (home / name).write_bytes((written / name).read_bytes())
-    return home
+    (made / clinic.POLICY_FILE).unlink()
+    return made
 
 
 INIT = ("init", "patient.parquet", "visit.csv", "region.csv", "--unit", "patient.ssn")
@@ -148,27 +118,6 @@ def test_a_wrong_command_line_exits_2_and_writes_nothing(arguments, files, call)
     assert sorted(files.iterdir()) == before
 
 
-def in_terminal(arguments, cwd, typed="", **environment):
-    """In a process of its own with a terminal for all streams; what appears there."""
-    screen, end = pty.openpty()
-    command = [sys.executable, "-c", "from sfumato.doors.cli import main; main()", *arguments]
-    # TERM is set, and NO_COLOR is not, whatever this machine says
-    around = (
-        {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm", "COLUMNS": "200"} | environment
-    )
-    os.write(screen, typed.encode())
-    process = subprocess.Popen(command, cwd=cwd, env=around, stdin=end, stdout=end, stderr=end, close_fds=True)
-    os.close(end)
-    shown = b""
-    try:
-        while part := os.read(screen, 4096):
-            shown += part
-    except OSError:  # the other end is closed
-        pass
-    os.close(screen)
-    return process.wait(), shown.decode()
-
-
 @pytest.mark.parametrize(
     ("typed", "unit"), [("\n", "patient.ssn"), ("2\n", "visit.patient_ssn"), ("patient.area\n", "")]
 )
@@ -184,14 +133,8 @@ def test_on_a_terminal_the_owner_is_asked_who_the_person_is(typed, unit, files):
 # check
 
 
-@pytest.fixture
-def served(files):
-    (files / clinic.POLICY_FILE).write_text(clinic.POLICY)
-    return files
-
-
-def test_check_tells_the_owner(served, call):
-    code, out, err = call("check", at=served)
+def test_check_tells_the_owner(made, call):
+    code, out, err = call("check", at=made)
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == '"clinic", version 2024-11: the policy can be served'
@@ -202,11 +145,11 @@ def test_check_tells_the_owner(served, call):
     assert re.match(rf"line {line + 1}, visit: \d+ persons of [\d,]+ with more than 20 rows, up to 60:", lines[5])
     assert "Only you see these numbers" in lines[6]
     assert lines[7].endswith(".sfumato/admitted.json")
-    assert not (served / clinic.LEDGER).exists(), "the ledger is opened by questions"
+    assert not (made / clinic.LEDGER).exists(), "the ledger is opened by questions"
 
 
-def test_check_in_json(served, call):
-    code, out, _ = call("check", "--json", at=served)
+def test_check_in_json(made, call):
+    code, out, _ = call("check", "--json", at=made)
     document = json.loads(out)
     assert code == 0
     assert document["served"]
@@ -214,7 +157,7 @@ def test_check_in_json(served, call):
     assert document["tables"]["patient"]["unique_unit"]
     assert document["tables"]["region"] == {"public": True, "rows": 4}
     assert [one["table"] for one in document["warnings"]] == ["visit"]
-    (served / "sfumato.toml").write_text(clinic.POLICY.replace("age      =", "agee =").replace("city =", "town ="))
+    (made / "sfumato.toml").write_text(clinic.POLICY.replace("age      =", "agee =").replace("city =", "town ="))
     code, out, err = call("check", "--json")
     document = json.loads(out)
     assert (code, document["served"], document["admitted"]) == (2, False, None)
@@ -222,14 +165,14 @@ def test_check_in_json(served, call):
     assert err.endswith("2 problems; nothing was admitted.\n")
 
 
-def test_every_mistake_is_shown_with_its_line(served, call):
+def test_every_mistake_is_shown_with_its_line(made, call):
     text = (
         clinic.POLICY.replace("max = 120", "max = -1")
         .replace("grid = 0.01", "grid = 0")
         .replace("epsilon = 4", "epsilon = 0")
     )
-    (served / "sfumato.toml").write_text(text)
-    code, out, err = call("check", at=served)
+    (made / "sfumato.toml").write_text(text)
+    code, out, err = call("check", at=made)
     assert (code, out) == (2, "")
     shown = re.findall(r"^LINE (\d+): (.*)$", err, re.MULTILINE)
     assert all(text.splitlines()[int(number) - 1].endswith(line.lstrip("…")) for number, line in shown)
@@ -237,22 +180,22 @@ def test_every_mistake_is_shown_with_its_line(served, call):
     assert "3 problems" in err
 
 
-def test_a_name_cannot_command_a_terminal(served, call):
-    (served / "odd.csv").write_text('"id","\x1b[31mred"\n1,2\n')
-    assert call("init", "odd.csv", "--unit", "odd.id", "-o", "odd.toml", at=served)[0] == 0
-    text = (served / "odd.toml").read_text()
+def test_a_name_cannot_command_a_terminal(made, call):
+    (made / "odd.csv").write_text('"id","\x1b[31mred"\n1,2\n')
+    assert call("init", "odd.csv", "--unit", "odd.id", "-o", "odd.toml", at=made)[0] == 0
+    text = (made / "odd.toml").read_text()
     assert "\x1b" not in text
-    (served / "odd.toml").write_text(text.replace('"?"', "1").replace("max_length = 100", "max_length = 0"))
+    (made / "odd.toml").write_text(text.replace('"?"', "1").replace("max_length = 100", "max_length = 0"))
     code, out, err = call("check", "-p", "odd.toml")
     assert code == 2
     assert "\x1b" not in out + err
 
 
-def test_progress_is_shown_on_a_terminal_and_without_colour_where_asked(served):
-    code, shown = in_terminal(["check"], served)
+def test_progress_is_shown_on_a_terminal_and_without_colour_where_asked(made):
+    code, shown = in_terminal(["check"], made)
     assert code == 0
     assert "\x1b" in shown
-    code, shown = in_terminal(["check"], served, NO_COLOR="1")
+    code, shown = in_terminal(["check"], made, NO_COLOR="1")
     assert code == 0
     assert "reading visit …" in shown
     assert "\x1b" not in shown
@@ -287,17 +230,9 @@ ASKED = (
 )
 
 
-@pytest.fixture
-def home(written, tmp_path):
-    """The clinic with its policy."""
-    for name in clinic.FILES:
-        (tmp_path / name).write_bytes((written / name).read_bytes())
-    return tmp_path
-
-
-def sums(home):
+def sums(made):
     """Whether prepared rows are used, and what the engine adds up below the noise."""
-    with open_policy(home / clinic.POLICY_FILE) as gate:
+    with open_policy(made / clinic.POLICY_FILE) as gate:
         found = []
         for sql in ASKED:
             asked = gate._plan(sql, None, rows_per_unit=None, noise=None, within=None, confidence=Fraction(1, 2))
@@ -307,86 +242,86 @@ def sums(home):
         return bool(gate._engine.counted()), found
 
 
-def test_prepared_rows_give_the_same_sums(call, home):
-    used, before = sums(home)
+def test_prepared_rows_give_the_same_sums(call, made):
+    used, before = sums(made)
     assert not used
-    code, out, err = call("prepare", "-p", home / clinic.POLICY_FILE)
+    code, out, err = call("prepare", "-p", made / clinic.POLICY_FILE)
     assert (code, err) == (0, "")
     assert "prepared patient, visit" in out
-    file = home / ".sfumato" / "prepared.duckdb"
+    file = made / ".sfumato" / "prepared.duckdb"
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
     assert sorted(p.name for p in file.parent.iterdir() if p.name.startswith("prepared")) == ["prepared.duckdb"]
-    used, after = sums(home)
+    used, after = sums(made)
     assert used
     assert after == before
-    code, out, _ = call("query", "SELECT COUNT(*) FROM visit", "-p", home / clinic.POLICY_FILE, "--json")
+    code, out, _ = call("query", "SELECT COUNT(*) FROM visit", "-p", made / clinic.POLICY_FILE, "--json")
     assert code == 0
     assert json.loads(out)["rows"][0][0] > 0
 
 
-def test_prepared_rows_wait_for_a_bound_that_is_to_be_found(call, home):
+def test_prepared_rows_wait_for_a_bound_that_is_to_be_found(call, made):
     """What is found later is the bound of the weights, whatever was stored before."""
-    policy = home / clinic.POLICY_FILE
+    policy = made / clinic.POLICY_FILE
     written = policy.read_text()
     policy.write_text(written.replace("rows_per_unit = 20", 'rows_per_unit = "auto"'))
     code, _, err = call("prepare", "-p", policy)
     assert (code, err) == (0, "")
     assert call("check", "-p", policy)[0] == 0
-    used, after = sums(home)
+    used, after = sums(made)
     assert used
-    (home / ".sfumato" / "prepared.duckdb").unlink()
-    assert sums(home) == (False, after)
+    (made / ".sfumato" / "prepared.duckdb").unlink()
+    assert sums(made) == (False, after)
 
 
-def test_prepare_says_what_it_wrote(call, home):
-    code, out, _ = call("prepare", "-p", home / clinic.POLICY_FILE, "--json")
+def test_prepare_says_what_it_wrote(call, made):
+    code, out, _ = call("prepare", "-p", made / clinic.POLICY_FILE, "--json")
     told = json.loads(out)
     assert code == 0
     assert told["tables"] == ["patient", "visit"]
-    assert told["bytes"] == (home / ".sfumato" / "prepared.duckdb").stat().st_size
+    assert told["bytes"] == (made / ".sfumato" / "prepared.duckdb").stat().st_size
 
 
-def test_prepared_rows_of_changed_files_are_not_used(call, home):
+def test_prepared_rows_of_changed_files_are_not_used(call, made):
     """One more row in a file, and the file is read again: until it is prepared again."""
-    call("prepare", "-p", home / clinic.POLICY_FILE)
-    used, before = sums(home)
-    visits = home / "visit.csv"
+    call("prepare", "-p", made / clinic.POLICY_FILE)
+    used, before = sums(made)
+    visits = made / "visit.csv"
     last = visits.read_text().splitlines()[-1]
     visits.write_text(visits.read_text() + last + "\n")
-    now, after = sums(home)
+    now, after = sums(made)
     assert (used, now) == (True, False)
     assert after != before
-    call("prepare", "-p", home / clinic.POLICY_FILE)
-    assert sums(home) == (True, after)
+    call("prepare", "-p", made / clinic.POLICY_FILE)
+    assert sums(made) == (True, after)
 
 
-def test_prepared_rows_of_another_policy_are_not_used(call, home):
+def test_prepared_rows_of_another_policy_are_not_used(call, made):
     """Nor those of another version, nor what is no such file."""
-    policy = home / clinic.POLICY_FILE
+    policy = made / clinic.POLICY_FILE
     text = policy.read_text()
     call("prepare", "-p", policy)
     for old, new in (('version = "2024-11"', 'version = "2024-12"'), ("max = 1000", "max = 900")):
         assert old in text
         policy.write_text(text.replace(old, new, 1))
-        assert not sums(home)[0]
+        assert not sums(made)[0]
     policy.write_text(text)
-    assert sums(home)[0]
-    file = home / ".sfumato" / "prepared.duckdb"
+    assert sums(made)[0]
+    file = made / ".sfumato" / "prepared.duckdb"
     file.write_bytes(file.read_bytes()[:5000])
-    assert not sums(home)[0]
+    assert not sums(made)[0]
 
 
-def test_files_that_change_while_they_are_read_are_not_prepared(call, home, monkeypatch):
+def test_files_that_change_while_they_are_read_are_not_prepared(call, made, monkeypatch):
     """And what was prepared before stays."""
-    policy = home / clinic.POLICY_FILE
+    policy = made / clinic.POLICY_FILE
     call("prepare", "-p", policy)
-    file = home / ".sfumato" / "prepared.duckdb"
+    file = made / ".sfumato" / "prepared.duckdb"
     before = file.read_bytes()
     keep = DuckDB.keep
 
     def touched(self, scans):
-        (home / "visit.csv").touch()
+        (made / "visit.csv").touch()
         keep(self, scans)
 
     monkeypatch.setattr(DuckDB, "keep", touched)

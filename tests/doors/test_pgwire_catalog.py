@@ -15,9 +15,7 @@ from sfumato.sql.lexer import statements, without_schema
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory):
-    written = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(written)
+def door(written, tmp_path_factory):
     policy = pg.make_clinic(tmp_path_factory.mktemp("door"), written, *pg.RICH)
     with pg.serving(policy, encrypted=False) as served:
         yield served

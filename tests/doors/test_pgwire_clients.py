@@ -37,13 +37,6 @@ BY_DISEASE = "SELECT disease, COUNT(*) AS n, AVG(age) AS age, SUM(salary) AS pay
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(directory)
-    return directory
-
-
-@pytest.fixture(scope="module")
 def door(written, tmp_path_factory):
     """One server for all tests that do not count its whole budget."""
     policy = pg.make_clinic(tmp_path_factory.mktemp("door"), written, *pg.RICH)
@@ -492,7 +485,7 @@ class Slow:
     def sql(self, sql, *arguments, **options):
         self.asked += 1
         self.begun.set()
-        assert self.go.wait(30)
+        assert self.go.wait(60)
         return self._gate.sql(sql, *arguments, **options)
 
 
@@ -523,7 +516,7 @@ def test_a_question_can_be_cancelled_and_its_answer_is_not_lost(slow):
     with pg.Raw(served) as client:
         cancel_with(served, client)  # nothing runs: nothing happens
         client.send(pg.query(sql))
-        assert gateway.begun.wait(10)
+        assert gateway.begun.wait(60)
         cancel_with(served, client, secret=1)
         cancel_with(served, client)
         said = client.until("Z")
@@ -538,9 +531,10 @@ def test_a_question_that_waits_for_a_thread_and_is_cancelled_is_never_asked(slow
     gateway, served = slow
     with pg.Raw(served) as first, pg.Raw(served) as second:
         first.send(pg.query("SELECT COUNT(*) FROM patient"))
-        assert gateway.begun.wait(10)
+        assert gateway.begun.wait(60)
         second.send(pg.query("SELECT COUNT(*) FROM visit"))
-        time.sleep(0.2)
+        while not served.server._pool._work_queue.qsize():
+            time.sleep(0.01)
         cancel_with(served, second)
         assert pg.fields_of(second.until("Z")[0][1])["C"] == "57014"
         gateway.go.set()
@@ -560,7 +554,7 @@ def test_stopping_drains(slow):
     gateway, served = slow
     with pg.Raw(served) as idle, pg.Raw(served) as busy:
         busy.send(pg.query("SELECT COUNT(*) FROM patient"))
-        assert gateway.begun.wait(10)
+        assert gateway.begun.wait(60)
         stopping = threading.Thread(target=served.stop)
         stopping.start()
         assert pg.fields_of(idle.message()[1])["C"] == "57P01"
@@ -623,7 +617,7 @@ def test_serve_and_users_from_the_command_line(written, tmp_path):
         with psycopg.connect(words) as connection:
             assert connection.execute("SELECT COUNT(*) FROM patient").fetchone()[0] > 3000
         server.send_signal(signal.SIGTERM)
-        assert server.wait(20) == 0
+        assert server.wait(60) == 0
     finally:
         server.kill()
         server.wait()

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from tests.doors import fuzz, pg
 
-from sfumato.doors.cli import clinic
-
 RUNS = 100_000
 MISSING = "SELECT COUNT(*) FROM a_table_that_is_not_there WHERE age > 5"
 TALKS = [
@@ -88,10 +86,7 @@ def test_atheris_finds_nothing(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_server_survives_changed_conversations(tmp_path):
-    written = tmp_path / "written"
-    written.mkdir()
-    clinic.write_clinic(written)
+def test_a_server_survives_changed_conversations(tmp_path, written):
     policy = pg.make_clinic(tmp_path / "c", written, *pg.RICH)
     chance = random.Random(5)
     with pg.serving(policy, encrypted=False) as served:

@@ -19,13 +19,6 @@ from sfumato.ledger import Ledger
 COUNT = "SELECT area, COUNT(*) AS n FROM patient GROUP BY area"
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(directory)
-    return directory
-
-
 @pytest.fixture
 def door(written, tmp_path):
     policy = pg.make_clinic(tmp_path / "c", written, *pg.RICH)

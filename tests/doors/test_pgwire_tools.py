@@ -21,9 +21,7 @@ JARS = ("/usr/share/java/postgresql.jar", "/usr/share/java/postgresql-jdbc4.jar"
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory):
-    written = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(written)
+def door(written, tmp_path_factory):
     policy = pg.make_clinic(tmp_path_factory.mktemp("door"), written, *pg.RICH)
     with pg.serving(policy, encrypted=False) as served:
         yield served

@@ -10,7 +10,7 @@ from collections import Counter
 
 import psycopg
 import pytest
-from tests.doors.served import command, running, write_small
+from tests.doors.served import running, write_small
 
 from sfumato.doors.running.crew import MOST_DEATHS
 from sfumato.gateway import open_policy
@@ -94,7 +94,7 @@ def test_a_cancel_request_reaches_the_worker_that_it_is_for(three):
                 if asking.is_alive():
                     client.cancel_safe(timeout=5)
                     asking.join(2)
-            asking.join(30)
+            asking.join(60)
             assert isinstance(asking.error, psycopg.errors.QueryCanceled)
             assert "user request" in str(asking.error)
 
@@ -114,22 +114,22 @@ class Asking(threading.Thread):
             self.error = error
 
 
-def test_freezing_and_reload_reach_every_worker(tmp_path):
+def test_freezing_and_reload_reach_every_worker(tmp_path, call):
     policy = write_small(tmp_path, people=50, changes=[("epsilon = 100", "epsilon = 100000")])
     with running(policy, *THREE) as server, contextlib.ExitStack() as stack:
         clients = one_of_each(server, stack)
         for client in clients.values():
             client.execute("SET sfumato.epsilon = 100")
             assert client.execute(COUNT).fetchone() == (50,)
-        assert command("ledger", "freeze", "-p", policy).returncode == 0
+        assert call("ledger", "freeze", "-p", policy).returncode == 0
         for client in clients.values():
             with pytest.raises(psycopg.errors.ConfigurationLimitExceeded, match="frozen"):
                 client.execute(COUNT)
-        assert command("ledger", "thaw", "-p", policy).returncode == 0
+        assert call("ledger", "thaw", "-p", policy).returncode == 0
         seen, failed, done = ask_in_loops(clients.values())
         changes = [("epsilon = 100", "epsilon = 200000"), ('version = "one"', 'version = "two"')]
         write_small(tmp_path, people=80, changes=changes)  # the budget changes, too: questions meet it halfway
-        said = command("reload", "-p", policy)
+        said = call("reload", "-p", policy)
         assert said.returncode == 0, said.stderr
         for _ in clients:
             with server.connect() as fresh:
@@ -140,7 +140,7 @@ def test_freezing_and_reload_reach_every_worker(tmp_path):
         assert set(seen) <= {50, 80}
         assert [client.execute(COUNT).fetchone() for client in clients.values()] == [(80,)] * 3
         write_small(tmp_path, people=90, changes=[('files = { visit = "visit.csv" }', 'files = { visit = "no.csv" }')])
-        said = command("reload", "-p", policy)
+        said = call("reload", "-p", policy)
         assert said.returncode == 2
         assert [client.execute(COUNT).fetchone() for client in clients.values()] == [(80,)] * 3
 
@@ -149,7 +149,7 @@ def ask_in_loops(clients):
     seen, failed, done = [], [], threading.Event()
 
     def ask(client):
-        while not done.is_set():
+        while not done.wait(0.01):
             try:
                 seen.append(client.execute(COUNT).fetchone()[0])
             except psycopg.Error as error:
@@ -162,7 +162,7 @@ def ask_in_loops(clients):
     def stop():
         done.set()
         for thread in threads:
-            thread.join(30)
+            thread.join(60)
 
     return seen, failed, stop
 
@@ -202,7 +202,7 @@ def test_workers_that_die_again_and_again_end_the_whole(tmp_path):
                     os.kill(worker, signal.SIGKILL)
                     killed.add(worker)
             time.sleep(0.05)
-        assert server.process.wait(40) == 5
+        assert server.process.wait(60) == 5
         assert "workers died within a minute" in server.process.stderr.read()
 
 
@@ -212,7 +212,7 @@ def test_workers_end_when_their_crew_is_gone(tmp_path):
         workers = server.workers()
         assert len(workers) == 2
         server.process.kill()
-        server.process.wait(10)
+        server.process.wait(60)
         until(lambda: not any(is_alive(worker) for worker in workers))
 
 

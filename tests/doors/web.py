@@ -1,15 +1,12 @@
 """What the tests of the HTTP door share: a door in a thread, tokens, and clients."""
 
-import asyncio
-import contextlib
-import threading
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import httpx
-from tests.doors.pg import PASSWORD
+from tests.doors.hosting import PASSWORD, Hosted, hosting, let_in
 
-import sfumato
 from sfumato.doors.http import HttpDoor, Limits
 from sfumato.doors.journal import Journal
 from sfumato.doors.tokens import issue
@@ -25,31 +22,13 @@ class Web:
         state = gate.policy.data.state
         self.gate, self.state = gate, Path(state)
         self.users = users or Users(state)
-        for name in names:
-            self.users.add(name, name if name in ("owner", "auditor") else "analyst", PASSWORD)
+        let_in(self.users, names)
         self.tokens = {name: issue(self.users, name, timedelta(days=1))[1] for name in names}
         self.journal = Journal(state)
         self.door = HttpDoor(gate, self.users, self.journal, tls=tls, **options)
         self.scheme = "http" if tls is None else "https"
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
-        self._thread.start()
-        assert self._ready.wait(20)
-
-    async def _run(self):
-        self._stop, self.loop = asyncio.Event(), asyncio.get_running_loop()
-        self.host, self.port = await self.door.start("127.0.0.1", 0)
-        self._ready.set()
-        await self._stop.wait()
-        await self.door.stop()
-
-    def run(self, function, *arguments):
-        """Call a function in the door's own thread."""
-
-        async def inside():
-            return function(*arguments)
-
-        return asyncio.run_coroutine_threadsafe(inside(), self.loop).result(20)
+        self._hosted = Hosted(self.door)
+        self.host, self.port, self.run = self._hosted.host, self._hosted.port, self._hosted.run
 
     @property
     def url(self):
@@ -60,21 +39,12 @@ class Web:
         return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False, **options)
 
     def stop(self):
-        if self._thread.is_alive():
-            self.loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(30)
-        assert not self._thread.is_alive()
+        self._hosted.stop()
         self.journal.close()
 
 
-@contextlib.contextmanager
 def serving(policy, **options):
-    with sfumato.open(policy) as gate:
-        web = Web(gate, **options)
-        try:
-            yield web
-        finally:
-            web.stop()
+    return hosting(policy, partial(Web, **options))
 
 
 def spent(web, analyst="ana"):

@@ -42,8 +42,7 @@ def check(seed: int) -> None:
         raise Broken(f"{broken}\n  {asked!r}\n  {asked.world.types}") from None
 
 
-@settings(max_examples=40, deadline=None, database=None, derandomize=True)
-@given(SEEDS)
+@pytest.mark.parametrize("seed", range(40))
 def test_neighbours_differ_by_at_most_the_claim(seed: int) -> None:
     """For a random policy, random rows and a random question, on the emitted SQL, exactly, in Fractions:
 
@@ -59,7 +58,7 @@ def test_neighbours_differ_by_at_most_the_claim(seed: int) -> None:
 @pytest.mark.slow
 def test_neighbours_differ_by_at_most_the_claim_on_many_questions() -> None:
     """The same for half an hour of seeds, or as many as SFUMATO_SEEDS says."""
-    for seed in range(int(os.environ.get("SFUMATO_SEEDS", "10000"))):
+    for seed in range(40, int(os.environ.get("SFUMATO_SEEDS", "10000"))):
         check(seed)
 
 
@@ -182,8 +181,8 @@ def test_mutations_of_the_plan_are_caught(fault: str) -> None:
 
 
 def test_the_planter_plants_nothing_by_itself() -> None:
-    """Examples hold where nothing is planted: one in eight, and those that look at stages and open keys."""
+    """Examples hold where nothing is planted: one in sixteen, and those that look at stages and open keys."""
     with planted() as afresh:
         for number, (name, question) in enumerate(EXAMPLES.items()):
-            if name not in OPEN and (number % 8 == 0 or name in ("above the mean", "open keys")):
+            if name not in OPEN and (number % 16 == 0 or name in ("above the mean", "open keys")):
                 question.check(afresh)

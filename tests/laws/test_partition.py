@@ -84,23 +84,28 @@ def test_who_is_not_in_a_touched_cell_changes_nothing(sql: str, seed: int) -> No
         if text is not None
     ]
     patient, visit = rows(seed)
+    with duckdb.connect() as connection:
+        for name, columns, listed in (
+            ("patient", "u VARCHAR, area VARCHAR, age INTEGER", patient),
+            ("visit", "u VARCHAR, cost INTEGER", visit),
+        ):
+            connection.execute(f"CREATE TABLE {name} ({columns})")
+            connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(listed[0]))})", listed)
 
-    def sums(without: str | None) -> list[Any]:
-        with duckdb.connect() as connection:
-            connection.execute("CREATE TABLE patient (u VARCHAR, area VARCHAR, age INTEGER)")
-            connection.execute("CREATE TABLE visit (u VARCHAR, cost INTEGER)")
-            for name, listed in (("patient", patient), ("visit", visit)):
-                marks = ", ".join("?" * len(listed[0]))
-                connection.executemany(f"INSERT INTO {name} VALUES ({marks})", [r for r in listed if r[0] != without])
+        def sums(without: str | None) -> list[Any]:
+            connection.execute("BEGIN")
+            for name in ("patient", "visit"):
+                connection.execute(f"DELETE FROM {name} WHERE u = ?", [without])
             salted = [connection.execute(t, {"salt": "s"} if "$salt" in t else None).fetchall() for t in texts]
+            connection.execute("ROLLBACK")
             return [sorted((row for row in found if any(row)), key=str) for found in salted]
 
-    whole = sums(None)
-    for person in sorted({row[0] for row in (*patient, *visit)}):
-        own = [area if area in AREAS else None for name, area, _ in patient if name == person]
-        cell = json.dumps(own[0]) if len(own) == 1 else "none at all"
-        if asked.cells is not None and cell not in asked.cells:
-            assert sums(person) == whole, person
+        whole = sums(None)
+        for person in sorted({row[0] for row in (*patient, *visit)}):
+            own = [area if area in AREAS else None for name, area, _ in patient if name == person]
+            cell = json.dumps(own[0]) if len(own) == 1 else "none at all"
+            if asked.cells is not None and cell not in asked.cells:
+                assert sums(person) == whole, person
 
 
 def test_some_questions_touch_some_cells_only() -> None:

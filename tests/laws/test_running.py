@@ -316,8 +316,8 @@ def test_intervals_of_running_totals_cover(text: str, noise: str, exact: dict[st
                 hits[row] += low <= exact[text][row] <= high
                 narrow[row] += far <= F(6, 10) * (high - F(answer.rows[row][-1]))
     for row in places:
-        assert stats.binomtest(hits[row], runs, 0.8, alternative="less").pvalue > 1e-6
-        assert stats.binomtest(narrow[row], runs, 0.8, alternative="greater").pvalue > 1e-6
+        assert stats.binomtest(hits[row], runs, 0.8, alternative="less").pvalue > 1e-11
+        assert stats.binomtest(narrow[row], runs, 0.8, alternative="greater").pvalue > 1e-11
 
 
 def test_the_preview_knows_the_widest_total(fresh: Gateway) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sfumato.accounting import price
 from sfumato.errors import BudgetError, QueryError
 from sfumato.gateway import answer as answers
-from tests.laws.test_walk import opened
+from tests.laws.walking import opened
 
 F = Fraction
 COLUMNS = """

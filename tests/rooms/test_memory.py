@@ -20,13 +20,6 @@ from sfumato.sql import bundles
 COUNT = "SELECT area, COUNT(*) AS n FROM patient GROUP BY area"
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("clinic")
-    clinic.write_clinic(directory)
-    return directory
-
-
 @pytest.fixture
 def gate(written, tmp_path):
     for name in clinic.FILES:
@@ -151,13 +144,13 @@ def test_one_question_asked_at_once_is_paid_for_once(gate, monkeypatch):
     def slow(engine, asked):
         if len(asked.question.items) == 2:
             begun.set()
-            assert goes_on.wait(30)
+            assert goes_on.wait(60)
         return draw(engine, asked)
 
     monkeypatch.setattr(corridor, "draw", slow)
     with ThreadPoolExecutor(31) as pool:
         asked = [pool.submit(gate.sql, COUNT, analyst="ana") for _ in range(30)]
-        assert begun.wait(30)
+        assert begun.wait(60)
         other = pool.submit(gate.sql, "SELECT COUNT(*) FROM patient", analyst="ana")
         assert other.result(30).cost.epsilon == Fraction(1, 10)
         goes_on.set()

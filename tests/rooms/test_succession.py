@@ -29,7 +29,7 @@ def slowly(gate):
 
     def held(*words):
         began.set()
-        assert go.wait(30)
+        assert go.wait(60)
         return run(*words)
 
     gate._engine.run = held
@@ -41,7 +41,7 @@ def test_who_is_inside_finishes_and_later_calls_go_to_the_successor(old, tmp_pat
     heard = []
     inside = threading.Thread(target=lambda: heard.append(old.sql(COUNT, epsilon=100).rows))
     inside.start()
-    assert began.wait(30)
+    assert began.wait(60)
     changes = [RICH, ('version = "one"', 'version = "two"')]
     new = enter(read_rows(load(write_small(tmp_path, people=80, changes=changes))))
     old.line.give_way(new)
@@ -53,8 +53,8 @@ def test_who_is_inside_finishes_and_later_calls_go_to_the_successor(old, tmp_pat
     assert heard == []
     assert retired.is_alive()
     go.set()
-    inside.join(30)
-    retired.join(30)
+    inside.join(60)
+    retired.join(60)
     assert heard == [[(50,)]]
     assert not retired.is_alive()
     with pytest.raises(LedgerError, match="closed"):
@@ -73,7 +73,7 @@ def test_a_question_that_meets_a_changed_policy_waits_for_the_successor_that_was
     time.sleep(0.2)
     assert heard == []
     old.line.give_way(new)
-    asking.join(30)
+    asking.join(60)
     assert heard[0].rows == [(50,)]
     assert new.budget().spent.epsilon == 100  # asked twice, paid once
     new.close()
@@ -98,6 +98,6 @@ def test_without_a_successor_a_changed_policy_is_an_error_at_once(old, tmp_path)
         time.sleep(0.1)
         assert heard == []
         old.line.announce(False)  # it does not come after all
-        asking.join(30)
+        asking.join(60)
         assert len(heard) == 1
         assert new.budget().spent.epsilon == 0

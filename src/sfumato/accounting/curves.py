@@ -97,7 +97,7 @@ def rho_star(epsilon: object, delta: object) -> Fraction:
     Proof: for each order the conversion is at most epsilon exactly when rho is at most (epsilon - excess) / alpha. So
         any order gives a safe rho, and the largest of them over all orders is the answer.
     Reference: Canonne, Kamath, Steinke, NeurIPS 2020, corollary 13.
-    Checked by: laws::rho_star_is_safe_and_maximal, rooms::rho_star_is_quick
+    Checked by: laws::rho_star_is_safe_and_maximal, rooms::rho_star_is_the_number_rounded_down
     """
     return _rho_star(positive(epsilon, "epsilon"), probability(delta, "delta"))
 

@@ -15,11 +15,13 @@ from sfumato.words import identifier
 
 PEOPLE = 64
 REPEATS = 10_000
-SECONDS = 30.0
+SECONDS = 45.0
 """For all people together, of the endpoint's time."""
 PRICED = 20
 """Where answers have a price: splitting a budget further makes each answer worse than averaging makes them better."""
 _FEWEST = 16
+_LEAST = 40
+"""People, where there are so many: a guess from the others' rows may be better than the commoner value."""
 _ODDS = math.log(50)
 """An answer is believed when the other one is fifty times less likely."""
 
@@ -51,7 +53,7 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
 
 def _enough(rate: float) -> int:
     """People of whom all but one in fifty are found, and that is more than luck, given how good a guess is."""
-    return math.ceil(1.5 * math.log(0.001) / math.log(min(0.99, max(rate, 1 - rate))))
+    return max(_LEAST, math.ceil(1.5 * math.log(0.001) / math.log(min(0.99, max(rate, 1 - rate)))))
 
 
 def mean(endpoint: Endpoint, knowledge: Knowledge, where: str, repeats: int) -> float | None:

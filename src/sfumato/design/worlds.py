@@ -64,10 +64,11 @@ def posterior_of_minima(people: int, each: Fraction, seen: Sequence[Minimum]) ->
     whole = _all_met(sets, each)
     if whole == 0:
         return None
-    return [
-        Fraction(0) if i in excluded else each * _all_met([s for s in sets if i not in s], each) / whole
-        for i in range(people)
-    ]
+    kinds = [None if i in excluded else tuple(k for k, s in enumerate(sets) if i not in s) for i in range(people)]
+    chances = {  # people who are in the same sets have the same chance
+        kind: each * _all_met([sets[k] for k in kind], each) / whole for kind in set(kinds) if kind is not None
+    }
+    return [Fraction(0) if kind is None else chances[kind] for kind in kinds]
 
 
 def _all_met(sets: Sequence[frozenset[int]], each: Fraction) -> Fraction:

@@ -71,6 +71,10 @@ class Spent:
         return document
 
 
+FREE = Spent(Fraction(0), Fraction(0), Fraction(0))
+"""What a stored answer costs."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """A noisy answer. `rows` are tuples of int, Decimal, str, date, bool and None."""

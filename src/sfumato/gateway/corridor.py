@@ -15,30 +15,27 @@ from sfumato.accounting import Pure, Refinement, price
 from sfumato.engines import Engine
 from sfumato.engines.base import failure
 from sfumato.errors import (
-    BudgetError,
     EngineError,
     InputError,
     LedgerError,
     QueryError,
     SfumatoError,
 )
-from sfumato.gateway.answer import Answer, Spent, build
+from sfumato.gateway.answer import FREE, Answer, Spent, build
 from sfumato.gateway.bounds import OWNER, Bounds, Found
-from sfumato.gateway.drawing import draw, refine
-from sfumato.gateway.keeping import first_groups, nothing, read, write
+from sfumato.gateway.drawing import draw, is_refinable, refine
+from sfumato.gateway.foresight import Foresight
+from sfumato.gateway.keeping import nothing, read, write
 from sfumato.gateway.memory import Asking, Memory, Told
 from sfumato.gateway.preview import (
     Less,
     Preview,
     after,
     columns_of,
-    columns_unknown,
-    lacking,
-    least,
     less,
     notes_of,
-    said,
 )
+from sfumato.gateway.rehearsal import Rehearsal
 from sfumato.gateway.sheets import Draws
 from sfumato.gateway.succession import Line, handed_on
 from sfumato.gateway.timing import grid_of
@@ -51,19 +48,16 @@ from sfumato.sql.counted import Known
 from sfumato.sql.cut import GAUSSIAN, GEOMETRIC
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, noise_of, plan
-from sfumato.words import Loss, Sheet, certainty, positive, show, whole
+from sfumato.words import certainty, positive, show, whole
 
 if TYPE_CHECKING:
     from sfumato.gateway.programs import Outcome
 
-_MOST_REFINED = 5000
-"""Better answers are drawn number by number; beyond so many a new answer is drawn in full."""
 _REMEMBERED = 1024
-"""Texts that are bound once, and rehearsals that are held once."""
+"""Texts that are bound once."""
 _THINKERS = 2
 """Plans that are made at the same time: they take turns at the interpreter anyway, and a crowd of them would keep it
 from those who have an answer to send or a debit to write."""
-_FREE = Spent(Fraction(0), Fraction(0), Fraction(0))
 
 
 class Gateway:
@@ -76,11 +70,12 @@ class Gateway:
         self._views, self._stored = engine.views(), engine.stored()
         self._known = Known(engine.unique(), engine.counted())
         self._bounds = Bounds(policy, ledger, engine)
+        self._foresight = Foresight(policy, ledger, self._bounds)
         self._memory, self._turns, self._thinking = Memory(), Turns(), threading.Semaphore(_THINKERS)
         # public tables, the policy and the engine do not change while they are open
         self._look = lru_cache(maxsize=_REMEMBERED)(engine.run_public)
         self._bound = lru_cache(maxsize=_REMEMBERED)(self._bind)
-        self._tried = lru_cache(maxsize=_REMEMBERED)(self._try_above)
+        self._rehearsal = Rehearsal(engine.run_public)
 
     def __enter__(self) -> Gateway:
         return self
@@ -126,7 +121,7 @@ class Gateway:
             answer = self._asked(asking, analyst, key, arrived)
             return replace(answer, notes=[*answer.notes, *((None, one.words) for one in found if one.bought)])
         if asked.event is None:
-            return self._answer(asked, nothing(asked), cost=_FREE, analyst=analyst, confidence=asking.confidence)
+            return self._answer(asked, nothing(asked), cost=FREE, analyst=analyst, confidence=asking.confidence)
         if key is None and (told := self._told(asking, asked, analyst)) is not None:
             return told
         with self._turns.of(asked.digest):
@@ -141,7 +136,7 @@ class Gateway:
             before, paid = None, self._pay(asked, None, analyst=analyst, text=asking.sql, key=key)
         with self._grid.even(arrived, wait=isinstance(paid, Receipt)):
             if isinstance(paid, Stored):
-                return self._answer_of(asking, asked, paid, cost=_FREE, analyst=analyst)
+                return self._answer_of(asking, asked, paid, cost=FREE, analyst=analyst)
             draws = self._draw(asked, paid, before, asking.rows_per_unit, arrived)
             written = write(draws)
             stored, cost = self._ledger.store(paid, written), Spent.of(paid.price)
@@ -167,7 +162,7 @@ class Gateway:
         version, mark = self.policy.version_at(now), self._ledger.mark()
         told = self._memory.told(asking, version, mark)
         left = None if told is None else told.left.get(analyst)
-        return None if told is None or left is None else told.answer.again(_FREE, left)
+        return None if told is None or left is None else told.answer.again(FREE, left)
 
     def _told(self, asking: Asking, asked: Plan, analyst: str) -> Answer | None:
         """The stored answer; and it is remembered, so that it is at hand until the ledger changes."""
@@ -179,13 +174,13 @@ class Gateway:
                 return None
             answer = self._memory.built(asking, version, stored.receipt.id)
             if answer is None:
-                answer = self._answer_of(asking, asked, stored, cost=_FREE, analyst=analyst)
+                answer = self._answer_of(asking, asked, stored, cost=FREE, analyst=analyst)
             told = Told(mark, version, answer, asked if answer.plan is None else answer.plan)
             self._memory.keep_answer(asking, told)
         left = told.left.get(analyst)
         if left is None:
             left = told.left[analyst] = self._left(analyst, told.asked)
-        return told.answer.again(_FREE, left)
+        return told.answer.again(FREE, left)
 
     def _answer_of(
         self, asking: Asking, asked: Plan, stored: Stored, *, cost: Spent, analyst: str, fresh: Draws | None = None
@@ -238,13 +233,7 @@ class Gateway:
         Under the pure ledger, for geometric noise on list keys, and where there are not too many numbers.
         """
         pure = self.policy.privacy.composition == "pure" and isinstance(asked.event, Pure)
-        if not pure or asked.noise != GEOMETRIC or len(asked.cuts) != 1:
-            return None
-        parts = asked.cuts[0].parts
-        cells = sum(len(part.groups) * sum(len(r.bundle.parts) for r in part.bundles) for part in parts)
-        if cells > _MOST_REFINED or any(part.chosen for part in parts):
-            return None
-        if any(r.extra or r.running for part in parts for r in part.bundles):
+        if not pure or not is_refinable(asked):
             return None
         best = self._ledger.stored(asked.digest, self._version(), self.policy.privacy.min_epsilon)
         return best if best is not None and best.epsilon < asked.epsilon else None
@@ -270,46 +259,16 @@ class Gateway:
             return Preview(refusal)
         before, fewer = self._left(analyst, asked), partial(self._fewer, asked, self.bounds())
         if asked.missing:
-            return self._not_known(asked, analyst, before, within=within, confidence=sure)
+            return self._foresight.not_known(
+                asked, analyst, before, self._version(), priced=within is None, confidence=sure
+            )
         if asked.event is None or self._ledger.stored(asked.digest, self._version(), asked.epsilon) is not None:
-            return Preview(None, _FREE, before, before, columns_of(asked), asked.notes, sure, fewer)
+            return Preview(None, FREE, before, before, columns_of(asked), asked.notes, sure, fewer)
         improved = self._improved(asked)
         cost = price(asked.event if improved is None else Refinement(improved.epsilon, asked.epsilon))
-        refused = self._refused(analyst, asked, cost, before)
+        refused = self._foresight.refused(analyst, asked, cost, before, self._version())
         notes = notes_of(asked, self.policy.privacy.composition, self._ledger.budget(None).spent.epsilon is not None)
         return Preview(refused, Spent.of(cost), before, after(before, cost), columns_of(asked), notes, sure, fewer)
-
-    def _refused(self, analyst: str, asked: Plan, cost: Loss, before: Spent) -> BudgetError | None:
-        """What asking would raise if it costs more than is left."""
-        if self._ledger.remaining_count(analyst, cost, cells=asked.cells, version=self._version()) >= 1:
-            return None
-        return BudgetError(
-            f'budget of "{analyst}" on "{self.policy.data.id}" does not allow this question',
-            detail=lacking(Spent.of(cost), before),
-            hint="Ask for a smaller epsilon, or the owner for a larger budget; stored answers stay free.",
-        )
-
-    def _not_known(self, asked: Plan, analyst: str, before: Spent, *, within: Any, confidence: Fraction) -> Preview:
-        """The preview of a question for which bounds are to be found first: what they cost, and what it costs then.
-
-        Free, so nothing that depends on the bounds is told; where the width is to choose the price, not even that.
-        """
-        assert asked.event is not None
-        missing, columns = asked.missing, columns_unknown(asked)
-        shown = Preview(None, None, before, None, columns, confidence=confidence, bounds=missing)
-        each, left = self._bounds.price, Spent.of(self._ledger.budget(None).remaining)
-        once = f"is not known yet: asking finds it first, for {said(each, left)}, once for this data version"
-        shown = replace(shown, notes=tuple((None, f"{one.words} {once}") for one in missing))
-        if self._ledger.remaining_count(None, each) < len(missing):
-            return replace(shown, refused=self._bounds.refused(missing[0], lacking(Spent.of(each), left)))
-        if within is not None:
-            return shown
-        cost = price(asked.event)
-        for _ in missing:
-            left = after(left, each)
-        refused = self._refused(analyst, asked, cost, before)
-        mine, everybody = after(before, cost), after(left, cost)
-        return replace(shown, refused=refused, cost=Spent.of(cost), after=least(mine, everybody))
 
     def _fewer(self, asked: Plan, found: tuple[Found, ...], confidence: Fraction) -> tuple[Less, ...]:
         """What fewer rows of each person would give: from plans, and from bounds that were found.
@@ -342,7 +301,7 @@ class Gateway:
         ordered = programs.order(certificate, column, epsilon, public or {}, policy=self.policy, engine=engine)
         with self._ledger.asking(), self._turns.of(ordered.digest):
             value, paid, receipt = programs.release(ordered, self._ledger, engine, version)
-        cost = _FREE if isinstance(paid, Stored) else Spent.of(paid.price)
+        cost = FREE if isinstance(paid, Stored) else Spent.of(paid.price)
         left = Spent.of(self._ledger.budget(None).remaining)
         return programs.Outcome(ordered.program.name, value, cost, left, receipt)
 
@@ -376,7 +335,7 @@ class Gateway:
                 planned = partial(self._planned, question, rows_per_unit=rows_per_unit, noise=noise)
                 wanted = epsilon_within(planned, positive(within, "within"), confidence, self.policy.privacy)
             asked = self._planned(question, self._allowed(wanted), rows_per_unit, noise)
-            self._rehearse(asked)
+            self._rehearsal.of(asked)
         except RecursionError:
             raise QueryError("the question is nested too deeply", sqlstate="54001") from None
         return replace(asked, missing=missing) if missing else asked
@@ -425,30 +384,6 @@ class Gateway:
         left = self._left(analyst, asked)
         run = self._engine.run_public
         return build(asked, draws, run=run, cost=cost, remaining=left, receipt=receipt, confidence=confidence)
-
-    def _rehearse(self, asked: Plan) -> None:
-        """What lies above the cut, once over zeros: what cannot be computed is refused before anything is paid."""
-        draws = nothing(asked, rows=1)
-        build(
-            replace(asked, cuts=tuple(first_groups(part) for part in asked.cuts)),
-            draws,
-            run=self._run_above,
-            cost=_FREE,
-            remaining=_FREE,
-            receipt=None,
-            confidence=Fraction(1, 2),
-        )
-
-    def _run_above(self, sql: str, released: tuple[Sheet, ...]) -> list[tuple[Any, ...]]:
-        """The same statement over the same zeros is the same rehearsal: it is held once."""
-        frozen = tuple((sheet.name, sheet.columns, tuple(map(tuple, sheet.values))) for sheet in released)
-        return self._tried(sql, frozen)
-
-    def _try_above(self, sql: str, released: tuple[tuple[Any, ...], ...]) -> list[tuple[Any, ...]]:
-        try:
-            return self._engine.run_public(sql, tuple(Sheet(*sheet) for sheet in released))
-        except EngineError:
-            raise QueryError("what is asked of the released numbers cannot be computed", sqlstate="22000") from None
 
     def _version(self) -> str:
         """The data version now. One of the calendar never comes again: its rows are gone, and who was in which cell."""

@@ -14,9 +14,12 @@ from sfumato.engines import Engine
 from sfumato.gateway.answer import mechanism_of
 from sfumato.gateway.sheets import Drawn, Draws, sheets
 from sfumato.mechanisms import Geometric
-from sfumato.sql.cut import Part, Released
+from sfumato.sql.cut import GEOMETRIC, Part, Released
 from sfumato.sql.plan import Plan
 from sfumato.words import Exact, Sheet
+
+_MOST_REFINED = 5000
+"""Better answers are drawn number by number; beyond so many a new answer is drawn in full."""
 
 
 def draw(engine: Engine, asked: Plan) -> Draws:
@@ -26,6 +29,17 @@ def draw(engine: Engine, asked: Plan) -> Draws:
         before = sheets(asked.cuts[:number], tuple(drawn), cut.sql)
         drawn.append(tuple(_release(engine, part, before) for part in cut.parts))
     return tuple(drawn)
+
+
+def is_refinable(asked: Plan) -> bool:
+    """Whether better numbers can be drawn given earlier ones: geometric noise, list keys, and not too many numbers."""
+    if asked.noise != GEOMETRIC or len(asked.cuts) != 1:
+        return False
+    parts = asked.cuts[0].parts
+    cells = sum(len(part.groups) * sum(len(r.bundle.parts) for r in part.bundles) for part in parts)
+    if cells > _MOST_REFINED or any(part.chosen for part in parts):
+        return False
+    return not any(r.extra or r.running for part in parts for r in part.bundles)
 
 
 def refine(engine: Engine, asked: Plan, earlier: Plan, known: Draws) -> Draws:

@@ -1,6 +1,11 @@
-"""The names that PostgreSQL gives the columns of a result."""
+"""The names that PostgreSQL gives the columns of a result: of a question, and of a question about the catalog.
+
+The catalog's questions are the tools' own, with functions and casts that no other question may have.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 from sqlglot import exp
 
@@ -40,3 +45,80 @@ def title(item: exp.Expression) -> str:
         return _NAMES[type(item)]
     kind = type(item).__name__
     return kind.lower() if issubclass(type(item), exp.Func) and kind not in ("And", "Or") else "?column?"
+
+
+# questions about the catalog
+
+_CALLED: dict[type[exp.Expression], str] = {
+    exp.CurrentUser: "current_user", exp.SessionUser: "session_user", exp.CurrentCatalog:
+    "current_catalog", exp.CurrentSchema: "current_schema", exp.Exists: "exists", exp.Array: "array", exp.Extract:
+    "extract", exp.GroupConcat: "string_agg", exp.Substring: "substring", exp.Unnest: "unnest",
+    exp.CurrentDatabase: "current_database", exp.CurrentSchemas: "current_schemas", exp.ArrayToString:
+    "array_to_string", exp.CurrentVersion: "version", exp.Explode: "unnest", exp.ExplodingGenerateSeries:
+    "generate_series", exp.CurrentTimestamp: "current_timestamp", exp.StrPosition: "position", exp.Trim: "btrim",
+    exp.Format: "format", exp.GenerateSeries: "generate_series", exp.StringToArray: "string_to_array",
+}  # fmt: skip
+
+
+def titled(tree: exp.Query) -> None:
+    """Give every column of the outermost SELECT the name that PostgreSQL gives it."""
+    first = tree
+    while isinstance(first, exp.SetOperation):
+        first = first.this
+    if not isinstance(first, exp.Select):
+        return
+    named: list[Any] = []
+    for item in first.expressions:
+        if isinstance(item, exp.Alias | exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            named.append(item)
+        else:
+            named.append(exp.alias_(item, _catalog_title(item), quoted=True))
+    first.set("expressions", named)
+
+
+def called(node: Any) -> str:
+    """The name under which a function is called."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    if isinstance(node, exp.Dot):
+        return called(node.expression)
+    return _CALLED.get(type(node), type(node).__name__.lower())
+
+
+def _catalog_title(item: Any) -> str:  # noqa: PLR0911  one line for each kind of expression
+    if isinstance(item, exp.Column | exp.Dot):
+        return _folded(item.this if isinstance(item, exp.Column) else item.expression)
+    if isinstance(item, exp.Case):
+        inner = _catalog_title(item.args.get("default"))
+        return inner if inner != "?column?" else "case"
+    if isinstance(item, exp.Func) and "called" in item.meta:
+        return str(item.meta["called"])
+    if isinstance(item, exp.Anonymous) or type(item) in _CALLED:
+        return called(item)
+    if isinstance(item, exp.Paren | exp.Filter | exp.Window | exp.Bracket | exp.Collate):
+        return _catalog_title(item.this)
+    if isinstance(item, exp.Cast):
+        base = item.this
+        while isinstance(base, exp.Cast):
+            base = base.this
+        inner = _catalog_title(base)
+        return inner if inner != "?column?" else _bare(item.to)
+    if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Select) and item.this.expressions:
+        only = item.this.expressions[0]
+        return _folded(only.args["alias"]) if isinstance(only, exp.Alias) else _catalog_title(only)
+    if isinstance(item, exp.Func) and not isinstance(item, exp.Connector | exp.Binary):
+        return str(item.sql_name()).lower()
+    return "?column?"
+
+
+def _folded(node: Any) -> str:
+    if isinstance(node, exp.Identifier):
+        return str(node.this) if node.quoted else str(node.this).lower()
+    return _catalog_title(node)
+
+
+def _bare(kind: exp.Expression) -> str:
+    """The name of a type, as PostgreSQL titles a cast."""
+    name = kind.sql(dialect="postgres").lower().partition("(")[0].rpartition(".")[2].removesuffix("[]")
+    short = {"int": "int4", "smallint": "int2", "bigint": "int8", "boolean": "bool", "double precision": "float8"}
+    return ({"decimal": "numeric", "real": "float4"} | short).get(name, name)

@@ -74,10 +74,9 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
         return _listing(verdict.certificate["listing"])
     lines = ["", "Two runs, on x and on x'. Δe is how far e moves from the first to the second."]
     for proof in verdict.proofs:
-        lines += [
-            "",
-            f"Coupling for {_DIRECTION[proof.direction]}" + (", and an output O:" if proof.pointwise else ":"),
-        ]
+        where = "" if proof.case is None else f", where {said(proof.case, '')}"
+        answer = ", and an output O" if proof.pointwise else ""
+        lines += ["", f"Coupling for {_DIRECTION[proof.direction]}{where}{answer}:"]
         lines += _table(program, proof)
         counted = [
             f"  spent{number}: the cost of draw {number} so far, divided by {show(unit)}"
@@ -93,6 +92,10 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
         lines += ["", "Where the runs agree:"]
         lines += [f"  line {line}: {text}" for line, text in _agreements(program, proof)]
         for loop in statements(program.body):
+            if isinstance(loop, While) and loop.number in proof.waits:
+                waits = said(proof.waits[loop.number], "")
+                line = place(program.source, loop.at)[0]
+                lines.append(f"In line {line} the run on the shorter list waits while {waits}.")
             if isinstance(loop, While) and proof.invariants.get(loop.number):
                 lines.append(f"Whenever the loop in line {place(program.source, loop.at)[0]} begins a round:")
                 lines += [f"  {said(node, '')}" for node in proof.invariants[loop.number]]
@@ -102,7 +105,8 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
 
 def _listing(listing: dict[str, Any]) -> list[str]:
     """How everything was listed: what was compared with what."""
-    what = "values that one round may see" if listing["of"] == "rounds" else "inputs"
+    whats = {"rounds": "values that one round may see", "seen": "truths and remainders that are seen"}
+    what = whats.get(listing["of"], "inputs")
     lines = [
         "",
         f"All {listing['inputs']} {what} were listed, in {listing['pairs']} pairs, with every output's chance on both.",
@@ -187,6 +191,8 @@ def said(node: Expr, noise: str) -> str:
         return f"if {said(node.left.arg, noise)} then {said(node.right, noise)}"
     text = show(node)
     text = re.sub(r"#shift\((\w+(?:\[[^\]]*\])*)\)", r"Δ\1", text)
-    text = text.replace("#shift", "Δ").replace("#same", "same").replace("#noise", noise).replace("#answer", "O")
+    text = re.sub(r"#two\((\w+(?:\[[^\]]*\])*)\)", r"\1'", text)
+    text = text.replace("#shift", "Δ").replace("#two", "second").replace("#same", "same")
+    text = text.replace("#noise", noise).replace("#answer", "O")
     text = re.sub(r"#place\w*", "p", text).replace("#up", "p₁").replace("#down", "p₂")
     return re.sub(r"#spent(\d+)", r"spent\1", text)

@@ -22,8 +22,9 @@ from sfumato.doors.pgwire.settings import VERSION
 from sfumato.doors.pgwire.views import VIEWS
 from sfumato.errors import QueryError
 from sfumato.policy import Policy
-from sfumato.sql.catalog import CATALOG, HOMES, INFORMATION, Known, translate
+from sfumato.sql.catalog import translate
 from sfumato.sql.lexer import statements
+from sfumato.sql.translating import CATALOG, HOMES, INFORMATION, Known
 from sfumato.words import identifier, string
 
 _SECONDS, _MOST_ROWS = 20.0, 100_000

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from sfumato.policy import AUTO, Column, Policy, Table
-from sfumato.sql.catalog import CATALOG
+from sfumato.sql.translating import CATALOG
 from sfumato.words import show
 
 FIRST = 16_384

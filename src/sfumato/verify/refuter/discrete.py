@@ -21,6 +21,7 @@ from sfumato.verify.finite.law import Law, tagged
 from sfumato.verify.refuter.events import Outputs
 from sfumato.verify.refuter.inputs import Element, Inputs, put
 from sfumato.verify.refuter.listed import law_at, may_contain, with_floats
+from sfumato.verify.refuter.points import CONTINUOUS
 from sfumato.verify.refuter.search import Search
 from sfumato.verify.refuter.twin import twin_of
 from sfumato.verify.refuter.witness import Witness, certified, real
@@ -37,7 +38,6 @@ TWINS = tuple(map(Fraction, ("1", "9/8", "5/4", "3/2", "2", "3")))
 TWIN_WORK = 20_000
 """Work for one search of the twin."""
 EPS = tuple(map(Fraction, ("1", "1/2", "2", "4", "1/4", "1/10", "10")))
-CONTINUOUS = ("Laplace", "Exponential", "Gauss")
 
 
 @dataclass(slots=True)

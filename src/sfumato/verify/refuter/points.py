@@ -14,14 +14,15 @@ from typing import Any
 
 from flint import fmpz_poly
 
-from sfumato.verify.finite.decide import Suspect
+from sfumato.verify.finite.decide import NEVER, Suspect
 from sfumato.verify.finite.field import Letter, Ratio
 from sfumato.verify.finite.signs import enclosed
-from sfumato.verify.refuter.events import Outputs
+from sfumato.verify.refuter.events import Event, Outputs, leaves_of
 from sfumato.verify.refuter.witness import Witness, certified
 from sfumato.verify.run import Env, NotRun
-from sfumato.verify.tree import Program
+from sfumato.verify.tree import Program, draws_of
 
+CONTINUOUS = ("Laplace", "Exponential", "Gauss")
 TRIES = 4000
 EPS = tuple(
     map(
@@ -36,9 +37,14 @@ def witness_of(program: Program, suspect: Suspect) -> Witness | None:
     for point in islice(_points(suspect), 3):
         one, two = (_with_numbers(env, point) for env in (suspect.one, suspect.two))
         if one is not None and two is not None:
-            found = certified(program, one, two, Outputs(suspect.outputs))
-            if found is not None:
-                return found
+            events: list[Event | Outputs] = [Outputs(suspect.outputs)]
+            if any(draw.law in CONTINUOUS for draw in draws_of(program)):  # chances are added up along ways
+                parts = [leaves_of(value) for value in suspect.outputs if value != NEVER]
+                events = [Event(shape, tuple(leaves), ()) for shape, leaves in parts]
+            for event in events:
+                found = certified(program, one, two, event)
+                if found is not None:
+                    return found
     return None
 
 

@@ -12,9 +12,27 @@ from fractions import Fraction
 from sfumato.verify.finite.decide import decide
 from sfumato.verify.refuter.points import all_witnesses
 from sfumato.verify.refuter.witness import Witness
-from sfumato.verify.tree import Binary, Call, Draw, Expr, Num, Param, Program, Type, Var, statements
+from sfumato.verify.tree import (
+    Assign,
+    Binary,
+    Call,
+    Draw,
+    Expr,
+    If,
+    Num,
+    Param,
+    Program,
+    Stmt,
+    Type,
+    Var,
+    While,
+    draws_of,
+    expressions,
+    names,
+    statements,
+)
 
-MOST = (1, 2, 3)
+MOST = (1, 2, 3, 5)
 _LISTED = ("range", "bool", "bits", "tuple", "int")
 
 
@@ -27,19 +45,44 @@ class Small:
 
     def run(self) -> Witness | None:
         """The first witness."""
-        draws = [part.law for part in statements(self.program.body) if isinstance(part, Draw)]
-        if not draws or any(law in ("Laplace", "Exponential", "Gauss", "Geometric") for law in draws):
+        short = replace(self.program, body=_read(self.program.body))
+        if any(draw.law in ("Laplace", "Exponential", "Gauss", "Geometric") for draw in draws_of(short)):
             return None
         for most in MOST:
             asked = [node for param in self.program.params for node in _small(param, most)]
             if not asked:
                 return None
-            found = decide(replace(self.program, requires=(*self.program.requires, *asked)))
+            found = decide(replace(short, requires=(*self.program.requires, *asked)))
             if found is not None and not found.holds:
                 witness: Witness | None = all_witnesses(self.program, found.suspects)
                 if witness is not None:
                     return witness
         return None
+
+
+def _read(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """A block without draws and assignments that nothing reads: noise that stands beside a program is none of it."""
+    while True:
+        read = {name for part in statements(body) for node in expressions(part) for name in names(node)}
+        shorter = _only(body, read)
+        if shorter == body:
+            return body
+        body = shorter
+
+
+def _only(body: tuple[Stmt, ...], read: set[str]) -> tuple[Stmt, ...]:
+    kept: list[Stmt] = []
+    for statement in body:
+        match statement:
+            case Draw(name=name) | Assign(name=name) if name not in read:
+                continue
+            case If(then=then, other=other):
+                kept.append(replace(statement, then=_only(then, read), other=_only(other, read)))
+            case While(body=inner):
+                kept.append(replace(statement, body=_only(inner, read)))
+            case _:
+                kept.append(statement)
+    return tuple(kept)
 
 
 def _small(param: Param, most: int) -> list[Expr]:

@@ -1,0 +1,122 @@
+"""`sfumato verify`, `audit` and `attack`: for those who do not believe what they are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato.doors.cli.commands.shape import HERE, Json, PolicyFile, group, help_of
+from sfumato.errors import InputError
+
+commands = group()
+
+
+@commands.command(
+    "verify",
+    help=help_of(
+        "Prove the privacy claim of a small program, or refute it with two inputs and an event.\n\n"
+        "PROGRAM is a .sfp file, or FILE.py:FUNCTION with a function that sfumato.verify.program decorates. Exit code "
+        "0 proved, 1 refuted, 6 undecided. --check FILE checks a certificate from the ground up instead. The owner may "
+        "release what is proved, run exactly on a private column, for what the claim says.",
+        "sfumato verify sfumato-demo/noisy_count.sfp --explain",
+    ),
+)
+def _verify(
+    program: Annotated[str | None, typer.Argument(metavar="PROGRAM", help="What to verify.")] = None,
+    *,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the proof as a table.")] = False,
+    tight: Annotated[bool, typer.Option("--tight", help="Look for the least multiple that holds.")] = False,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", metavar="FILE", help="Write what shows the verdict.")
+    ] = None,
+    check: Annotated[Path | None, typer.Option("--check", metavar="FILE", help="Check a certificate.")] = None,
+    release: Annotated[
+        str | None, typer.Option("--release", metavar="TABLE.COLUMN", help="If it is proved, run it on this: spends.")
+    ] = None,
+    epsilon: Annotated[str | None, typer.Option("--epsilon", metavar="E", help="eps of the release.")] = None,
+    given: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A public parameter of the release.")
+    ] = None,
+    policy: PolicyFile = HERE,
+    json: Json = False,
+) -> None:
+    if (program is None) == (check is None):
+        raise InputError("give a program, or --check with a certificate")
+    if (release is None) != (epsilon is None) or (release is not None and check is not None):
+        raise InputError("a release needs a program, --release and --epsilon")
+    from sfumato.doors.cli import prove
+
+    if check is not None:
+        prove.check(check, as_json=json)
+    elif program is not None and release is not None:
+        prove.release(program, release, epsilon, given or [], policy=policy, as_json=json)
+    elif program is not None:
+        prove.verify(program, explain=explain, tight=tight, target=certificate, as_json=json)
+
+
+@commands.command(
+    "audit",
+    help=help_of(
+        "Look for a proof that a claim about privacy is false, by running what it is about many times.\n\n"
+        "WHAT is MODULE:FUNCTION (a module's name, or a .py file), or mechanism:NAME; or --target audits a whole "
+        "gateway with planted persons, on a ledger of its own. Exit code 1 if the claim is refuted; otherwise nothing "
+        "is proved.",
+        "sfumato audit mechanism:Geometric --claim 1 --samples 20000",
+    ),
+)
+def _audit(
+    what: Annotated[str | None, typer.Argument(metavar="WHAT", help="MODULE:FUNCTION or mechanism:NAME.")] = None,
+    *,
+    claim: Annotated[str, typer.Option("--claim", metavar="E[,D]", help="The epsilon, and delta, that is claimed.")],
+    target: Annotated[Path | None, typer.Option("--target", metavar="POLICY", help="Audit this gateway.")] = None,
+    adjacent: Annotated[
+        str | None,
+        typer.Option("--adjacent", metavar="WORD", help="number, one, all, inc, dec, addremove or any."),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option("--samples", metavar="N", help="Runs of each side that certify; more where they look odd.")
+    ] = 100_000,
+    json: Json = False,
+) -> None:
+    from sfumato.doors.cli.audit import run
+
+    run(what, target, claim, adjacent, samples, as_json=json)
+
+
+@commands.command(
+    "attack",
+    help=help_of(
+        "Run the red team: would the data have been safe? Before and after, with numbers.\n\n"
+        "NAME is differencing, averaging, reconstruction, linking, homogeneity, intersection, membership, timing, "
+        "oracles, or all. --csv is attacked behind each --defence: raw, suppress, overlap, round, constant, bounded, "
+        "sticky, kanon, laplace, dp (the gateway, total epsilon 1). A --target is a policy, attacked on a copy of its "
+        "ledger, or the address of a server. Exit code 1 if an attack succeeded against the target, dp, or the only "
+        "defence named.",
+        "sfumato attack differencing --target sfumato-demo/sfumato.toml --secret disease",
+    ),
+)
+def _attack(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which attack, or all.")],
+    *,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", metavar="POLICY", help="Attack this gateway; or http://…, or postgresql://…."),
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Attack this table.")] = None,
+    defence: Annotated[str, typer.Option("--defence", metavar="LIST", help="Behind these.")] = "raw,suppress,dp",
+    secret: Annotated[str | None, typer.Option("--secret", metavar="COLUMN[=VALUE]", help="Default: the last.")] = None,
+    known: Annotated[str | None, typer.Option("--known", metavar="A,B", help="What the attacker knows.")] = None,
+    given: Annotated[Path | None, typer.Option("--with", metavar="FILE", help="The attacker's own list.")] = None,
+    spend: Annotated[bool, typer.Option("--spend", help="Write to the target's own ledger.")] = False,
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML page.")] = None,
+    sparse: Annotated[bool, typer.Option("--sparse", help="Linking: a few items name a record.")] = False,
+    tables: Annotated[
+        Path | None, typer.Option("--tables", metavar="FILE", help="Reconstruction: people from published tables.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    from sfumato.doors.cli.attack import Wanted, run
+
+    run(Wanted(name, target, csv, defence, secret, known, given, spend, report, sparse, tables), as_json=json)
