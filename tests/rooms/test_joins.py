@@ -14,7 +14,7 @@ from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import QueryError
 from sfumato.policy import Policy, from_dict
 from sfumato.sql.bind import bind
-from sfumato.sql.fast import Known
+from sfumato.sql.counted import Known
 from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, plan
 from sfumato.sql.sources import stored_scans
