@@ -34,7 +34,7 @@ requires K >= 1; adjacent all; claim eps;
 @pytest.mark.parametrize(
     ("text", "proved", "refuted", "repair"),
     [
-        (SUMS, "2 * size(d) * eps", "1.98 * (size(d) * eps)", None),
+        (SUMS, "2 * size(d) * eps", "1.98 * (size(d) * eps)", "times 2 * size(d)"),
         (
             SPARSE, "(1 / 3 + 4 * K / 5) * eps", "0.99 * ((1 / 3 + 4 * K / 5) * eps)",
             "the scale of the noise in line 6, times 6 * K / 5",
