@@ -120,6 +120,7 @@ REFUSED = {
         "the greatest person": "SELECT ‸MAX(ssn) FROM patient",
     },
     "bounds": {
+        "a correlation with what never changes": "SELECT ‸CORR(age, 5) FROM patient",
         "SUM of text": "SELECT ‸SUM(street) FROM patient",
         "SUM of a date": "SELECT ‸SUM(admitted) FROM patient",
         "SUM of a quotient": "SELECT ‸SUM(salary / age) FROM patient",

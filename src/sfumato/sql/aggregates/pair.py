@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from sfumato.errors import QueryError
 from sfumato.sql.aggregates.base import ZERO, Bundle, Kind, bounded_number, filtered, known
 from sfumato.sql.aggregates.mean import number
 from sfumato.sql.functions import call
@@ -137,6 +138,14 @@ def _kind(name: str) -> Kind:
     def bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
         both = [*args, None, None][:2]
         y, x = (bounded_number(arg, name.upper(), position) for arg in both)
+        for node in (y, x):
+            low, high = _ends(node)
+            if low == high:
+                raise QueryError(
+                    f"{name.upper()} needs two numbers that vary, and one of these is the same in every row",
+                    position=position,
+                    hint="Use COUNT, AVG or VAR_POP of the other one.",
+                )
         facts = Facts(DOUBLE, nullable=True)
         if name == "regr_count":
             facts = Facts(INTEGER, None, None, Fraction(1), nullable=False)
