@@ -214,6 +214,12 @@ def string(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+SLICE = "COALESCE(hash(_u) % getvariable('slices') = getvariable('slice'), TRUE)"
+"""A condition by which an engine may take persons in slices, where all of them at once need much memory. Without these
+variables it holds for everybody.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Sheet:
     """A released table on its way to an engine: names and engine types of its columns, and a list of values each."""

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from sfumato.engines import slices
 from sfumato.engines.duckdb import DuckDB, _asked
 from sfumato.engines.prepared import look
 from sfumato.errors import QueryError
@@ -26,6 +27,7 @@ from sfumato.sql.parse import parse
 from sfumato.sql.plan import Plan, plan
 from sfumato.sql.public import is_bare
 from sfumato.sql.sources import stored_scans
+from sfumato.words import SLICE
 from tests.laws.test_relations import POLICY, QUESTIONS, rows
 
 BOUNDED = POLICY.replace("rows_per_unit = 200", "rows_per_unit = 3\ngroups_per_unit = 2\nl2_per_unit = 2")
@@ -206,6 +208,23 @@ def test_persons_are_told_apart_by_their_numbers(home: Home) -> None:
     assert len(numbered) > 40
     assert any("payment" in sql for sql, _ in numbered)
     assert [sql for sql, text in numbered if '"#person"' in text] == []
+
+
+def test_slices_add_up_to_the_whole(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Persons taken in slices, as large tables are, give the numbers of all at once."""
+    sliced = [
+        (part.fast, len(part.kept))
+        for sql in ALL
+        for cut in home.planned(sql, home.kept).cuts[:1]
+        for part in cut.parts
+        if part.fast is not None and SLICE in part.fast
+    ]
+    assert len(sliced) > 5
+    engine, salt = home.kept._private, home.kept.salt()
+    whole = [sorted(_asked(engine, sql, (), salt, keys=keys), key=str) for sql, keys in sliced]
+    assert all(whole)
+    monkeypatch.setattr(slices, "_LARGE", 0)
+    assert [sorted(_asked(engine, sql, (), salt, keys=keys), key=str) for sql, keys in sliced] == whole
 
 
 def test_fast_plans_are_used(home: Home) -> None:

@@ -19,6 +19,7 @@ import duckdb
 from sfumato.engines import texts
 from sfumato.engines.base import OPERATOR, failure
 from sfumato.engines.prepared import HOME, Prepared
+from sfumato.engines.slices import fetch
 from sfumato.engines.spill import take_spill
 from sfumato.errors import PolicyError
 from sfumato.policy import Policy, Table, UnitJoin
@@ -290,7 +291,7 @@ class DuckDB:
     ) -> list[tuple[tuple[Any, ...], Exact]]:
         """Rows as (group, sealed sums)."""
         try:
-            rows = _asked(self._private, sql, sheets, salt)
+            rows = _asked(self._private, sql, sheets, salt, keys=keys)
         except (duckdb.Error, MemoryError, RuntimeError) as error:
             raise failure(error) from None
         return [(tuple(row[:keys]), Exact(tuple(row[keys:]))) for row in rows]
@@ -311,14 +312,19 @@ class DuckDB:
 
 
 def _asked(
-    connection: duckdb.DuckDBPyConnection, sql: str, sheets: tuple[Sheet, ...], salt: str | None = None
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    sheets: tuple[Sheet, ...],
+    salt: str | None = None,
+    *,
+    keys: int = 0,
 ) -> list[tuple[Any, ...]]:
     """The rows of one question on a connection of its own, beside the released tables that it reads."""
     with connection.cursor() as cursor:
         for sheet in sheets:
             cursor.execute(sheet.create(), list(sheet.values))
         hashes = salt is not None and "salt" in cursor.extract_statements(sql)[0].named_parameters
-        return cursor.execute(sql, {"salt": salt} if hashes else None).fetchall()
+        return fetch(cursor, sql, keys, {"salt": salt} if hashes and salt is not None else None)
 
 
 def _unreadable(error: duckdb.Error) -> PolicyError:

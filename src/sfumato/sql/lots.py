@@ -28,7 +28,7 @@ from sfumato.sql.relations import Filter, Join, Marked, Named, Relation, Scan, W
 from sfumato.sql.select import UNIT
 from sfumato.sql.tree import Column, Node
 from sfumato.sql.write import Writer, hashed
-from sfumato.words import identifier, string
+from sfumato.words import SLICE, identifier, string
 
 LOT = "#lot {0}"
 """Where a prepared table keeps the lot of a row's key in this column: 1 for the first that is kept."""
@@ -165,7 +165,11 @@ def _totals(writer: Writer) -> str:
 
 
 def _hashed(writer: Writer) -> str:
-    """Sums of each person and key first; then at most K keys of hers, hashed only where she has more."""
+    """Sums of each person and key first; then at most K keys of hers, hashed only where she has more.
+
+    All pairs of a person and a key are there at once, so persons may be taken in slices: everything before the last
+    sums is about one person, and the sums of slices add up.
+    """
     names = [f"_k{i}" for i in writer.kept]
     by = ", ".join(["_u", *names])
     sums = [f"{'MAX' if b.person else 'SUM'}({name}) AS {name}" for name, _, b in writer.parts]
@@ -178,7 +182,8 @@ def _hashed(writer: Writer) -> str:
     order = hashed([f"p.{name}" for name in names], "p._u")
     ranked = f"SELECT p.*, row_number() OVER (PARTITION BY p._u ORDER BY {order}) AS _r"
     return (
-        f"WITH all_rows AS ({writer.every_row()}){alone}, pairs AS MATERIALIZED ({pairs}), "
+        f"WITH all_rows AS (SELECT * FROM ({writer.every_row()}) WHERE {SLICE}){alone}, "
+        f"pairs AS MATERIALIZED ({pairs}), "
         f"many AS (SELECT _u FROM pairs GROUP BY _u HAVING COUNT(*) > {writer.limits.keys}), "
         f"person AS (SELECT {shown} FROM pairs WHERE _u NOT IN (SELECT _u FROM many) UNION ALL "
         f"SELECT {shown} FROM ({ranked} FROM pairs AS p JOIN many AS m ON p._u = m._u)"
