@@ -40,18 +40,18 @@ def as_written(value: object, what: str = "number") -> Fraction:
         if len(text) > 1000:
             raise InputError(f"{what} must be written in at most 1000 characters, but has {len(text)}")
         try:
-            _check_exponent(text)
+            _check_exponent(text, what)
             return Fraction(text)
         except (ValueError, ZeroDivisionError):
             raise InputError(f"{what} must be a finite number, but is {text!r}") from None
     raise InputError(f"{what} must be a number, but is {type(value).__name__}")
 
 
-def _check_exponent(text: str) -> None:
+def _check_exponent(text: str, what: str) -> None:
     """1e999999999 is eleven characters and a gigabyte: refuse it before it is expanded."""
     _, marker, exponent = text.lower().partition("e")
     if marker and abs(int(exponent)) > 1000:
-        raise ValueError(text)
+        raise InputError(f"{what} must be a finite number with an exponent of at most 1000, but is {text!r}")
 
 
 def positive(value: object, what: str) -> Fraction:
