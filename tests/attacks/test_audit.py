@@ -266,7 +266,7 @@ def test_the_error_of_all_looks_is_within_the_stated_one(monkeypatch):
 
     for name in ("bound_below", "bound_above"):
         monkeypatch.setattr(running, name, watched(getattr(running, name)))
-    monkeypatch.setattr(running, "_ODD", -math.inf)  # nobody stops early, and nobody is left behind
+    monkeypatch.setattr(running, "_ODD", {})  # nobody stops early, and nobody is left behind
     monkeypatch.setattr(running, "_LOOKS", tuple((part, share, 99) for part, share, _ in running._LOOKS))
     audit(of_function(wrong.noisy_max_index(2), "all"), Fraction(1), samples=400)
     assert len(used) == 2 * len(running._EVENTS) * len(running._LOOKS)

@@ -44,10 +44,12 @@ class Finder:
         for turn in range(1, rounds + 1):
             each = max(40, samples // len(field))
             last = turn == rounds
-            events = {i: self._train(i, each, sure=_SURE if last else 1.0, few=not last) for i in field}
+            for i in field:
+                self._draw_to_train(i, each)
+            events = {i: self._trained(i, sure=_SURE if last else 1.0, few=True) for i in field}
             field = sorted(field, key=lambda i: -events[i][0].promise)
             field = field if last else field[: (len(field) + 3) // 4]
-        first = events[field[0]]
+        first = self._trained(field[0], sure=_SURE)  # it alone is looked at in every way
         # beside an event of bits one of sizes, which says whether the noise itself is right; else the other direction
         bits = first[0].view.bits
         others = [e for e in first if (not e.view.bits if bits else e.forward != first[0].forward)]
@@ -55,12 +57,13 @@ class Finder:
         chosen = [(field[0], first[0]), *beside, *((i, events[i][0]) for i in field[1:_FINAL])]
         return [(i, event.shown(self._held[i][0 if event.forward else 1][-1])) for i, event in chosen]
 
-    def _train(self, number: int, count: int, *, sure: float, few: bool = False) -> list[Event]:
-        """Events of one pair after so many runs more, the most promising first."""
-        held = self._held[number]
+    def _draw_to_train(self, number: int, count: int) -> None:
         for side in (0, 1):
-            held[side].append(self.draw(number, side, count))
-        one, other = (together(side) for side in held)
+            self._held[number][side].append(self.draw(number, side, count))
+
+    def _trained(self, number: int, *, sure: float, few: bool = False) -> list[Event]:
+        """Events of one pair by the runs that are held of it, the most promising first."""
+        one, other = (together(side) for side in self._held[number])
         places = max(one.numbers.shape[1], other.numbers.shape[1])
         sides = _mixed(one.wide(places)), _mixed(other.wide(places))
         return best_events(*sides, delta=self.delta, sure=sure, few=few)

@@ -22,12 +22,12 @@ MISS = Fraction(1, 1000)
 """The whole audit accuses an innocent with at most this probability."""
 _LOOKS = ((0.125, 0.05, 2), (0.375, 0.1, 1), (1.0, 0.6, 1), (4.0, 0.15, 1), (16.0, 0.1, 1))
 """After which part of the certifying runs a look is taken, which part of the error it may use, and how many pairs go on
-from it. Beyond one, it is taken only where what was seen lies above the claim.
+from it.
 """
 _EVENTS = (0.45, 0.2, 0.15, 0.1, 0.1)
 """Events that are certified, the most promising first, and which part of the error each may use."""
-_ODD = 1.0
-"""Standard errors above the claim that make it worth going on."""
+_ODD = {4.0: 1.0, 16.0: 2.0}
+"""Looks that are taken only where what was seen lies so many standard errors above the claim."""
 FEWEST = 200
 
 
@@ -111,7 +111,7 @@ def audit(subject: Subject, epsilon: Fraction, delta: Fraction = Fraction(0), sa
     ]
     upto = 0
     for part, share, going in _LOOKS:
-        if part > 1 and not any(racer.above(claim, upto) > _ODD for racer in racing):
+        if part in _ODD and not any(racer.above(claim, upto) > _ODD[part] for racer in racing):
             break
         target = max(1, int(samples * part))
         while upto < target:  # in pieces: many runs of a long list would need much memory
