@@ -214,10 +214,12 @@ def string(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-SLICE = "COALESCE(hash(_u) % getvariable('slices') = getvariable('slice'), TRUE)"
-"""A condition by which an engine may take persons in slices, where all of them at once need much memory. Without these
-variables it holds for everybody.
+SLICED = "/* persons may come in slices */ "
+"""How SQL begins that an engine may run slice by slice. It is looked for at the beginning alone, where no name and no
+literal of a question stands.
 """
+SLICE = "COALESCE(hash(_u) % getvariable('slices') = getvariable('slice'), TRUE)"
+"""The condition by which it takes persons in slices. Without these variables it holds for everybody."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Persons in slices: the same sums with less memory, where a question holds all pairs of a person and a key at once.
 
-Comes in: a cursor and SQL with the condition `SLICE` (see words). Goes out: the rows of the whole question. How many
+Comes in: a cursor and SQL that begins with `SLICED` (see words). Goes out: the rows of the whole question. How many
 slices there are follows from how many rows there are, and shows in nothing but time and memory.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from sfumato.words import SLICE, identifier
+from sfumato.words import SLICED, identifier
 
 _LARGE = 500_000
 """Rows of the largest table from which on slices are worth their statements."""
@@ -25,13 +25,15 @@ def fetch(
     """The rows of a question whose first `keys` columns are groups and whose others are sums.
 
     Guarantee: the rows are those of the question asked at once.
-    Proof: the condition splits persons, and `sql` has it only where everything but the last sums is about one person
-        (`sql.lots`); these are whole numbers of 128 bits, and what they add up to is what they were in one piece.
+    Proof: the condition `SLICE` splits persons, and `sql` begins so only where it has that condition and everything
+        but the last sums is about one person (`sql.lots`); these are whole numbers of 128 bits, and what they add up
+        to is what they were in one piece.
     Reference: semantics 3.6b.
-    Checked by: laws::slices_add_up_to_the_whole
+    Checked by: laws::slices_add_up_to_the_whole, laws::a_question_cannot_ask_for_slices
     """
-    rows = _rows(cursor) if SLICE in sql else 0
-    if SLICE not in sql or rows < _LARGE:
+    sliced = sql.startswith(SLICED)
+    rows = _rows(cursor) if sliced else 0
+    if not sliced or rows < _LARGE:
         return cursor.execute(sql, parameters).fetchall()
     slices = max(_FEWEST, rows // _EACH)
     cursor.execute(f"SET VARIABLE slices = {slices}")

@@ -28,7 +28,7 @@ from sfumato.sql.relations import Filter, Join, Marked, Named, Relation, Scan, W
 from sfumato.sql.select import UNIT
 from sfumato.sql.tree import Column, Node
 from sfumato.sql.write import Writer, hashed
-from sfumato.words import SLICE, identifier, string
+from sfumato.words import SLICE, SLICED, identifier, string
 
 LOT = "#lot {0}"
 """Where a prepared table keeps the lot of a row's key in this column: 1 for the first that is kept."""
@@ -182,7 +182,7 @@ def _hashed(writer: Writer) -> str:
     order = hashed([f"p.{name}" for name in names], "p._u")
     ranked = f"SELECT p.*, row_number() OVER (PARTITION BY p._u ORDER BY {order}) AS _r"
     return (
-        f"WITH all_rows AS (SELECT * FROM ({writer.every_row()}) WHERE {SLICE}){alone}, "
+        f"{SLICED}WITH all_rows AS (SELECT * FROM ({writer.every_row()}) WHERE {SLICE}){alone}, "
         f"pairs AS MATERIALIZED ({pairs}), "
         f"many AS (SELECT _u FROM pairs GROUP BY _u HAVING COUNT(*) > {writer.limits.keys}), "
         f"person AS (SELECT {shown} FROM pairs WHERE _u NOT IN (SELECT _u FROM many) UNION ALL "
