@@ -15,16 +15,17 @@ else
 	$(BIN)/sfumato demo
 endif
 
-test: check .venv/stamp-tools  ## everything but the slow tests; skips are listed with their reasons
+test: check $(if $(filter no,$(TOOLS)),,.venv/stamp-tools)  ## all tests but the slow ones; TOOLS=no installs nothing by apt; skips are listed and counted
 	$(BIN)/python -m pytest -q -rs --numprocesses=auto --dist=worksteal
 
 check: .venv/stamp-dev  ## style, types and floors
 	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-logo
 
 slow: .venv/stamp-fuzz  ## the tests that take minutes
-	$(BIN)/python -m pytest -q -rs -m slow || { test $$? -eq 5 && echo 'there is no slow test yet'; }
+	$(BIN)/python -m pytest -q -rs -m slow --numprocesses=auto --dist=worksteal || { test $$? -eq 5 && echo 'there is no slow test yet'; }
 
 bench: .venv-bench/stamp  ## every measurement, on one core
 	@test -n "$(BENCHES)" || { echo "nothing to measure: bench/ has no bench_*.py"; exit 1; }
@@ -33,10 +34,13 @@ bench: .venv-bench/stamp  ## every measurement, on one core
 golden: .venv/stamp-dev  ## rewrite the files under tests/golden; read the diff
 	$(BIN)/python -m pytest -q -rs --rewrite-golden
 
-docs: .venv/stamp-dev  ## docs/mechanisms.md from the docstrings, docs/zoo.md from what the verifier says
+docs: .venv/stamp-dev  ## pages that are made from the code, the notebooks, and the site in build/site with its links checked
 	$(BIN)/python tools/make_docs.py
 	$(BIN)/python tools/make_library.py
 	$(BIN)/python tools/make_zoo.py
+	$(BIN)/python tools/make_reference.py
+	$(BIN)/python tools/run_notebooks.py
+	$(BIN)/python tools/make_site.py
 
 console: .venv/bin/python  ## the console's editor, bundled anew from console/: needs node and npm, and gives the same bytes
 	$(BIN)/python tools/bundle.py
@@ -56,11 +60,13 @@ clean:
 	$(PIP) '.[test,check]'
 	touch $@ .venv/stamp-base
 
-.venv/stamp-tools: | .venv/bin/python  ## psql, curl, Chromium, JDBC, a C compiler for the failing disk: by apt as root, else their tests are skipped
+.venv/stamp-tools: | .venv/bin/python  ## psql, PostgreSQL, curl, Chromium, JDBC, Node.js, a C compiler for the failing disk: by apt as root, else their tests are skipped
 	@missing=; command -v psql >/dev/null 2>&1 || missing=postgresql-client; \
 	command -v curl >/dev/null 2>&1 || missing="$$missing curl"; \
 	command -v chromium >/dev/null 2>&1 || missing="$$missing chromium"; \
 	command -v cc >/dev/null 2>&1 || missing="$$missing gcc libc6-dev"; \
+	command -v node >/dev/null 2>&1 || missing="$$missing nodejs"; \
+	{ command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; } || missing="$$missing postgresql"; \
 	{ command -v javac >/dev/null 2>&1 && test -e /usr/share/java/postgresql.jar; } \
 	  || missing="$$missing default-jdk-headless libpostgresql-jdbc-java"; \
 	test -z "$$missing" || { test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq \

@@ -5,7 +5,7 @@ python bench/bench_accounting.py
 
 import time
 
-from sfumato.accounting import Filter, Pure, optimal, price, rho_star
+from sfumato.accounting import PrivacyFilter, Pure, optimal, price, rho_star
 
 DEBITS = 10_000
 
@@ -23,7 +23,7 @@ def best_of(repeats, calls, work):
 
 def ours():
     """Price one release and decide on it, with all earlier debits in the sums."""
-    budget = Filter("best", DEBITS, "1e-6")
+    budget = PrivacyFilter("best", DEBITS, "1e-6")
     cost = price(Pure("0.1"))
     for _ in range(DEBITS):
         budget.spend(cost)

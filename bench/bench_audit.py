@@ -10,20 +10,20 @@ from fractions import Fraction
 
 from tests.attacks import wrong
 
-from sfumato.audit import Subject, Verdict, audit, of_function, of_mechanism
+from sfumato.audit import AuditVerdict, Subject, audit, of_function, of_mechanism
 from sfumato.mechanisms import MECHANISMS
 
 SAMPLES, AIM = 100_000, 2.0
 WITH_DELTA = {"Gaussian", "KeySelection", "GaussianKeySelection"}
 
 
-def timed(subject: Subject, claim: Fraction, delta: Fraction = Fraction(0)) -> tuple[float, Verdict]:
+def timed(subject: Subject, claim: Fraction, delta: Fraction = Fraction(0)) -> tuple[float, AuditVerdict]:
     start = time.process_time()
     verdict = audit(subject, claim, delta, SAMPLES)
     return time.process_time() - start, verdict
 
 
-def line(name: str, seconds: float, verdict: Verdict) -> None:
+def line(name: str, seconds: float, verdict: AuditVerdict) -> None:
     word = "refuted" if verdict.refuted else "consistent"
     print(f"{name:32} {seconds:6.2f} s  {seconds / AIM:5.2f} of the aim  {word:10}  epsilon >= {verdict.epsilon:.3f}")
 

@@ -23,10 +23,10 @@ from pathlib import Path
 import asyncpg
 
 import sfumato
+from sfumato.doors.audit_log import Journal
 from sfumato.doors.cli import clinic
 from sfumato.doors.http import HttpDoor
-from sfumato.doors.journal import Journal
-from sfumato.doors.pgwire.server import Server
+from sfumato.doors.pgwire.server import WireServer
 from sfumato.doors.tokens import issue
 from sfumato.doors.users import Users
 
@@ -56,7 +56,7 @@ def serve(policy: Path, pipe: multiprocessing.connection.Connection) -> None:
             users, journal = Users(gate.policy.data.state), Journal(gate.policy.data.state)
             users.add("ana", "analyst", PASSWORD)
             token = issue(users, "ana", timedelta(days=1))[1]
-            door, wire = HttpDoor(gate, users, journal), Server(gate, users, journal)
+            door, wire = HttpDoor(gate, users, journal), WireServer(gate, users, journal)
             pipe.send((await door.start("127.0.0.1", 0), await wire.start("127.0.0.1", 0), token))
             while await asyncio.get_running_loop().run_in_executor(None, pipe.recv) == "cpu":
                 used = resource.getrusage(resource.RUSAGE_SELF)

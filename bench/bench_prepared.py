@@ -15,9 +15,9 @@ from pathlib import Path
 from suite import QUESTIONS, cpu, engine_part, make, opened, plain_of, policy_of
 
 from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.prepared import Prepared
-from sfumato.sql.sources import stored_scans
-from sfumato.sql.standing import standing
+from sfumato.engines.duckdb.prepared_file import PreparedFile
+from sfumato.engines.duckdb.prepared_tables import standing
+from sfumato.engines.duckdb.relations import stored_scans
 
 CONDITIONS = ("age > 20", "day < DATE '2024-07-01'", "disease = 'Cold'")
 """Numbers that most rows pass and that half of them pass, in order of nothing; and a text that few rows have."""
@@ -34,19 +34,19 @@ def filtered() -> dict[str, str]:
     return found
 
 
-def prepared(folder: Path) -> tuple[Prepared, float]:
+def prepared(folder: Path) -> tuple[PreparedFile, float]:
     """The file as the command writes it, on one thread, and the CPU seconds of its last step."""
     policy, place = policy_of(folder), folder / "prepared.duckdb"
     place.unlink(missing_ok=True)
     engine = DuckDB(policy, threads=1, into=place, later=True)
     scans, tables = stored_scans(policy, policy.tables), list(policy.tables)
     schemas = {name: engine.schema(policy.tables[name]) for name in tables}
-    engine.keep(scans)
+    engine.keep(policy, tables)
     start = time.process_time()
-    made = standing(policy, tables, "salt", engine.same)
-    engine.prepare(made.selects, "{}")
+    made = standing(policy, tables, "salt", engine.tables.same)
+    engine.tables.prepare(made.selects, "{}")
     spent = time.process_time() - start
-    found = Prepared(place, schemas, scans, engine.unique(), engine.people(tables), made.names, "salt")
+    found = PreparedFile(place, schemas, scans, engine.known.unique, engine.tables.people(tables), made.names, "salt")
     engine.close()
     return found, spent
 

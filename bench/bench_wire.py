@@ -66,7 +66,7 @@ def serve(home, first):
     """A door over the sample clinic with a wide budget; a line comes in, numbers go out."""
     import sfumato
     from sfumato.doors.cli import clinic
-    from sfumato.doors.pgwire.entrance import Limits
+    from sfumato.doors.pgwire.entrance import WireLimits
 
     os.sched_setaffinity(0, {first})
     written = Path(home) / "written"
@@ -75,7 +75,7 @@ def serve(home, first):
     rich = [(old, new.replace("1000 #", "1000000 #").replace("900 #", "900000 #")) for old, new in pg.RICH]
     policy = pg.make_clinic(Path(home) / "clinic", written, *rich)
     with sfumato.open(policy) as gate:
-        served = pg.Served(gate, limits=Limits(connections=700, per_user=700, entering=700), encrypted=False)
+        served = pg.Served(gate, limits=WireLimits(connections=700, per_user=700, entering=700), encrypted=False)
         print(served.port, flush=True)
         for _ in sys.stdin:
             print(json.dumps(numbers()), flush=True)

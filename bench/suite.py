@@ -23,9 +23,11 @@ import numpy as np
 
 from sfumato.engines.duckdb import DuckDB
 from sfumato.gateway import Gateway
+from sfumato.gateway.dry_run import Rehearsal
+from sfumato.gateway.query import Query
 from sfumato.ledger import Ledger
 from sfumato.policy import Policy, from_dict
-from sfumato.sql.sources import stored_scans
+from sfumato.recent import Recent
 
 CITIES = [f"city{i:02d}" for i in range(50)]
 DISEASES = ["Cold", *(f"Disease{i:02d}" for i in range(1, 20))]
@@ -147,7 +149,7 @@ def opened(folder: Path, engine: DuckDB | None = None, bound: int = 5) -> Gatewa
     """The gateway, its engine on one thread."""
     policy = policy_of(folder, bound=bound)
     engine = engine or DuckDB(policy, threads=1, later=True)
-    engine.keep(stored_scans(policy, policy.tables))
+    engine.keep(policy, policy.tables)
     book = Ledger.open(
         ":memory:",
         data_id="suite",
@@ -156,7 +158,7 @@ def opened(folder: Path, engine: DuckDB | None = None, bound: int = 5) -> Gatewa
         delta=Fraction(1, 2),
         policy_digest=policy.digest,
     )
-    return Gateway(policy, book, engine)
+    return Gateway(policy, book, engine, "suite")
 
 
 def plain_of(folder: Path) -> duckdb.DuckDBPyConnection:
@@ -180,18 +182,21 @@ def cpu(work: Callable[[], Any], runs: int) -> float:
 
 def engine_part(gate: Gateway, sql: str) -> Callable[[], None]:
     """What the engine does for a question, and nothing else."""
-    asked = gate._plan(sql, None, rows_per_unit=None, noise=None, within=None, confidence=Fraction(95, 100))
+    asked = gate._planner.fresh(Query(sql), date(2024, 6, 1))
     (cut,) = asked.cuts
 
     def run() -> None:
         for part in cut.parts:
-            if part.fast or part.sql:
-                gate._engine.run(part.fast or part.sql, len(part.kept), (), "s" if part.chosen else None)
-            for released in part.bundles:
-                if released.extra is not None:
-                    gate._engine.run(released.extra.fast or released.extra.sql, len(part.kept), ())
+            gate._engine.run(part.job, {}, "s")
 
     return run
+
+
+def forget(gate: Gateway) -> None:
+    """Let the gateway remember nothing of earlier questions."""
+    planner = gate._planner
+    planner._questions, planner._plans, planner._dry_run = Recent(10**6), Recent(10**6), Rehearsal(gate._engine)
+    gate._engine.forget()
 
 
 class Own:
@@ -215,8 +220,7 @@ class Own:
         found = []
         for sql in texts:
             if fresh:
-                for memory in (self.gate._bound, self.gate._rehearsal.tried, self.gate._look):
-                    memory.cache_clear()
+                forget(self.gate)
             self.next, self.spent = self.next + Fraction(1, 10**9), 0.0
             start = time.process_time()
             self.gate.sql(sql, epsilon=self.next)

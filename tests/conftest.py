@@ -7,13 +7,25 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from sfumato.chance.bits import scripted
 from sfumato.doors.cli import clinic
+from tests.fixed_noise import FixedBits
 
 GOLDEN = Path(__file__).parent / "golden"
 
 # A shared machine may stop a test for a second: a deadline would only measure the neighbours.
 settings.register_profile("house", deadline=None, print_blob=True)
 settings.load_profile("house")
+
+
+@pytest.fixture(autouse=True)
+def fixed_noise(request):
+    """What a test draws in its own thread is fixed by its name: no landing waits for a test that has bad luck.
+
+    Other threads and processes draw as in production, and so do the tests of the samplers, in tests/chance.
+    """
+    with scripted(FixedBits(request.node.nodeid)):
+        yield
 
 
 def pytest_addoption(parser):
@@ -33,6 +45,15 @@ def golden(request):
         assert text == path.read_text(encoding="utf-8"), f"differs from tests/golden/{name}; `make golden` rewrites it"
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def pg():
+    """The address of a PostgreSQL server; see tests/pgserver.py for how it is found."""
+    from tests.pgserver import server
+
+    with server() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

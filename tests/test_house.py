@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -77,6 +78,25 @@ def test_a_mechanism_has_a_promise_and_a_section(name):
     assert f"\n## {name}\n" in PAGE.read_text(encoding="utf-8")
 
 
+def test_no_mechanism_is_missing_from_the_table():
+    """Whatever in the package has a price and a release is audited, documented and fuzzed, for it is in MECHANISMS."""
+    package = importlib.import_module("sfumato.mechanisms")
+    modules = [
+        importlib.import_module(f"sfumato.mechanisms.{path.stem}") for path in (SOURCE / "mechanisms").glob("[a-z]*.py")
+    ]
+    classes = {
+        kind
+        for module in modules
+        for _, kind in inspect.getmembers(module, inspect.isclass)
+        if kind.__module__ == module.__name__ and kind.__name__ != "Mechanism"
+    }
+    priced = {kind for kind in classes if hasattr(kind, "release") and hasattr(kind, "event")}
+    assert len(priced) > 10
+    assert priced == set(MECHANISMS.values())
+    assert {kind.__name__ for kind in priced} <= set(package.__all__)
+    assert all(callable(kind.loss) for kind in priced)
+
+
 def test_the_page_of_mechanisms_is_up_to_date():
     assert PAGE.read_text(encoding="utf-8") == make_page(), "`make docs` writes it anew"
 
@@ -122,7 +142,7 @@ def test_an_aggregate_is_named_where_people_read_what_they_may_ask(name):
         "count_persons": "COUNT(DISTINCT person)",
         "count_distinct": "COUNT(DISTINCT x)",
     }
-    assert f"`{words.get(name, name.upper())}`" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"`{words.get(name, name.upper())}`" in (ROOT / "docs/reference/sql.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -267,3 +287,14 @@ def test_the_project_speaks_of_itself_only():
         text = path.read_bytes().decode("utf-8", errors="ignore")
         assert not [word for word in unspoken if word in text], name_of(path)
         assert not ticket.search(text), name_of(path)
+
+
+def test_a_class_name_exists_once():
+    """Two public classes of one name are two meanings of a word: a reader cannot tell which one is meant."""
+    places = defaultdict(list)
+    for path in MODULES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(str(path.relative_to(SOURCE)))
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+    assert len(places) > 400

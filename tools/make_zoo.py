@@ -12,7 +12,7 @@ from sfumato.pictures import curves
 from sfumato.verify import program
 from sfumato.verify.parse import read_proof
 from sfumato.verify.run import Runner
-from sfumato.verify.tight import Bounds, tightest
+from sfumato.verify.tight import TightBounds, tightest
 
 DOCS = Path(__file__).parents[1] / "docs"
 FILES = sorted((DOCS / "zoo").glob("*.sfp"))
@@ -39,14 +39,14 @@ questions learns everything; the fifth of them is not in it, for its loss is inf
 """
 
 
-def row(path: Path, verdict: str, bounds: Bounds) -> str:
+def row(path: Path, verdict: str, bounds: TightBounds) -> str:
     """One program's line."""
     said = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("-- ")
     amounts = [f"`{text}`" if text else "nothing" for text in (bounds.proved, bounds.refuted)]
     return f"| [{path.stem}](zoo/{path.name}): {said} | {verdict} | {' | '.join(amounts)} | {bounds.repair or ''} |"
 
 
-def found(path: Path) -> tuple[str, Bounds]:
+def found(path: Path) -> tuple[str, TightBounds]:
     """What the verifier says of a program."""
     code = program(path.read_text(encoding="utf-8"))
     verdict = code.verify()

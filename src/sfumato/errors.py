@@ -7,6 +7,7 @@
     ├── BudgetError     the budget does not allow it                53400
     ├── EngineError     the engine failed; its own text is masked   58000
     ├── LedgerError     the record of debits cannot be trusted      58030
+    ├── PlanError       a plan claims less than it would reveal     XX000
     └── ClaimError      a checked promise is false                  P0001
 
 Five fields at every door: sqlstate, message, detail, hint, position. The message is one line, lowercase, without a
@@ -58,7 +59,14 @@ class SfumatoError(Exception):
         }
 
 
-class QueryError(SfumatoError):
+class _Mendable:
+    """An error that the caller can mend: a notebook shows its sentence and none of our frames."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__name__}: {self}"]
+
+
+class QueryError(_Mendable, SfumatoError):
     """The question cannot be answered as it stands; the person who asks can mend it."""
 
     default_sqlstate = "0A000"
@@ -70,13 +78,13 @@ class InputError(QueryError):
     default_sqlstate = "22023"
 
 
-class PolicyError(SfumatoError):
+class PolicyError(_Mendable, SfumatoError):
     """What the owner wrote is not a policy."""
 
     default_sqlstate = "F0000"
 
 
-class BudgetError(SfumatoError):
+class BudgetError(_Mendable, SfumatoError):
     """The budget does not allow this release; nothing was spent."""
 
     default_sqlstate = "53400"
@@ -92,6 +100,10 @@ class LedgerError(SfumatoError):
     """The record of debits is damaged or out of reach: serving stops."""
 
     default_sqlstate = "58030"
+
+
+class PlanError(SfumatoError):
+    """A plan claims that one person matters less than its operators allow: a fault of ours, and nothing was spent."""
 
 
 class ClaimError(SfumatoError):

@@ -8,6 +8,7 @@ also as a Python float, by its repr (semantics 4.2).
 from __future__ import annotations
 
 import numbers
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -31,10 +32,15 @@ def as_written(value: object, what: str = "number") -> Fraction:
     """
     if isinstance(value, bool) or value is None:
         raise InputError(f"{what} must be a number, but is {value!r}")
-    if isinstance(value, Fraction):
+    if type(value) is Fraction and type(value.numerator) is type(value.denominator) is int:
         return value
-    if isinstance(value, numbers.Integral):
-        return Fraction(int(value))
+    try:
+        if isinstance(value, Fraction):  # its parts may be integers of NumPy, which wrap around
+            return Fraction(operator.index(value.numerator), operator.index(value.denominator))
+        if isinstance(value, numbers.Integral):
+            return Fraction(operator.index(value))
+    except TypeError:  # a span of time of NumPy is an Integral by name
+        raise InputError(f"{what} must be a number, but is {type(value).__name__}") from None
     if isinstance(value, (float, Decimal, str, numbers.Real)):
         text = value.strip() if isinstance(value, str) else str(value)
         if len(text) > 1000:
@@ -180,6 +186,10 @@ class Exact:
         """One number of a sealed row, sealed."""
         return Exact(self._sealed[index])
 
+    def some(self, first: int, width: int) -> Exact:
+        """Some numbers of a sealed row, sealed."""
+        return Exact(self._sealed[first : first + width])
+
     @staticmethod
     def gather(rows: Iterable[Exact | None], first: int, width: int) -> Exact:
         """The same places of many sealed rows as one sealed list; a row that is missing has zeros."""
@@ -212,27 +222,3 @@ def identifier(name: str) -> str:
 def string(value: str) -> str:
     """A string in SQL."""
     return "'" + value.replace("'", "''") + "'"
-
-
-SLICED = "/* persons may come in slices */ "
-"""How SQL begins that an engine may run slice by slice. It is looked for at the beginning alone, where no name and no
-literal of a question stands.
-"""
-SLICE = "COALESCE(hash(_u) % getvariable('slices') = getvariable('slice'), TRUE)"
-"""The condition by which it takes persons in slices. Without these variables it holds for everybody."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A released table on its way to an engine: names and engine types of its columns, and a list of values each."""
-
-    name: str
-    columns: tuple[tuple[str, str], ...]
-    values: tuple[list[Any], ...]
-
-    def create(self) -> str:
-        """The statement that makes it; the lists are its parameters."""
-        shown = ", ".join(
-            f"unnest(${i}::{kind}[]) AS {identifier(name)}" for i, (name, kind) in enumerate(self.columns, start=1)
-        )
-        return f"CREATE OR REPLACE TEMP TABLE {identifier(self.name)} AS SELECT {shown}"

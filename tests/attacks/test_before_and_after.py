@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sfumato.attacks import ATTACKS, averaging, membership
-from sfumato.attacks.base import Claim, Endpoint, Found
+from sfumato.attacks.base import AttackResult, Claim, Endpoint
 from sfumato.attacks.defences import DEFENCES, make
 from sfumato.attacks.gate import table_endpoint
 from sfumato.attacks.report import referee
@@ -104,7 +104,7 @@ def test_a_proof_about_one_person_is_a_loss_where_nothing_is_promised(tmp_path):
     _, knowledge, truth = scene_of(tmp_path, 20)
 
     def lost(endpoint, *claims):
-        return referee("linking", lambda *_: Found(claims), endpoint, knowledge, truth, advice="").succeeded
+        return referee("linking", lambda *_: AttackResult(claims), endpoint, knowledge, truth, advice="").succeeded
 
     raw, promise = Endpoint("raw", lambda _: []), Endpoint("dp", lambda _: [], Fraction(1))
     assert lost(raw, Claim(0, truth[0], certain=True))

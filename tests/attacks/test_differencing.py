@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sfumato.attacks import differencing
-from sfumato.attacks.base import Fact, Person
+from sfumato.attacks.base import Person, SecretFact
 from sfumato.attacks.defences import make
 from sfumato.attacks.scene import set_scene
 from sfumato.attacks.sheet import TABLE, read_sheet
@@ -29,7 +29,7 @@ def test_background_knowledge_finds_a_person_whose_kind_agrees(tmp_path):
     sheet = read_sheet(path)
     knowledge, _ = set_scene(sheet.records(), TABLE, "state", ["id", "zip"])
     people = tuple(Person({"zip": p.known["zip"]}, p.where) for p in knowledge.people)
-    knowledge = replace(knowledge, fact=Fact("state", "ill"), key=None, people=people)
+    knowledge = replace(knowledge, fact=SecretFact("state", "ill"), key=None, people=people)
     endpoint = make("raw", sheet, "state", ("zip",))
     assert differencing.background(endpoint, knowledge, 0) == 1.0
     assert differencing.background(endpoint, knowledge, 10) == 0.0

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.attacks import ATTACKS
-from sfumato.attacks.base import Fact
+from sfumato.attacks.base import SecretFact
 from sfumato.attacks.defences import make
 from sfumato.attacks.gate import table_endpoint
 from sfumato.attacks.scene import set_scene
@@ -67,7 +67,7 @@ def test_intersection_names_don_in_the_raw_table_and_not_behind_the_gateway(tmp_
     )
     sheet = read_sheet(path)
     knowledge, _ = set_scene(sheet.records(), TABLE, "state", None)
-    knowledge = replace(knowledge, fact=Fact("state", "ill"))
+    knowledge = replace(knowledge, fact=SecretFact("state", "ill"))
     found = ATTACKS["intersection"].run(make("raw", sheet, "state", ()), knowledge)
     sure = {SIX[claim.person][0]: claim.has for claim in found.claims if claim.certain}
     assert sure["Don"] is True

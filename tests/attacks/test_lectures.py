@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sfumato.attacks import ATTACKS, differencing
-from sfumato.attacks.base import Endpoint, Fact, Knowledge, Person
+from sfumato.attacks.base import Endpoint, Knowledge, Person, SecretFact
 from sfumato.attacks.defences import make
 from sfumato.attacks.linking import covers
 from sfumato.attacks.scene import set_scene
@@ -102,11 +102,11 @@ def test_without_his_name_jorah_is_found_by_his_age():
     """Of nine rows without names seven have an age of their own; two men of 32 hide each other."""
     release = [{"age": age, "disease": ill} for age, ill in zip(AGES.values(), ILLS, strict=True)]
     people = [{"age": age} for age in AGES.values()]
-    claims = claims_of("linking", release, people, Fact("disease", "greyscale"))
+    claims = claims_of("linking", release, people, SecretFact("disease", "greyscale"))
     names = list(AGES)
     assert claims[names.index("Jorah")] == (True, True)
     assert sum(certain for _, certain in claims.values()) == 9  # neither of the two has it: that is known too
-    claims = claims_of("linking", release, people, Fact("disease", "headache"))
+    claims = claims_of("linking", release, people, SecretFact("disease", "headache"))
     assert names.index("Ned") not in claims
     assert names.index("Ramsay") not in claims
 
@@ -123,7 +123,7 @@ def test_four_anonymous_people_who_agree_are_shown():
     """The slide's 4-anonymous table: everybody in the third class has cancer; of the first, nobody has."""
     release = [{"zip": z, "age": a, "ill": ill} for (z, a), (_, _, ill) in zip(SHOWN, INPATIENTS, strict=True)]
     people = [{"zip": z, "age": age} for z, age, _ in INPATIENTS]
-    claims = claims_of("homogeneity", release, people, Fact("ill", "Cancer"))
+    claims = claims_of("homogeneity", release, people, SecretFact("ill", "Cancer"))
     assert all(claims[i] == (True, True) for i in range(8, 12))
     assert all(claims[i] == (False, True) for i in range(4))
     assert all(claims[i] == (False, False) for i in range(4, 8))  # one in four has it: probably not she

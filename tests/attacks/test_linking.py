@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from sfumato.anonymity import generalize
 from sfumato.attacks import ATTACKS
 from sfumato.attacks.base import Endpoint
 from sfumato.attacks.linking import Sparse, covers, link, normal
-from sfumato.attacks.mondrian import generalize
 from sfumato.attacks.report import referee
 from sfumato.attacks.scene import set_scene
 from sfumato.attacks.sheet import TABLE

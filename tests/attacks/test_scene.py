@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from sfumato.attacks import scene
-from sfumato.attacks.base import Fact
+from sfumato.attacks.base import SecretFact
 from sfumato.attacks.defences import make
 from sfumato.attacks.scene import set_scene
 from sfumato.attacks.sheet import TABLE, read_sheet
@@ -63,16 +63,16 @@ def test_odd_kinds_become_text_and_what_is_no_table_is_said(tmp_path):
 @pytest.mark.parametrize(
     ("values", "secret", "fact"),
     [
-        (["y"] * 4 + ["n"] * 3 + ["m"] * 2, None, Fact("s", "y")),
-        ([True, False, False, False], None, Fact("s", False)),
-        ([0, 1, 1, 1], None, Fact("s", 0)),
-        (list(range(100)), None, Fact("s", 49, above=True)),
-        ([date(2000, 1, day + 1) for day in range(20)], None, Fact("s", date(2000, 1, 10), above=True)),
-        ([f"name {i:02}" for i in range(40)], None, Fact("s", "name 19", above=True)),
-        ([0] * 50 + list(range(1, 51)), None, Fact("s", 0)),
-        (["a", "b", "b", None, None, None], None, Fact("s", "b")),
-        (["01", "1", "1"], "s=01", Fact("s", "01")),
-        (["Yes", "no", "no"], "s=yes", Fact("s", "Yes")),
+        (["y"] * 4 + ["n"] * 3 + ["m"] * 2, None, SecretFact("s", "y")),
+        ([True, False, False, False], None, SecretFact("s", False)),
+        ([0, 1, 1, 1], None, SecretFact("s", 0)),
+        (list(range(100)), None, SecretFact("s", 49, above=True)),
+        ([date(2000, 1, day + 1) for day in range(20)], None, SecretFact("s", date(2000, 1, 10), above=True)),
+        ([f"name {i:02}" for i in range(40)], None, SecretFact("s", "name 19", above=True)),
+        ([0] * 50 + list(range(1, 51)), None, SecretFact("s", 0)),
+        (["a", "b", "b", None, None, None], None, SecretFact("s", "b")),
+        (["01", "1", "1"], "s=01", SecretFact("s", "01")),
+        (["Yes", "no", "no"], "s=yes", SecretFact("s", "Yes")),
     ],
 )
 def test_the_secret_is_the_fact_that_is_nearest_to_one_half(values, secret, fact):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sfumato.chance import choice, cuts, gaussian, laplace
-from sfumato.chance.cuts import Table, cuts_of
+from sfumato.chance.cuts import CutTable, cuts_of
 from sfumato.reals import as_real, exp
 from tests.chance.enumerate_bits import ScriptedBits, exact_law
 
@@ -22,7 +22,7 @@ def real(x: Fraction) -> Any:
     return mpmath.mpf(x.numerator) / x.denominator
 
 
-def table_law(table: Table) -> dict[int, Any]:
+def table_law(table: CutTable) -> dict[int, Any]:
     """The masses that the cuts of a table stand for, from mpmath and the defining formulas, not from `enclose`."""
     return {table.first + i: high - low for i, (low, high) in enumerate(zip(*edges(table.cuts), strict=True))}
 
@@ -56,7 +56,7 @@ def independent_cuts(law: cuts.Cuts) -> list[Any]:
     raise TypeError(type(law).__name__)
 
 
-def check_mass(table: Table, most_bits: int, law: dict[int, Any] | None = None) -> None:
+def check_mass(table: CutTable, most_bits: int, law: dict[int, Any] | None = None) -> None:
     """The enumerated law of `draw`, and of `draws` through the guide, is the law of the cuts."""
     law = law or table_law(table)
     for sample in (table.draw, lambda bits: through_guide(table, bits)):
@@ -68,7 +68,7 @@ def check_mass(table: Table, most_bits: int, law: dict[int, Any] | None = None) 
             assert seen - mpmath.mpf(2) ** -300 <= true <= seen + real(undecided) + mpmath.mpf(2) ** -300
 
 
-def through_guide(table: Table, bits: ScriptedBits) -> int:
+def through_guide(table: CutTable, bits: ScriptedBits) -> int:
     table.guide  # noqa: B018  built on purpose, so that a single draw goes through it
     values, _ = table.draws(bits, 1)
     return int(values[0])
@@ -76,25 +76,25 @@ def through_guide(table: Table, bits: ScriptedBits) -> int:
 
 SMALL = {"guide": 4, "width": 8}
 TABLES = {
-    "top 1": lambda: Table(
+    "top 1": lambda: CutTable(
         laplace.TopCuts(F(1), 1, 4), -1 - laplace.TopCuts(F(1), 1, 4).reach, open_ends=True, **SMALL
     ),
-    "top 5/7 step 2": lambda: Table(
+    "top 5/7 step 2": lambda: CutTable(
         laplace.TopCuts(F(5, 7), 2, 4), -1 - laplace.TopCuts(F(5, 7), 2, 4).reach, open_ends=True, **SMALL
     ),
-    "top 1/9": lambda: Table(
+    "top 1/9": lambda: CutTable(
         laplace.TopCuts(F(1, 9), 1, 3), -1 - laplace.TopCuts(F(1, 9), 1, 3).reach, open_ends=True, **SMALL
     ),
-    "digit 1/3": lambda: Table(laplace.DigitCuts(F(1, 3), 1, 4), 0, **SMALL),
-    "digit 1/1000": lambda: Table(laplace.DigitCuts(F(1, 1000), 1, 8), 0, **SMALL),
-    "digit 1/1000 step 4": lambda: Table(laplace.DigitCuts(F(1, 1000), 4, 4), 0, **SMALL),
-    "rows 1": lambda: Table(
+    "digit 1/3": lambda: CutTable(laplace.DigitCuts(F(1, 3), 1, 4), 0, **SMALL),
+    "digit 1/1000": lambda: CutTable(laplace.DigitCuts(F(1, 1000), 1, 8), 0, **SMALL),
+    "digit 1/1000 step 4": lambda: CutTable(laplace.DigitCuts(F(1, 1000), 4, 4), 0, **SMALL),
+    "rows 1": lambda: CutTable(
         gaussian.RowCuts(F(1), 1, 4), -2 - gaussian.RowCuts(F(1), 1, 4).reach, open_ends=True, **SMALL
     ),
-    "rows 30 step 4": lambda: Table(
+    "rows 30 step 4": lambda: CutTable(
         gaussian.RowCuts(F(30), 4, 4), -2 - gaussian.RowCuts(F(30), 4, 4).reach, open_ends=True, **SMALL
     ),
-    "rows 1/50": lambda: Table(
+    "rows 1/50": lambda: CutTable(
         gaussian.RowCuts(F(1, 50), 1, 4), -2 - gaussian.RowCuts(F(1, 50), 1, 4).reach, open_ends=True, **SMALL
     ),
 }
@@ -115,21 +115,21 @@ def test_tables_give_the_exact_mass(name: str, bits: int) -> None:
     "weights", [[F(1, 2), F(1, 2)], [F(1, 3), F(2, 3)], [F(1), F(0), F(2), F(5)], [F(0), F(1)], [F(7)]]
 )
 def test_choices_have_the_exact_mass(weights: list[Fraction]) -> None:
-    table = Table(cuts_of(weights), 0, **SMALL)
+    table = CutTable(cuts_of(weights), 0, **SMALL)
     check_mass(table, 32, {i: real(w / sum(weights)) for i, w in enumerate(weights)})
 
 
 def test_choices_among_real_weights_have_the_exact_mass() -> None:
     weights = [exp(F(-1, 2)), as_real(F(1, 3)), exp(F(-5))]
     true = [mpmath.e**-0.5, mpmath.mpf(1) / 3, mpmath.e**-5]
-    table = Table(cuts_of(weights), 0, **SMALL)
+    table = CutTable(cuts_of(weights), 0, **SMALL)
     check_mass(table, 32, {i: w / sum(true) for i, w in enumerate(true)})
 
 
 @pytest.mark.parametrize("gamma", [F(0), F(1, 7), F(2), F(40)])
 def test_coins_have_the_exact_mass(gamma: Fraction) -> None:
     heads = mpmath.e ** -real(gamma)
-    check_mass(Table(cuts_of([exp(-gamma), 1 - exp(-gamma)]), 0, **SMALL), 32, {0: heads, 1: 1 - heads})
+    check_mass(CutTable(cuts_of([exp(-gamma), 1 - exp(-gamma)]), 0, **SMALL), 32, {0: heads, 1: 1 - heads})
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 11])
@@ -147,23 +147,23 @@ class Outcomes(Exception):
 
 
 def law_over_tables(
-    sample: Any, tables: list[Table], most: int, monkeypatch: pytest.MonkeyPatch
+    sample: Any, tables: list[CutTable], most: int, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[dict[int, Any], Any]:
     """The law of a sampler that draws from tables, each table having the exact law of its cuts (checked above)."""
     laws = {id(table): table_law(table) for table in tables}
     script: list[int] = []
     at = 0
 
-    def draw(table: Table, bits: object) -> int:
+    def draw(table: CutTable, bits: object) -> int:
         nonlocal at
         if at == len(script):
             raise Outcomes(table)
         at += 1
         return script[at - 1]
 
-    monkeypatch.setattr(Table, "draw", draw)
+    monkeypatch.setattr(CutTable, "draw", draw)
     monkeypatch.setattr(
-        Table, "draws", lambda table, bits, count: (np.array([draw(table, bits)], np.int16), np.arange(1))
+        CutTable, "draws", lambda table, bits, count: (np.array([draw(table, bits)], np.int16), np.arange(1))
     )
     mass: dict[int, Any] = {}
     undecided = mpmath.mpf(0)

@@ -9,14 +9,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.chance import bits, gaussian, laplace
-from sfumato.chance.cuts import Table
+from sfumato.chance import fork_detection, gaussian, laplace
+from sfumato.chance.cuts import CutTable
 from tests.chance import test_bits, test_exact_mass, test_statistics, test_tables
 
 F = Fraction
 
 
-def small_table() -> Table:
+def small_table() -> CutTable:
     return test_exact_mass.TABLES["digit 1/3"]()
 
 
@@ -37,7 +37,7 @@ def test_a_wrong_cut_is_caught() -> None:
 def test_a_dropped_refinement_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ties decided without further bits: always below, always above."""
     for shift in (0, 1):
-        monkeypatch.setattr(Table, "_settle_tie", lambda table, word, _, by=shift: table.floors.index(word) + by)
+        monkeypatch.setattr(CutTable, "_settle_tie", lambda table, word, _, by=shift: table.floors.index(word) + by)
         with pytest.raises(AssertionError):
             test_exact_mass.check_mass(small_table(), 32)
 
@@ -102,6 +102,6 @@ def test_a_wrong_scale_is_caught(
 
 def test_a_stream_that_survives_a_fork_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     fixed = object()
-    monkeypatch.setattr(bits._epoch, "current", lambda: fixed)
+    monkeypatch.setattr(fork_detection._epoch, "current", lambda: fixed)
     with pytest.raises(AssertionError):
         test_bits.test_fork_does_not_repeat()

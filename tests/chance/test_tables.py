@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.chance import gaussian, laplace
-from sfumato.chance.cuts import UNDECIDED, Table
+from sfumato.chance.cuts import UNDECIDED, CutTable
 from sfumato.reals import bound_exp_neg
 from tests.chance.test_exact_mass import independent_cuts
 
@@ -18,7 +18,7 @@ SCALES = [F(1, 1000), F(1, 2), F(1), F(10), F(16), F(17), F(333, 7), F(1000), F(
 VARIANCES = [F(1, 100), F(1), F(100), F(576), F(577), F(10**6), F(10**12), F(2**90, 3)]
 
 
-def tables() -> list[Table]:
+def tables() -> list[CutTable]:
     found = []
     for scale in SCALES:
         plan = laplace._Plan(scale)
@@ -26,7 +26,7 @@ def tables() -> list[Table]:
     return found + [gaussian._Plan(variance).top for variance in VARIANCES]
 
 
-def check_floors(table: Table) -> None:
+def check_floors(table: CutTable) -> None:
     with mpmath.workprec(2500 if isinstance(table.cuts, laplace.TopCuts) else 700):
         for stored, true in zip(table.floors, independent_cuts(table.cuts), strict=True):
             assert stored == min(int(mpmath.floor(true * 2**table.width)), 2**table.width - 1)

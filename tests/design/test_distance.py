@@ -16,7 +16,7 @@ from sfumato.design.distance import (
     skewed_distance,
     skewed_from,
 )
-from sfumato.design.lifting import Coupling, Gap, lifting
+from sfumato.design.lifting import Gap, LiftedCoupling, lifting
 from sfumato.errors import InputError
 
 HALF = Fraction(1, 2)
@@ -133,8 +133,8 @@ def test_a_lifting_is_a_coupling_or_a_gap():
             mass(one, event) <= factor * mass(two, {b for a, b in relation if a in event and one[a]})
             for event in subsets("abcd")
         )
-        assert isinstance(found, Coupling if exists else Gap)
-        if isinstance(found, Coupling):
+        assert isinstance(found, LiftedCoupling if exists else Gap)
+        if isinstance(found, LiftedCoupling):
             couplings += 1
             assert set(found.joint) <= relation
             assert min(found.joint.values()) > 0
@@ -159,7 +159,7 @@ def test_the_lifting_of_equality_is_the_skewed_distance():
         for epsilon in ("ln 2", "0.3"):
             skew = skewed_from(one, two, epsilon)
             above = min(Fraction(float(skew.value)) + Fraction(1, 10**6), Fraction(999999, 10**6))
-            assert isinstance(lifting(one, two, same, epsilon=epsilon, delta=above), Coupling)
+            assert isinstance(lifting(one, two, same, epsilon=epsilon, delta=above), LiftedCoupling)
             below = Fraction(float(skew.value)) - Fraction(1, 10**6)
             if below > 0:
                 found = lifting(one, two, same, epsilon=epsilon, delta=below)

@@ -168,7 +168,9 @@ def test_a_solver_that_lies_is_found_out(monkeypatch):
 
     def lazy(found):
         point = honest(found)
-        return optimum.Point(np.full_like(point.columns, 1 / found.count.sum()), point.prices, 0.0, 1)
+        return optimum.InteriorPoint(
+            np.full_like(point.columns, 1 / found.count.sum()), point.prices, 0.0, 1, point.rows
+        )
 
     monkeypatch.setattr(optimum, "maximise", lazy)
     with pytest.raises(ClaimError, match="not proved to be near the best"):
@@ -176,7 +178,7 @@ def test_a_solver_that_lies_is_found_out(monkeypatch):
 
     def free(found):
         point = honest(found)
-        return optimum.Point(point.columns, np.zeros_like(point.prices), 0.0, 1)
+        return optimum.InteriorPoint(point.columns, np.zeros_like(point.prices), 0.0, 1, point.rows)
 
     monkeypatch.setattr(optimum, "maximise", free)
     with pytest.raises(ClaimError, match="not proved to be near the best"):
@@ -185,7 +187,7 @@ def test_a_solver_that_lies_is_found_out(monkeypatch):
     def greedy(found):
         point = honest(found)
         columns = found.whole(found.worth)[found.group.chosen] > 0
-        return optimum.Point(columns.astype(float), point.prices, 0.0, 1)
+        return optimum.InteriorPoint(columns.astype(float), point.prices, 0.0, 1, point.rows)
 
     monkeypatch.setattr(optimum, "maximise", greedy)
     repaired = optimal(UNEVEN, "identity", 1, RING, tolerance=1)  # the identity itself is not private at all
@@ -201,7 +203,7 @@ def test_a_repair_that_does_nothing_is_found_out(monkeypatch):
 
     def rounded(found):
         point = honest(found)
-        return optimum.Point(np.round(point.columns, 3), point.prices, point.gap, 1)
+        return optimum.InteriorPoint(np.round(point.columns, 3), point.prices, point.gap, 1, point.rows)
 
     honest = optimum.maximise
     monkeypatch.setattr(optimum, "maximise", rounded)

@@ -64,7 +64,7 @@ public class Client {
                 s.execute("SET sfumato.epsilon = 0.5");
                 SQLWarning warned = null;
                 try (ResultSet rows = s.executeQuery("SELECT COUNT(*) FROM patient WHERE age = 41")) { warned = s.getWarnings(); }
-                say("notice", warned.getMessage().startsWith("cost epsilon 0.5"));
+                say("notice", warned.getMessage().matches("count \u00b1 [0-9]+ at 95 %; cost: epsilon 0\\.5; .*"));
                 try { s.executeQuery("SELECT ssn FROM patient"); } catch (SQLException e) { say("refused", e.getSQLState()); }
                 org.postgresql.copy.CopyManager copy = c.unwrap(org.postgresql.PGConnection.class).getCopyAPI();
                 java.io.StringWriter out = new java.io.StringWriter();

@@ -10,10 +10,12 @@ from playwright.sync_api import expect, sync_playwright
 from tests.doors import web
 from tests.doors.hosting import PASSWORD, hosting
 
+from sfumato.doors.audit_log import Journal
 from sfumato.doors.console import console
-from sfumato.doors.journal import Journal
 from sfumato.doors.tokens import link
 from sfumato.doors.users import Users
+
+expect.set_options(timeout=30_000)  # a shared machine may take long; nothing waits longer than it must
 
 SCRIPT = "<script>window.hacked = 1</script>"
 IMAGE = '<img src=x onerror="window.hacked = 1">'

@@ -25,7 +25,7 @@ from sfumato.accounting import Pure
 from sfumato.doors.operator import keep_log
 from sfumato.errors import SfumatoError
 from sfumato.gateway import open_policy
-from sfumato.ledger import Ledger, Receipt, groupcommit, schema
+from sfumato.ledger import Ledger, Receipt, schema, sqlite
 from sfumato.policy import load
 
 LIBRARY = ctypes.CDLL(None)
@@ -176,7 +176,7 @@ def wait(process: int) -> int:
 
 
 def main(scenario: str, base: Path, first: int, fault: list[str]) -> None:
-    groupcommit.CHECKPOINT = 8  # rows: so that this little work has its checkpoints too
+    sqlite.CHECKPOINT = 8  # rows: so that this little work has its checkpoints too
     for number in itertools.count(first):
         folder = base / str(number)
         (folder / "head").mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ import sys
 if __name__ == "__main__":  # first of all: only what is imported now is watched
     import atheris
 
-    with atheris.instrument_imports(include=["sfumato.doors.pgwire", "sfumato.doors.scram", "sfumato.sql.lexer"]):
+    with atheris.instrument_imports(include=["sfumato.doors.pgwire", "sfumato.doors.scram", "sfumato.sql.read.lexer"]):
         import sfumato.doors.pgwire.state
         import sfumato.doors.scram  # noqa: F401 - used below by its names
 

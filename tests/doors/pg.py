@@ -10,10 +10,10 @@ from functools import partial
 
 from tests.doors.hosting import PASSWORD, Hosted, dsn, hosting, let_in
 
+from sfumato.doors.audit_log import Journal
 from sfumato.doors.cli import clinic
-from sfumato.doors.journal import Journal
-from sfumato.doors.pgwire.entrance import Limits
-from sfumato.doors.pgwire.server import Server
+from sfumato.doors.pgwire.entrance import WireLimits
+from sfumato.doors.pgwire.server import WireServer
 from sfumato.doors.pgwire.tls import tls
 from sfumato.doors.users import Users
 
@@ -52,7 +52,7 @@ class Served:
         let_in(self.users, users)
         self.journal = Journal(state)
         secure = tls(state, "127.0.0.1") if encrypted else None
-        self.server = Server(gate, self.users, self.journal, limits=limits or Limits(), tls=secure)
+        self.server = WireServer(gate, self.users, self.journal, limits=limits or WireLimits(), tls=secure)
         self._hosted = Hosted(self.server)
         self.host, self.port = self._hosted.host, self._hosted.port
 

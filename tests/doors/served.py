@@ -62,10 +62,10 @@ def command(*words, **options):
 class Running:
     """A server: its lines, its links, its end."""
 
-    def __init__(self, policy, *words, verb="serve", wait=60.0):
+    def __init__(self, policy, *words, verb="serve", wait=60.0, program=COMMAND):
         self.policy = Path(policy)
         self.process = subprocess.Popen(
-            [*COMMAND, verb, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*program, verb, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self.lines = []
         late = threading.Timer(wait, self.process.kill)
@@ -98,7 +98,7 @@ class Running:
         return psycopg.connect(self.dsn(user, **more), autocommit=True)
 
     def workers(self):
-        """The numbers of the processes below."""
+        """The numbers of the processes that serve."""
         found = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii").split()
         return [int(number) for number in found]
 
@@ -120,14 +120,22 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(policy, *words, users=("ana",)):
+def running(policy, *words, users=("ana",), program=COMMAND):
     """`sfumato serve` on free ports of this machine, with users."""
     state = load(policy).data.state
     let_in(Users(state), users)
     ports = [] if "--pg" in words else ["--pg", "127.0.0.1:0"]
     ports += [] if "--http" in words else ["--http", "127.0.0.1:0"]
-    server = Running(policy, "-p", policy, *ports, *words)
+    server = Running(policy, "-p", policy, *ports, *words, program=program)
     try:
         yield server
     finally:
         server.stop()
+
+
+def is_alive(process):
+    try:
+        with open(f"/proc/{process}/stat", encoding="ascii") as file:  # noqa: PTH123 - a file of the kernel's
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -14,7 +14,8 @@ from tests.doors.served import command
 from tests.doors.terminal import in_terminal
 
 import sfumato
-from sfumato.doors.cli import clinic, say
+from sfumato.doors.cli import clinic
+from sfumato.words import show
 
 BY_DISEASE = "SELECT disease, COUNT(*) AS n FROM patient GROUP BY disease"
 
@@ -30,15 +31,15 @@ def test_an_answer_for_people(made, call):
     assert [line.split()[0] for line in lines[1:7]] == [*clinic.DISEASES, "NULL"]
     ends = {match.end(1) for line in lines[1:7] if (match := re.search(r" ([\d,]+)  [\d,]+ to [\d,]+", line))}
     assert len(ends) == 1, "numbers are right-aligned"
-    assert lines[7] == "cost epsilon 0.1; epsilon 3.9 remains (about 58 more like this)"
-    assert lines[8].startswith("note: bias possible")
+    assert lines[7] == "cost: epsilon 0.1; epsilon 3.9 left (about 58 more like this)"
+    assert lines[8].startswith("note: possible bias")
     assert re.fullmatch(r"receipt [0-9a-f]{32}", lines[9])
 
 
 def test_the_same_question_again_is_free_and_the_same(made, call):
     first, again = (call("query", BY_DISEASE, at=made).stdout.splitlines() for _ in range(2))
     assert first[:7] == again[:7]
-    assert again[7] == "cost nothing: asked before, the stored answer; epsilon 3.9 remains (about 58 more like this)"
+    assert again[7] == "cost: free, the answer was stored; epsilon 3.9 left (about 58 more like this)"
     assert first[-1] == again[-1]
 
 
@@ -59,7 +60,7 @@ def test_csv_has_every_row_and_the_ends_of_intervals(made, call):
     assert list(rows[0]) == ["disease", "n", "n_low", "n_high"]
     assert [row["disease"] for row in rows] == [*clinic.DISEASES, ""]
     assert all(int(row["n_low"]) <= int(row["n"]) <= int(row["n_high"]) for row in rows)
-    assert "cost epsilon 0.1" in done.stderr
+    assert "cost: epsilon 0.1" in done.stderr
 
 
 def test_within_chooses_the_epsilon(made, call):
@@ -209,7 +210,7 @@ def test_explain_is_free_and_says_what_it_will_be(made, call):
     done = call("explain", "SELECT city, SUM(cost) FROM visit GROUP BY city", "--group", "3", at=made)
     assert done.returncode == 0, done.stderr
     assert re.search(r"sum +geometric +200,000 +599,1\d\d  one person changes it by at most 20000", done.stdout)
-    assert "would cost epsilon 0.1: epsilon 4 before (about 59 more like this), epsilon 3.9 after" in done.stdout
+    assert "would cost: epsilon 0.1; epsilon 4 left (about 59 more like this), epsilon 3.9 after" in done.stdout
     assert "3 people together: epsilon 0.3, rho 0.045" in done.stdout
     assert debits(made) == 0
 
@@ -221,6 +222,17 @@ def test_explain_json_is_the_preview_and_the_group(made, call):
         assert document == gate.explain(BY_DISEASE).to_dict()
 
 
+def test_explain_says_why(made, call):
+    done = call("explain", "SELECT COUNT(*) FROM visit", "--why", at=made)
+    why = "COUNT(*): at most 20 rows of one person count (weights); a row adds at most 1; so one person changes it by"
+    assert f"{why} at most 20 in all groups together" in done.stdout, done.stdout + done.stderr
+    document = json.loads(call("explain", "SELECT COUNT(*) FROM visit", "--why", "--json", at=made).stdout)
+    (reason,) = document["why"]
+    assert reason["name"] == "COUNT(*)"
+    assert reason["derived"] == reason["claimed"] == "20"
+    assert debits(made) == 0
+
+
 @pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.999"])
 def test_explain_is_as_sure_as_was_asked(confidence, made, call):
     words = ("explain", BY_DISEASE, "--confidence", confidence)
@@ -229,7 +241,7 @@ def test_explain_is_as_sure_as_was_asked(confidence, made, call):
         width = gate.explain(BY_DISEASE).columns[1].half_width(confidence)
     assert document["confidence"] == confidence
     assert Fraction(document["columns"][1]["half_width"]) == width
-    assert re.search(rf"± at {say.show(Fraction(confidence) * 100)} %", call(*words).stdout)
+    assert re.search(rf"± at {show(Fraction(confidence) * 100)} %", call(*words).stdout)
     assert re.search(rf"^n +geometric +10 +{width} ", call(*words).stdout, re.MULTILINE)
 
 
@@ -241,19 +253,19 @@ def test_the_noise_may_be_gaussian_and_explain_says_what_that_closes(made, call)
     assert re.search(
         r"^n +gaussian +200 +392  one person changes all groups .* at most 20$", first.stdout, re.MULTILINE
     )
-    assert re.search(r"would cost rho 0\.005: rho about 0\.296\d+ before .*, rho about 0\.291\d+ after", first.stdout)
+    assert re.search(r"would cost: rho 0\.005; rho about 0\.296\d+ left .*, rho about 0\.291\d+ after", first.stdout)
     assert warning in first.stdout
     assert warning not in call("explain", asked[0]).stdout
     preview = json.loads(call("explain", *asked, "--json").stdout)
     assert (preview["cost"]["epsilon"], preview["after"]["epsilon"]) == (None, "0")
     done = call("query", *asked)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"cost rho 0\.005; rho about 0\.291\d+ remains \(about 58 more like this\)", done.stdout)
+    assert re.search(r"cost: rho 0\.005; rho about 0\.291\d+ left \(about 58 more like this\)", done.stdout)
     assert json.loads(call("budget", "--json").stdout)["remaining"]["epsilon"] == "0"
     again = call("explain", *asked, "--epsilon", "0.2")
     assert warning not in again.stdout, "the door is shut already"
-    assert "would cost rho 0.02: rho" in again.stdout
-    assert re.search(r"cost rho 0\.005; rho about 0\.28", call("query", BY_DISEASE).stdout), "only rho is counted now"
+    assert "would cost: rho 0.02; rho" in again.stdout
+    assert re.search(r"cost: rho 0\.005; rho about 0\.28", call("query", BY_DISEASE).stdout), "only rho is counted now"
 
 
 @pytest.mark.parametrize(("composition", "law"), [("pure", "geometric"), ("zcdp", "gaussian"), ("best", "geometric")])
@@ -267,8 +279,8 @@ def test_noise_follows_the_policy_where_none_is_named(composition, law, made, ca
 
 def test_open_keys_cost_delta_and_it_is_said(made, call):
     asked = "SELECT note, COUNT(*) AS n FROM visit GROUP BY note"
-    assert "would cost epsilon 0.1 and delta 0.00000001: epsilon 4 before" in call("explain", asked, at=made).stdout
-    assert "cost epsilon 0.1 and delta 0.00000001; epsilon 3.9 remains" in call("query", asked).stdout
+    assert "would cost: epsilon 0.1 and delta 0.00000001; epsilon 4 left" in call("explain", asked, at=made).stdout
+    assert "cost: epsilon 0.1 and delta 0.00000001; epsilon 3.9 left" in call("query", asked).stdout
 
 
 NOISY = {

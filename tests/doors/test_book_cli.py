@@ -10,7 +10,8 @@ import pytest
 from tests.doors.pg import change_policy
 
 from sfumato import errors
-from sfumato.doors.cli import book, say
+from sfumato.doors.cli import book
+from sfumato.words import show
 
 BY_DISEASE = "SELECT disease, COUNT(*) AS n FROM patient GROUP BY disease"
 
@@ -43,17 +44,17 @@ def test_a_policy_that_was_changed_is_told(made, call):
 @pytest.mark.parametrize(("composition", "count"), [("pure", 7), ("zcdp", 7), ("best", 7), ("best", 90)])
 def test_split_is_exact(composition, count, made, call):
     """So many questions of that epsilon fit, one unit more does not."""
-    from sfumato.accounting import Filter, Pure, price
+    from sfumato.accounting import PrivacyFilter, Pure, price
 
     change_policy(made, 'composition = "best"', f'composition = "{composition}"')
     document = json.loads(call("budget", "split", count, "--json", at=made).stdout)
     each = Fraction(document["epsilon"])
-    total = Filter(composition, 4, "1e-6")
+    total = PrivacyFilter(composition, 4, "1e-6")
     assert total.remaining_count(price(Pure(each))) >= count
     assert total.remaining_count(price(Pure(each + Fraction(1, 10**15)))) < count
     if composition == "pure":
         assert each == Fraction(4 * 10**15 // 7, 10**15)
-    assert f"--epsilon {say.show(each)}" in call("budget", "split", count, at=made).stdout
+    assert f"--epsilon {show(each)}" in call("budget", "split", count, at=made).stdout
 
 
 def test_split_counts_what_was_spent_and_options_stand_on_either_side(made, call):

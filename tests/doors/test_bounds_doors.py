@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from tests.doors import pg
 from tests.doors.pg import change_policy
+from tests.doors.served import command
 
 from sfumato.doors.running.station import find_bounds
 from sfumato.errors import EngineError
@@ -35,7 +36,7 @@ def test_check_says_the_price_before_and_what_was_found(home, call):
     code, out, err = call("check", at=home)
     assert code == 0
     for bound in ('rows_per_unit of "visit"', 'sum_per_unit of "visit.cost"'):
-        assert f"{bound} is left to be found: this costs epsilon 0.1, once for this version" in err
+        assert f'{bound} is "auto": finding it costs epsilon 0.1, once for this version' in err
         assert re.search(rf'{bound} for version "2024-11": [\d.]+; found for epsilon 0.1, paid for now', out)
     assert debits(home) == BOTH
     code, out, err = call("check")
@@ -56,7 +57,7 @@ def test_check_of_a_budget_that_is_spent(home, call):
     change_policy(home, "epsilon = 1 ", "epsilon = 0.15 ")
     code, out, err = call("check", at=home)
     assert code == 4
-    assert "the policy can be served" in out
+    assert "the policy is valid" in out
     assert 'sum_per_unit of "visit.cost" is not known, and the budget does not allow to find it' in err
     assert debits(home) == BOTH[:1]
 
@@ -73,7 +74,7 @@ def test_looking_buys_nothing(home, call):
     code, out, _ = call("explain", BY_CITY)
     assert code == 0
     assert 'known when rows_per_unit of "visit" is found' in out
-    assert "would cost epsilon 0.1: epsilon 4 before" in out
+    assert "would cost: epsilon 0.1; epsilon 4 left" in out
     assert "epsilon 3.8 after" in out
 
 
@@ -87,7 +88,7 @@ def test_a_question_tells_what_it_bought_once(home, call):
     most = int(told[1])
     shown = re.search(r"rows_per_unit for n: (\d+) → ± [\d,]+; (\d+) → ± [\d,]+; (\d+) → ± [\d,]+\n", out)
     assert [int(number) for number in shown.groups()] == [most, most // 2, most // 4]
-    assert "of all rows of the table about so many would not count" in out
+    assert "about this part of the table's rows would not count" in out
 
 
 def test_explain_says_what_fewer_rows_give(made, call):
@@ -98,7 +99,7 @@ def test_explain_says_what_fewer_rows_give(made, call):
         widths[rows] = int(document["columns"][1]["half_width"])
     line = "; ".join(f"{rows} → ± {width:,}" for rows, width in widths.items())
     assert f"rows_per_unit for n: {line}\n" in out
-    assert "with fewer, who has more rows counts for less" in out
+    assert "with a lower bound, people with more rows are down-weighted" in out
     assert "rows_per_unit" not in call("explain", "SELECT COUNT(*) FROM patient")[1]
 
 
@@ -123,19 +124,23 @@ def test_clients_look_for_nothing_and_the_first_question_buys(written, tmp_path)
         assert "rows_per_unit for n: " in plan
 
 
-def test_serve_says_what_it_buys(home, call, monkeypatch):
-    code, out, err = call("serve", "--pg", "127.0.0.1:0", "--check", at=home)
+def test_serve_says_what_it_buys(home):
+    def serve():
+        done = command("serve", "--pg", "127.0.0.1:0", "--http", "none", "--check", cwd=home)
+        return done.returncode, done.stdout, done.stderr
+
+    code, out, err = serve()
     assert (code, out.splitlines()[-1]) == (0, "ready")
     assert err.count("paid for now: ") == 2
     assert debits(home) == BOTH
-    err = call("serve", "--pg", "127.0.0.1:0", "--check")[2]
+    err = serve()[2]
     assert "paid for now" not in err
     assert err.count("found for epsilon 0.1") == 2
     assert debits(home) == BOTH
     change_policy(home, "epsilon = 4 ", "epsilon = 0.2 ")
     change_policy(home, "epsilon = 1 ", "epsilon = 0.2 ")
     change_policy(home, 'version = "2024-11"', 'version = "2024-12"')
-    code, out, err = call("serve", "--pg", "127.0.0.1:0", "--check")
+    code, out, err = serve()
     assert (code, out.splitlines()[-1]) == (0, "ready")
     assert 'rows_per_unit of "visit" is not known, and the budget does not allow to find it' in err
 

@@ -139,7 +139,7 @@ def test_a_refusal_is_shown_at_its_place_and_its_way_out_is_a_button(tab, demo):
     before = ana.spent()
     ana.write("SELECT disease, ssn FROM patient WHERE ssn = '000-00-0042'")
     page = ana.page
-    expect(page.locator("#refusal")).to_contain_text("would show persons")
+    expect(page.locator("#refusal")).to_contain_text("identifiers of individual people")
     expect(page.locator("#ask")).to_be_disabled()
     expect(page.locator(".cm-lintRange-error")).to_have_text("ssn")
     check_axe(page)
@@ -204,7 +204,7 @@ def test_a_spent_budget_is_said_before_anything_is_asked(tab, odd, tmp_path):
     bob.write("SELECT COUNT(*) AS n FROM people WHERE code < 10")
     expect(page.locator("#refusal.money")).to_contain_text("does not allow this question")
     expect(page.locator("#ask")).to_be_disabled()
-    expect(page.locator(".gauge")).to_contain_text("spent: stored answers stay free")
+    expect(page.locator(".gauge")).to_contain_text("spent: repeated queries stay free")
     check_axe(page)
     page.screenshot(path=tmp_path / "spent.png", full_page=True)
     assert bob.spent() == 1
@@ -246,9 +246,82 @@ def test_five_thousand_groups_stay_readable(tab, odd, tmp_path):
     assert page.locator("#result tbody tr").count() == 200
     page.click("text=show more")
     assert page.locator("#result tbody tr").count() == 1200
-    expect(page.locator("#result figcaption")).to_contain_text("The first 600 of 5\u202f001 rows are drawn")
+    expect(page.locator("#result figcaption")).to_contain_text("The first 30 of 5\u202f001 rows are drawn")
     page.screenshot(path=tmp_path / "many.png")
     assert not ana.troubles
+
+
+def test_columns_sort_charts_download_and_long_lines_are_thinned(tab, odd, tmp_path):
+    ana = tab(odd)
+    page = ana.page
+    ana.ready()
+    ana.write("SELECT code * 2 AS twice, COUNT(*) AS n FROM people GROUP BY twice")
+    ana.ask()
+    expect(page.locator("#result figcaption")).to_contain_text("The lowest and highest of neighbouring rows")
+    assert 100 < page.locator("#result svg.chart circle").count() <= 600
+    first = "#result tbody tr:first-child td:nth-child({0}) .value"
+    page.click("#result th:nth-child(1) button")
+    assert page.locator("#result th:nth-child(1)").get_attribute("aria-sort") == "ascending"
+    assert page.locator(first.format(1)).inner_text() == "0"
+    page.click("#result th:nth-child(1) button")
+    assert page.locator(first.format(1)).inner_text().replace("\u202f", "") == "9998"
+    with page.expect_download() as caught:
+        page.click("text=Download chart")
+    saved = caught.value.path().read_text()
+    assert saved.startswith("<svg")
+    assert "<style" in saved
+    page.screenshot(path=tmp_path / "line.png", full_page=True)
+    assert not ana.troubles
+
+
+def test_tabs_and_saved_queries_come_back(tab, odd, tmp_path):
+    ana = tab(odd)
+    page = ana.page
+    ana.ready()
+    ana.write("SELECT COUNT(*) AS first FROM people")
+    page.click("#save")
+    page.fill("#save-name", "<b>mine</b>")
+    page.click("dialog form button")
+    expect(page.locator("#saved")).to_contain_text("<b>mine</b>")
+    page.click("#tabs >> [aria-label='New tab']")
+    ana.write("SELECT COUNT(*) AS second FROM people")
+    assert page.locator("#tabs .tab").count() == 2
+    expect(page.locator("#ask")).to_be_enabled()
+    page.screenshot(path=tmp_path / "tabs.png", full_page=True)
+    page.reload()
+    ana.ready()
+    assert page.locator("#tabs .tab").count() == 2
+    expect(page.locator(".cm-content")).to_contain_text("second")
+    page.click("#kept summary")
+    page.click("#saved button >> nth=0")
+    expect(page.locator(".cm-content")).to_contain_text("first")
+    page.click("#tabs >> [aria-label='Close tab 2']")
+    assert page.locator("#tabs .tab").count() == 1
+    check_axe(page)
+    assert not ana.troubles
+
+
+def test_an_unfinished_query_is_no_mistake_yet(tab, odd):
+    ana = tab(odd)
+    page = ana.page
+    ana.ready()
+    at = page.locator("#ask").bounding_box()["y"]
+    ana.write("SELECT COUNT(*) FROM peop")
+    with page.expect_response("**/api/explain"):
+        page.keyboard.insert_text("")
+        page.keyboard.type("l")
+    assert page.locator("#refusal").is_hidden()
+    expect(page.locator("#refusal")).to_be_visible()
+    assert page.locator("#ask").bounding_box()["y"] == at  # nothing above it moved
+    assert not ana.troubles
+
+
+def test_a_page_that_is_not_there_is_a_page(tab, odd):
+    ana = tab(odd)
+    ana.page.goto(odd.url + "/nowhere")
+    expect(ana.page.locator("h1")).to_have_text("There is no such page")
+    with odd.client("ana") as client:
+        assert client.get("/nowhere").headers["content-type"].startswith("application/json")
 
 
 def test_a_lost_reply_is_asked_for_again_and_paid_once(tab, odd):
@@ -278,7 +351,7 @@ def test_a_lost_reply_is_asked_for_again_and_paid_once(tab, odd):
     assert len(set(keys)) == 1  # a retry, by its name too
     page.context.set_offline(True)
     ana.write("SELECT COUNT(*) AS n FROM people WHERE code < 78")
-    expect(page.locator("#say")).to_contain_text("Nothing was sent or paid")
+    expect(page.locator("#say")).to_contain_text("Nothing was sent or charged")
     page.context.set_offline(False)
     page.click("#say >> text=Try again")
     ana.ready()
@@ -321,7 +394,7 @@ def test_name_and_password_lead_to_the_page_that_was_wanted(browser, odd):
     page.fill("#name", "ana")
     page.fill("#password", "wrong horse")
     page.keyboard.press("Enter")
-    expect(page.locator("#wrong")).to_have_text("Name and password do not fit.")
+    expect(page.locator("#wrong")).to_have_text("Wrong name or password.")
     page.fill("#password", pg.PASSWORD)
     page.keyboard.press("Enter")
     page.wait_for_url("**/history")

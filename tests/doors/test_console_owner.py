@@ -59,7 +59,7 @@ def test_the_ledger_is_a_statement_that_can_be_verified_and_frozen(served, tab, 
     expect(page.locator("#burn polygon")).to_have_count(2)
     expect(page.locator("#burn figcaption")).to_contain_text("ana0.25")
     page.click("#verify")
-    expect(page.locator(".chain.good")).to_contain_text("6 entries, 2 debits, 2 answers recomputed")
+    expect(page.locator(".chain.good")).to_contain_text("6 entries, 2 charges, 2 answers recomputed")
     check_axe(page)
     page.screenshot(path=tmp_path / "ledger.png", full_page=True)
     with page.expect_download() as caught:
@@ -68,7 +68,7 @@ def test_the_ledger_is_a_statement_that_can_be_verified_and_frozen(served, tab, 
     assert [line["seq"] for line in lines] == list(range(1, 7))
     page.click("text=Freeze")
     page.click("dialog >> text=Freeze >> nth=-1")
-    expect(page.locator("#switch")).to_contain_text("Frozen: nobody gets an answer")
+    expect(page.locator("#switch")).to_contain_text("Frozen: no query is answered")
     with pytest.raises(sfumato.errors.BudgetError):
         served.gate.sql(COUNT, epsilon=Fraction(1, 4), analyst="ana")
     auditor = tab("auditor", width=390, dark=True)
@@ -76,7 +76,7 @@ def test_the_ledger_is_a_statement_that_can_be_verified_and_frozen(served, tab, 
     assert auditor.page.url.endswith("/ledger")
     assert auditor.page.locator("button.danger").count() == 0
     check_axe(auditor.page)
-    page.click("text=Answer again")
+    page.click("text=Unfreeze")
     expect(page.locator("#switch")).to_have_text("Freeze")
     assert served.gate.sql(COUNT, epsilon=Fraction(1, 4), analyst="ana").cost.epsilon == 0
     assert [event for event in journal(served) if event in ("frozen", "thawed")] == ["frozen", "thawed"]
@@ -103,7 +103,7 @@ def test_what_was_spent_last_is_seen_in_the_chart(served, tab):
 def test_the_report_of_the_red_team_is_shown_and_what_stands_in_it_is_text(served, tab, tmp_path):
     auditor = tab("auditor")
     page = auditor.page
-    page.click("nav >> text=Red team")
+    page.click("nav >> text=Attacks")
     expect(page.locator("#report")).to_contain_text("No report yet")
     expect(page.locator("#report pre")).to_have_text("sfumato attack all --target sfumato.toml --secret COLUMN")
     check_axe(page)
@@ -136,8 +136,8 @@ def test_the_report_of_the_red_team_is_shown_and_what_stands_in_it_is_text(serve
     page.screenshot(path=tmp_path / "redteam.png", full_page=True)
     assert not auditor.troubles
     ana = tab("ana", start="/redteam")
-    expect(ana.page.locator("h1")).to_have_text("This page is not for you")
-    assert ana.page.locator("nav >> text=Red team").count() == 0
+    expect(ana.page.locator("h1")).to_have_text("You cannot open this page")
+    assert ana.page.locator("nav >> text=Attacks").count() == 0
 
 
 WATCH = """window.tabbed = new Map();
@@ -158,7 +158,8 @@ def test_everything_is_reached_by_tab_and_the_focus_is_seen(served, tab):
     owner = tab("owner", start="/ledger")
     page = owner.page
     page.add_init_script(WATCH)
-    for path in ("/history", "/ledger", "/redteam", "/people", "/policy", "/wizard", "/play?page=utility", "/"):
+    paths = ("/history", "/ledger", "/redteam", "/people", "/policy", "/release", "/surveys", "/wizard")
+    for path in (*paths, "/play?page=utility", "/"):
         owner.go(path)
         page.wait_for_load_state("networkidle")
         if path == "/":
@@ -205,14 +206,14 @@ def test_people_come_and_go_in_the_console(served, tab):
     page.keyboard.press("Escape")
     row = page.locator("#users tr", has_text="<b>eve</b>")
     check_axe(page)
-    row.locator("text=Make a token").click()
+    row.locator("text=New token").click()
     expect(page.locator("dialog h2")).to_have_text("A token for <b>eve</b>")
     token = page.locator("dialog pre").inner_text()
     page.keyboard.press("Escape")
     with served.client() as client:
         client.headers["Authorization"] = f"Bearer {token}"
         assert client.get("/api/me").json()["name"] == "<b>eve</b>"
-        end = page.locator("#tokens tr", has_text="<b>eve</b>").filter(has_text="token").locator("text=End it")
+        end = page.locator("#tokens tr", has_text="<b>eve</b>").filter(has_text="token").locator("text=Revoke")
         end.click()
         expect(end).to_have_count(0)
         assert client.get("/api/me").status_code == 401
@@ -273,10 +274,49 @@ def by_session(client, served):
     return client
 
 
+def test_a_weaker_promise_is_named_and_has_to_be_confirmed(served, tab, tmp_path):
+    owner = tab("owner", start="/policy")
+    page = owner.page
+    expect(page.locator("#problems")).to_contain_text("No changes.")
+    old = page.input_value("#text")
+    page.fill("#text", old.replace("\nepsilon = 4 ", "\nepsilon = 5 ", 1))
+    expect(page.locator("#weaker")).to_contain_text("epsilon rises from 4 to 5")
+    expect(page.locator("#weaker")).to_contain_text("at most 99.4 % instead of 98.3 %")
+    expect(page.locator("#apply")).to_be_disabled()
+    check_axe(page)
+    page.screenshot(path=tmp_path / "weaker.png", full_page=True)
+    with served.client() as client:
+        by_session(client, served)
+        mark = client.get("/api/policy").json()["mark"]
+        text = page.input_value("#text")
+        refused = client.post("/api/policy/apply", json={"text": text, "mark": mark})
+        assert (refused.status_code, refused.json()["message"]) == (400, "this change weakens the promise")
+    assert served.gate.policy.path.read_text() == old
+    page.check("#sure")
+    page.click("#apply")
+    expect(page.locator("#say")).to_contain_text("is saved")
+    assert "epsilon = 5" in served.gate.policy.path.read_text()
+    assert not owner.troubles
+
+
+def test_a_user_is_replaced_only_after_a_question(served, tab):
+    owner = tab("owner", start="/people")
+    page = owner.page
+    before = served.users.document()["users"]["ana"]
+    page.fill("#name", "ana")
+    page.click("#add button")
+    expect(page.locator("dialog h2")).to_have_text("Replace ana?")
+    assert served.users.document()["users"]["ana"] == before
+    page.click("dialog button.danger")
+    expect(page.locator("dialog button.main")).to_have_text("Copy password")
+    assert served.users.document()["users"]["ana"] != before
+    assert not owner.troubles
+
+
 def test_a_policy_is_shown_as_a_difference_before_it_is_written(served, tab, tmp_path):
     owner = tab("owner", start="/policy")
     page = owner.page
-    expect(page.locator("#problems")).to_contain_text("this is what is written")
+    expect(page.locator("#problems")).to_contain_text("No changes.")
     old = page.input_value("#text")
     assert old == served.gate.policy.path.read_text()
     expect(page.locator("#apply")).to_be_disabled()
@@ -289,7 +329,7 @@ def test_a_policy_is_shown_as_a_difference_before_it_is_written(served, tab, tmp
     check_axe(page)
     page.screenshot(path=tmp_path / "policy.png", full_page=True)
     page.click("#apply")
-    expect(page.locator("#say")).to_contain_text("is written")
+    expect(page.locator("#say")).to_contain_text("is saved")
     assert "max = 110" in served.gate.policy.path.read_text()
     assert served.gate.policy.path.with_name("sfumato.toml.before").read_text() == old
     with served.client() as client:
@@ -341,7 +381,7 @@ def test_the_wizard_writes_a_policy_that_works(served, tab, tmp_path):
         field.press("Tab")
         expect(field).to_have_count(0)
 
-    page.click("text=no row is about anybody: public")
+    page.click("text=public: no row is about a person")
     decide("patient: rows_per_unit", "1")
     decide("visit: rows_per_unit", "20")
     for column, low, high in (("patient.salary", "0", "200000"), ("visit.cost", "0", "1000")):
@@ -436,7 +476,10 @@ def test_a_changed_policy_is_served_after_a_reload_from_the_console(tmp_path):
             assert 'data-page="policy"' in client.get("/policy").text
             old = client.get("/api/policy").json()
             text = old["text"].replace("epsilon = 100", "epsilon = 150")
-            assert client.post("/api/policy/apply", json={"text": text, "mark": old["mark"]}).status_code == 200
+            assert (
+                client.post("/api/policy/apply", json={"text": text, "mark": old["mark"], "confirm": True}).status_code
+                == 200
+            )
             assert ana.get("/api/budget").json()["total"]["epsilon"] == "100"
             done = client.post("/api/policy/reload", json={}).json()
             assert done["servers"] == 1

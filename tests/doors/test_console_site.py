@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from tests.doors import pg, web
 
-from sfumato.attacks.base import Fact, Knowledge, Person
+from sfumato.attacks.base import Knowledge, Person, SecretFact
 from sfumato.attacks.document import document
-from sfumato.attacks.report import Report
+from sfumato.attacks.report import AttackReport
 from sfumato.doors import tokens
+from sfumato.doors.audit_log import Journal
 from sfumato.doors.console import console
 from sfumato.doors.console.site import PAGES
-from sfumato.doors.journal import Journal
 from sfumato.doors.users import Users
 from sfumato.mechanisms import Geometric
 
@@ -155,7 +155,7 @@ def test_all_scripts_together_are_small():
 
 
 def _report(defence, right, bound, total):
-    return Report(
+    return AttackReport(
         attack="differencing",
         defence=defence,
         applicable=True,
@@ -183,7 +183,7 @@ def _report(defence, right, bound, total):
 
 
 PEOPLE = (Person({"ssn": 1, "<b>age</b>": 2}, "ssn = 1"),) * 10
-KNOWN = Knowledge("t", Fact("disease", "<img src=x onerror=window.hacked=1>"), PEOPLE, "ssn", 0.5)
+KNOWN = Knowledge("t", SecretFact("disease", "<img src=x onerror=window.hacked=1>"), PEOPLE, "ssn", 0.5)
 REPORTS = [_report("raw", 10, None, None), _report("dp", 5, 0.62, Fraction(1))]
 REPORT = document(REPORTS, "<script>window.hacked = 1</script>.toml", KNOWN, "copy")
 """As `sfumato attack` keeps it, with markup wherever a policy, its values or a question could bring some."""

@@ -13,16 +13,18 @@ from fractions import Fraction
 
 import duckdb
 import pytest
+from tests.compiled import Rows, plain
 from tests.doors.refused import MARK, REFUSED
 
 from sfumato.doors.cli.clinic import POLICY
 from sfumato.doors.cli.say import error_text, exit_code
+from sfumato.engines.duckdb.finishing import finish
 from sfumato.errors import QueryError
-from sfumato.policy import Column
+from sfumato.policy import PolicyColumn
 from sfumato.policy import parse as parse_policy
-from sfumato.sql.bind import bind
-from sfumato.sql.parse import parse
-from sfumato.sql.plan import plan
+from sfumato.sql.question import bind
+from sfumato.sql.read.parser import parse
+from sfumato.sql.release.plan import plan
 
 TODAY = date(2025, 1, 31)
 
@@ -32,7 +34,7 @@ def clinic(text=POLICY):
     policy = parse_policy(text)
     region = replace(
         policy.tables["region"],
-        columns={"area": Column("area", "text", max_length=99), "beds": Column("beds", "integer")},
+        columns={"area": PolicyColumn("area", "text", max_length=99), "beds": PolicyColumn("beds", "integer")},
     )
     return replace(policy, tables={**policy.tables, "region": region})
 
@@ -43,7 +45,9 @@ TEXTS = {f"{kind}: {title}": text for kind, texts in REFUSED.items() for title, 
 
 
 def planned(sql, epsilon=Fraction(1, 10), rows_per_unit=None, policy=CLINIC, noise=None):
-    return plan(bind(parse(sql), policy, TODAY, public), policy, epsilon, rows_per_unit, noise=noise, run=public)
+    return plan(
+        bind(parse(sql), policy, TODAY, Rows(public)), policy, epsilon, rows_per_unit, noise=noise, rows=Rows(public)
+    )
 
 
 ENGINE = duckdb.connect()
@@ -249,7 +253,7 @@ def page(sql, options):
     for number, cut in enumerate(made.cuts):
         for part in cut.parts:
             lines += release(f"release {number}", cut, part)
-    lines += ["", "-- above the cut", made.sql]
+    lines += ["", "-- above the cut", finish(made.question).text]
     lines += ["", "-- the event", str(made.event), "", "-- notes", *(text for _, text in made.notes)]
     return "\n".join(lines) + "\n"
 
@@ -258,18 +262,21 @@ def release(title, cut, part):
     """One grouping set of one release."""
     lines = ["", f"-- {title}, the engine's"]
     step = r"(?<=\)),? (?=\w+ AS \(SELECT|SELECT .* FROM person AS p)"
-    lines += [re.sub(step, lambda m: m[0].strip() + "\n", text) for text in (part.people, part.sql) if text]
+    texts = plain(part.job)
+    both = [one.text for one in (texts.people, texts.sums) if one is not None]
+    lines += [re.sub(step, lambda m: m[0].strip() + "\n", text) for text in both]
     lines += ["", f"-- groups: {len(part.groups)}"]
     lines += [", ".join("NULL" if value is None else str(value) for value in group) or "(all)" for group in part.groups]
     if part.selection is not None:
         lines += ["", "-- open keys", str(part.selection)]
     lines += ["", "-- bundles, each with what one person can change, its scale and its unit"]
+    extras = iter(texts.extras)
     for number, released in enumerate(part.bundles):
         names = [aggregate.name for _, aggregate, source in cut.sources if source.bundle == number]
         lines.append(f"{' and '.join(names)}: {released.sensitivity}, {released.scale}, {released.unit}")
         if released.extra is not None:
             lines += [
-                f"  {released.extra.sql}",
+                f"  {next(extras).text}",
                 f"  {released.extra.law}, {released.extra.low} to {released.extra.high}",
             ]
     return lines
@@ -287,3 +294,11 @@ def test_aggregates_of_the_table_have_three_pairs_each():
     for name, spelling in spelled.items():
         assert name in AGGREGATES
         assert sum(bool(re.search(spelling, sql)) for sql, _ in ASKED.values()) >= 3, name
+
+
+def test_keys_of_stored_answers_stay_what_they_were(golden):
+    """The key under which an answer is stored: another one for the same query would make everybody pay again."""
+    golden(
+        "sql/digests.txt",
+        "".join(f"{planned(sql, **options).digest}  {name}\n" for name, (sql, options) in ASKED.items()),
+    )

@@ -96,7 +96,7 @@ NAMED = {
         "tables.patient": 'tables."order"',
         "patient = ": '"order" = ',
     },
-    "SELECT ssn, COUNT(*) AS n FROM patient GROUP BY ssn HAVING COUNT(*) > 1": {},
+    "SELECT patient_ssn, COUNT(*) AS n FROM visit GROUP BY patient_ssn HAVING COUNT(*) > 1": {},
     "SELECT disease FROM patient WHERE street = 'it''s'": {},
     "SELECT age FROM patient UNION ALL SELECT age FROM patient": {},
 }

@@ -284,6 +284,6 @@ def test_what_nobody_expected_is_masked(door, ana, monkeypatch, caplog):
     def broken(*_, **__):
         raise RuntimeError("4001 people")
 
-    monkeypatch.setattr(door.gate, "explain", broken)
+    monkeypatch.setattr(door.gate, "preview", broken)
     error = refused(ana.post("/api/explain", json={"sql": COUNT}), 500, "XX000")
     assert "4001" not in json.dumps(error)

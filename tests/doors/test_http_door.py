@@ -16,7 +16,7 @@ from tests.doors import pg, web
 from tests.doors.web import COUNT
 
 import sfumato
-from sfumato.doors.http.guard import Guard
+from sfumato.doors.http.guard import RequestGuard
 from sfumato.doors.operator import keep_log
 
 QUESTION = json.dumps({"sql": COUNT}).encode()
@@ -90,7 +90,7 @@ def test_other_machines_need_tls():
             sent.append(message)
 
         scope = {"type": "http", "scheme": scheme, "client": (peer, 1), "headers": [(b"host", b"10.0.0.1")]}
-        await Guard(app, frozenset(), allow)(scope, None, send)
+        await RequestGuard(app, frozenset(), allow)(scope, None, send)
         return sent[0]["status"] if sent else 200
 
     assert asyncio.run(ask(False, "10.0.0.9", "http")) == 403
@@ -109,7 +109,7 @@ def test_words_of_a_proxy_are_not_believed(policy):
 
 
 def test_a_body_that_is_too_long_or_too_slow(policy):
-    limits = web.Limits(body=1000, body_seconds=0.3)
+    limits = web.HttpLimits(body=1000, body_seconds=0.3)
     with web.serving(policy, limits=limits) as served, served.client("ana") as client:
         assert raw(served, request(served, length=10**9)).startswith(b"HTTP/1.1 413 ")
         chunked = request(served, body=b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
@@ -121,7 +121,7 @@ def test_a_body_that_is_too_long_or_too_slow(policy):
 
 
 def test_a_client_that_says_nothing_or_never_ends_its_head_is_sent_away(policy):
-    with web.serving(policy, limits=web.Limits(idle_seconds=0.4)) as served:
+    with web.serving(policy, limits=web.HttpLimits(idle_seconds=0.4)) as served:
         for words in (b"", b"GET /healthz HTTP/1.1\r\nX-Slow: "):
             start = time.monotonic()
             assert raw(served, words, wait=20) == b""
@@ -142,14 +142,14 @@ def test_what_is_no_http_is_refused_and_life_goes_on(policy):
 
 
 def test_too_many_requests_at_once_of_one_person(policy, monkeypatch):
-    with web.serving(policy, limits=web.Limits(per_user=2)) as served:
-        go, sql = threading.Event(), served.gate.sql
+    with web.serving(policy, limits=web.HttpLimits(per_user=2)) as served:
+        go, sql = threading.Event(), served.gate.answer
 
         def held(*words, **options):
             assert go.wait(60)
             return sql(*words, **options)
 
-        monkeypatch.setattr(served.gate, "sql", held)
+        monkeypatch.setattr(served.gate, "answer", held)
         with served.client("ana") as ana, served.client("bob") as bob, ThreadPoolExecutor(2) as pool:
             running = [pool.submit(ana.post, "/api/query", json={"sql": COUNT}) for _ in range(2)]
             while served.door._office._seats["ana"] < 2:
@@ -213,14 +213,14 @@ def test_a_new_gateway_takes_over_and_the_old_one_ends_what_it_began(written, tm
     old_policy = pg.make_clinic(tmp_path / "old", written)
     new_policy = pg.make_clinic(tmp_path / "new", written, ('version = "2024-11"', 'version = "2024-12"'))
     with web.serving(old_policy) as served, sfumato.open(new_policy) as new:
-        reached, go, sql = threading.Event(), threading.Event(), served.gate.sql
+        reached, go, sql = threading.Event(), threading.Event(), served.gate.answer
 
         def held(*words, **options):
             reached.set()
             assert go.wait(60)
             return sql(*words, **options)
 
-        monkeypatch.setattr(served.gate, "sql", held)
+        monkeypatch.setattr(served.gate, "answer", held)
         with served.client("ana") as client, ThreadPoolExecutor(1) as pool:
             running = pool.submit(client.post, "/api/query", json={"sql": COUNT})
             assert reached.wait(60)
@@ -240,14 +240,14 @@ def test_a_new_gateway_takes_over_and_the_old_one_ends_what_it_began(written, tm
 
 def test_stopping_drains(policy, monkeypatch):
     with web.serving(policy) as served:
-        reached, go, sql = threading.Event(), threading.Event(), served.gate.sql
+        reached, go, sql = threading.Event(), threading.Event(), served.gate.answer
 
         def held(*words, **options):
             reached.set()
             assert go.wait(60)
             return sql(*words, **options)
 
-        monkeypatch.setattr(served.gate, "sql", held)
+        monkeypatch.setattr(served.gate, "answer", held)
         with served.client("ana") as client, ThreadPoolExecutor(2) as pool:
             running = pool.submit(client.post, "/api/query", json={"sql": COUNT})
             assert reached.wait(60)
@@ -308,7 +308,7 @@ def test_no_log_holds_a_true_value(written, tmp_path, monkeypatch):
 
             def seen(*words):
                 rows = run(*words)
-                true.append(str(rows[0][1]._sealed[0]))
+                true.append(str(rows.sums[0][1]._sealed[0]))
                 return rows
 
             monkeypatch.setattr(engine, "run", seen)

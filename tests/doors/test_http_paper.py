@@ -9,7 +9,7 @@ from schemathesis.config import ChecksConfig, PositiveDataAcceptanceConfig, Proj
 from schemathesis.config import SchemathesisConfig as Config
 from tests.doors import pg, web
 
-from sfumato.doors.http.paper import paper
+from sfumato.doors.http.openapi import paper
 from sfumato.doors.http.routes import ROUTES
 
 FREE = {"/login", "/healthz", "/openapi.json"}
@@ -18,7 +18,7 @@ FREE = {"/login", "/healthz", "/openapi.json"}
 @pytest.fixture(scope="module")
 def door(written, tmp_path_factory):
     policy = pg.make_clinic(tmp_path_factory.mktemp("web"), written, *pg.RICH)
-    with web.serving(policy, limits=web.Limits(failures=10**6)) as served:
+    with web.serving(policy, limits=web.HttpLimits(failures=10**6)) as served:
         yield served
 
 

@@ -13,7 +13,7 @@ from tests.doors import pg, web
 from tests.doors.web import COUNT, PASSWORD
 
 from sfumato.doors import scram, tokens
-from sfumato.doors.failures import Failures
+from sfumato.doors.login_throttle import Failures
 from sfumato.doors.pgwire.tls import tls
 from sfumato.doors.tokens import admit, issue, revoke
 from sfumato.doors.users import Users
@@ -197,7 +197,7 @@ class Held:
 
     def __init__(self, gate, monkeypatch, *, paid):
         self.reached, self.go = threading.Event(), threading.Event()
-        sql = gate.sql
+        sql = gate.answer
 
         def held(*words, **options):
             answer = sql(*words, **options) if paid else None
@@ -205,7 +205,7 @@ class Held:
             assert self.go.wait(60)
             return answer if paid else sql(*words, **options)
 
-        monkeypatch.setattr(gate, "sql", held)
+        monkeypatch.setattr(gate, "answer", held)
 
 
 def test_the_answer_of_a_token_that_was_revoked_meanwhile_is_withheld(door, monkeypatch):
@@ -224,13 +224,13 @@ def test_the_answer_of_a_token_that_was_revoked_meanwhile_is_withheld(door, monk
 
 def test_a_question_of_a_token_that_was_revoked_while_it_waited_is_never_asked(written, tmp_path, monkeypatch):
     policy = pg.make_clinic(tmp_path / "c", written)
-    with web.serving(policy, limits=web.Limits(workers=1)) as door:
+    with web.serving(policy, limits=web.HttpLimits(workers=1)) as door:
         held = Held(door.gate, monkeypatch, paid=True)
         with door.client("bob") as bob, door.client("ana") as ana, ThreadPoolExecutor(2) as pool:
             first = pool.submit(bob.post, "/api/query", json={"sql": COUNT})
             assert held.reached.wait(60)
             second = pool.submit(ana.post, "/api/query", json={"sql": "SELECT COUNT(*) FROM visit"})
-            while door.door._office._asking._work_queue.qsize() == 0:
+            while door.door._office._queries.threads._work_queue.qsize() == 0:
                 time.sleep(0.01)
             revoke(Users(door.state), "ana")
             held.go.set()
@@ -342,7 +342,7 @@ def test_who_fails_too_often_is_told_when_to_come_back_and_so_at_the_other_door(
 
 def test_failures_are_forgotten_after_a_minute(monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr("sfumato.doors.failures.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("sfumato.doors.login_throttle.time.monotonic", lambda: now[0])
     failures = Failures()
     for _ in range(3):
         failures.add("ana", "2001:db8::1")

@@ -19,7 +19,7 @@ import pytest
 import sfumato
 from sfumato.accounting import Pure
 from sfumato.errors import BudgetError, LedgerError
-from sfumato.ledger import Ledger, Receipt, groupcommit
+from sfumato.ledger import Ledger, Receipt, sqlite
 
 SOURCE = Path(sfumato.__file__).parents[1]
 POLICY = {
@@ -83,8 +83,8 @@ for number in range(200):
 
 UNTIL_FULL = """
 import os, resource
-from sfumato.ledger import groupcommit
-limit, groupcommit.CHECKPOINT = int(sys.argv[4]), int(sys.argv[5])
+from sfumato.ledger import sqlite
+limit, sqlite.CHECKPOINT = int(sys.argv[4]), int(sys.argv[5])
 ask(ledger, "before")
 resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path + "-wal") + limit, resource.RLIM_INFINITY))
 receipt = None
@@ -238,8 +238,8 @@ def test_a_failed_write_gives_no_receipt_and_is_not_tried_again(tmp_path, word):
     path = tmp_path / "clinic.ledger"
     with Ledger.open(path, epsilon=4, **POLICY) as ledger:
         kept = ask(ledger, "kept")
-        fault = Faulty(ledger._writer._connection, word, sqlite3.OperationalError("disk I/O error"))
-        ledger._writer._connection = fault
+        fault = Faulty(ledger._store.connection, word, sqlite3.OperationalError("disk I/O error"))
+        ledger._store.connection = fault
         with pytest.raises(LedgerError, match="cannot be read or written"):
             ask(ledger, "lost", cells=("north", "south"))
         assert fault.tries == 1
@@ -253,11 +253,11 @@ def test_a_failed_write_gives_no_receipt_and_is_not_tried_again(tmp_path, word):
 
 
 def test_a_failed_checkpoint_stops_serving(tmp_path, monkeypatch):
-    monkeypatch.setattr(groupcommit, "CHECKPOINT", 1)
+    monkeypatch.setattr(sqlite, "CHECKPOINT", 1)
     path = tmp_path / "clinic.ledger"
     with Ledger.open(path, epsilon=4, **POLICY) as ledger:
         fault = sqlite3.OperationalError("disk I/O error")
-        ledger._writer._connection = Faulty(ledger._writer._connection, "PRAGMA wal_checkpoint", fault)
+        ledger._store.guard._copier = Faulty(sqlite3.connect(path), "PRAGMA wal_checkpoint", fault)
         assert isinstance(ask(ledger, "kept"), Receipt)  # its commit is on the disk
         with pytest.raises(LedgerError):
             ask(ledger, "more")
@@ -278,7 +278,7 @@ def test_a_dead_ledger_fails_all_who_wait(tmp_path):
     committing, go = threading.Event(), threading.Event()
     path = tmp_path / "clinic.ledger"
     with Ledger.open(path, epsilon=4, **POLICY) as ledger, ThreadPoolExecutor(4) as pool:
-        ledger._writer._connection = Slow(ledger._writer._connection, "COMMIT", sqlite3.OperationalError("disk"))
+        ledger._store.connection = Slow(ledger._store.connection, "COMMIT", sqlite3.OperationalError("disk"))
         waiting = [pool.submit(ask, ledger, "first")]
         assert committing.wait(60)
         waiting += [pool.submit(ask, ledger, f"{number}") for number in range(3)]
@@ -307,7 +307,7 @@ def test_an_anchor_that_cannot_be_written_stops_serving(tmp_path):
 
 def test_a_wall_that_is_hit_stops_serving(tmp_path, monkeypatch):
     """Were the filter wrong, SQLite would still refuse, and serving would stop."""
-    monkeypatch.setattr("sfumato.accounting.filters.Filter._fits", lambda self, sums: True)
+    monkeypatch.setattr("sfumato.accounting.filters.PrivacyFilter._fits", lambda self, sums: True)
     with Ledger.open(tmp_path / "clinic.ledger", epsilon=1, **POLICY) as ledger:
         ask(ledger, "one", "1")
         with pytest.raises(LedgerError, match="cannot be read or written") as refused:
@@ -343,7 +343,7 @@ def test_many_open_one_new_file_at_once(tmp_path):
 
 
 def test_serving_goes_on_through_checkpoints_and_a_backup(tmp_path, monkeypatch):
-    monkeypatch.setattr(groupcommit, "CHECKPOINT", 5)
+    monkeypatch.setattr(sqlite, "CHECKPOINT", 5)
     path = tmp_path / "clinic.ledger"
     with Ledger.open(path, epsilon=1, **POLICY) as ledger:
         with ThreadPoolExecutor(4) as pool:

@@ -14,7 +14,7 @@ from tests.doors.pg import debits, make_clinic, serving
 from tests.doors.told import told_to_the_owner
 
 from sfumato.doors import lines
-from sfumato.doors.journal import Journal
+from sfumato.doors.audit_log import Journal
 from sfumato.doors.operator import keep_log
 from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import EngineError

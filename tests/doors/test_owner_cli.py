@@ -4,14 +4,16 @@ import json
 import re
 import shlex
 import tomllib
-from fractions import Fraction
 
 import duckdb
 import pytest
+from tests.compiled import ask
 from tests.doors.terminal import in_terminal
+from tests.plans import plan_of
 
 from sfumato.doors.cli import clinic
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.duckdb.fast_plans import physical
 from sfumato.gateway import open_policy
 from sfumato.policy import load
 
@@ -89,11 +91,11 @@ def test_a_file_is_never_written_over(files, call):
 def test_without_a_terminal_the_person_must_be_named(files, call):
     code, out, err = call(*INIT[:-2], at=files)
     assert (code, out) == (2, "")
-    assert "HINT: Pass --unit patient.ssn." in err
+    assert "HINT: Pass --unit patient.ssn, or --unit row." in err
     assert not (files / "sfumato.toml").exists()
     code, _, err = call("init", "region.csv")
     assert code == 2
-    assert "Pass --unit TABLE.COLUMN." in err
+    assert "Pass --unit TABLE.COLUMN, or --unit row." in err
 
 
 @pytest.mark.parametrize(
@@ -137,12 +139,12 @@ def test_check_tells_the_owner(made, call):
     code, out, err = call("check", at=made)
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == '"clinic", version 2024-11: the policy can be served'
+    assert lines[0] == '"clinic", version 2024-11: the policy is valid'
     assert [line.split()[0] for line in lines[2:5]] == ["patient", "visit", "region"]
     line = clinic.POLICY.splitlines().index(
         next(x for x in clinic.POLICY.splitlines() if x.startswith("rows_per_unit = 20"))
     )
-    assert re.match(rf"line {line + 1}, visit: \d+ persons of [\d,]+ with more than 20 rows, up to 60:", lines[5])
+    assert re.match(rf"line {line + 1}, visit: \d+ people of [\d,]+ with more than 20 rows, up to 60:", lines[5])
     assert "Only you see these numbers" in lines[6]
     assert lines[7].endswith(".sfumato/admitted.json")
     assert not (made / clinic.LEDGER).exists(), "the ledger is opened by questions"
@@ -162,7 +164,30 @@ def test_check_in_json(made, call):
     document = json.loads(out)
     assert (code, document["served"], document["admitted"]) == (2, False, None)
     assert [clinic.POLICY.splitlines()[one["line"] - 1].split()[0] for one in document["problems"]] == ["age", "city"]
-    assert err.endswith("2 problems; nothing was admitted.\n")
+    assert err.endswith("2 problems; the policy cannot be served.\n")
+
+
+def test_a_column_outside_of_its_domain_is_loud_and_exits_1(tmp_path, call):
+    (tmp_path / "people.csv").write_text(
+        "age,sex\n" + "".join(f"{30 + i},{'female' if i % 2 else 'male'}\n" for i in range(9))
+    )
+    assert call("init", "people.csv", "--unit", "row", at=tmp_path)[0] == 0
+    text = (tmp_path / "sfumato.toml").read_text()
+    assert "values" not in text.split("[tables.people.columns]")[1].split("#")[0]  # no list is guessed
+    text = text.replace('epsilon = "?"', "epsilon = 1")
+    listed = re.sub(r"sex = .*", 'sex = { values = ["F", "M"] }', text)
+    (tmp_path / "sfumato.toml").write_text(listed)
+    code, out, err = call("check")
+    assert code == 1
+    assert "9 values (100.0 %) not in the list: NULL" in out
+    assert "ERROR: 1 column lies mostly outside of the declared domain: people.sex" in err
+    code, out, _ = call("check", "--json")
+    assert code == 1
+    assert [one["column"] for one in json.loads(out)["warnings"] if one["mismatch"]] == ["sex"]
+    (tmp_path / "sfumato.toml").write_text(listed.replace('["F", "M"]', '["female", "male"]'))
+    code, out, err = call("check")
+    assert (code, err) == (0, "")
+    assert "The rows match the policy." in out
 
 
 def test_every_mistake_is_shown_with_its_line(made, call):
@@ -235,11 +260,11 @@ def sums(made):
     with open_policy(made / clinic.POLICY_FILE) as gate:
         found = []
         for sql in ASKED:
-            asked = gate._plan(sql, None, rows_per_unit=None, noise=None, within=None, confidence=Fraction(1, 2))
+            asked = plan_of(gate, sql)
             for part in asked.cuts[0].parts:
-                rows = gate._engine._private.execute(part.fast or part.sql).fetchall()
+                rows = ask(gate._engine, physical(part.job, gate._engine.known).sums, "salt")
                 found.append((asked.digest, asked.notes, sorted(rows, key=str)))
-        return bool(gate._engine.counted()), found
+        return bool(gate._engine.known.counted), found
 
 
 def test_prepared_rows_give_the_same_sums(call, made):
@@ -320,9 +345,9 @@ def test_files_that_change_while_they_are_read_are_not_prepared(call, made, monk
     before = file.read_bytes()
     keep = DuckDB.keep
 
-    def touched(self, scans):
+    def touched(self, *of):
         (made / "visit.csv").touch()
-        keep(self, scans)
+        keep(self, *of)
 
     monkeypatch.setattr(DuckDB, "keep", touched)
     code, _, err = call("prepare", "-p", policy)

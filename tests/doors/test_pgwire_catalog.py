@@ -11,7 +11,7 @@ from tests.doors import pg
 from tests.doors.test_pgwire_clients import psql
 
 from sfumato.doors.cli import clinic
-from sfumato.sql.lexer import statements, without_schema
+from sfumato.sql.read.lexer import statements, without_schema
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from tests.doors import pg
 
 import sfumato
 from sfumato.doors.cli import clinic
-from sfumato.doors.pgwire.entrance import Limits, is_near
+from sfumato.doors.pgwire.entrance import WireLimits, is_near
 from sfumato.doors.pgwire.tls import tls
 from sfumato.doors.pgwire.wire import Wire
 from sfumato.errors import InputError
@@ -136,8 +136,7 @@ def test_notices_say_cost_rest_and_width(door):
     with psycopg.connect(door.dsn()) as connection:
         connection.add_notice_handler(lambda notice: heard.append((notice.message_primary, notice.message_detail)))
         connection.execute("/* epsilon=0.5 */ SELECT COUNT(*) FROM patient WHERE age = 77")
-        assert heard[0][0].startswith("cost epsilon 0.5; epsilon ")
-        assert "count ± 6 at 95 %" in heard[0][1]
+        assert heard[0][0].startswith("count ± 6 at 95 %; cost: epsilon 0.5; epsilon ")
         connection.execute("SET client_min_messages = warning")
         connection.execute("/* epsilon=0.5 */ SELECT COUNT(*) FROM patient WHERE age = 77")
     assert len(heard) == 1
@@ -153,7 +152,7 @@ def test_intervals_explain_and_budget(door):
         before = connection.execute("SHOW sfumato.budget").fetchall()
         plan = connection.execute("EXPLAIN SELECT COUNT(*) FROM patient WHERE age = 12")
         assert plan.description[0].name == "QUERY PLAN"
-        assert any("would cost epsilon 0.25" in line for (line,) in plan)
+        assert any("would cost: epsilon 0.25" in line for (line,) in plan)
         after = connection.execute("SHOW sfumato.budget").fetchall()
     assert before == after
     assert [name for name, *_ in after] == ["total", "spent", "remaining"]
@@ -173,7 +172,7 @@ def test_psycopg2(door, expected):
     cursor = connection.cursor()
     cursor.execute("SELECT COUNT(*) FROM patient WHERE disease = %s AND age > %s", ("Cold", 30))
     assert cursor.fetchone()[0] > 0
-    assert connection.notices[0].startswith("NOTICE:  cost epsilon")
+    assert "; cost: epsilon" in connection.notices[0]
     with pytest.raises(psycopg2.errors.InsufficientPrivilege):
         cursor.execute("SELECT ssn FROM patient")
     connection.rollback()
@@ -239,7 +238,7 @@ def test_psql(door, expected):
     assert [line.split("|")[0] for line in lines[:6]] == [*clinic.DISEASES, ""]
     assert lines[6] == "disease,n,age,pay"
     assert "SSL connection" in lines[-1]
-    assert "NOTICE:  cost" in done.stderr
+    assert "; cost: " in done.stderr
 
 
 def test_psql_shows_where_the_mistake_is(door):
@@ -274,7 +273,7 @@ def test_another_database_does_not_exist(door):
 
 def test_too_many_failures_wait_a_minute(written, tmp_path):
     policy = pg.make_clinic(tmp_path / "c", written)
-    with pg.serving(policy, limits=Limits(failures=3), encrypted=False) as served:
+    with pg.serving(policy, limits=WireLimits(failures=3), encrypted=False) as served:
         for _ in range(3):
             with pg.Raw(served, password="wrong") as client:  # noqa: S106 - it is wrong
                 assert pg.fields_of(client.greeting[-1][1])["C"] == "28P01"
@@ -289,7 +288,9 @@ def test_too_many_failures_wait_a_minute(written, tmp_path):
 
 def test_limits_of_connections(written, tmp_path):
     policy = pg.make_clinic(tmp_path / "c", written)
-    with pg.serving(policy, limits=Limits(per_user=2, connections=3), encrypted=False, users=("ana", "bob")) as served:
+    with pg.serving(
+        policy, limits=WireLimits(per_user=2, connections=3), encrypted=False, users=("ana", "bob")
+    ) as served:
         first, second, third = (pg.Raw(served) for _ in range(3))
         assert first.greeting[-1] == second.greeting[-1] == ("Z", b"I")
         assert pg.fields_of(third.greeting[-1][1])["C"] == "53300"
@@ -393,7 +394,7 @@ def test_what_is_no_start_up_is_closed_at_once(door, data):
 
 def test_a_client_that_says_nothing_is_sent_away(written, tmp_path):
     policy = pg.make_clinic(tmp_path / "c", written)
-    with pg.serving(policy, limits=Limits(startup=0.3), encrypted=False) as served:
+    with pg.serving(policy, limits=WireLimits(startup=0.3), encrypted=False) as served:
         client = pg.Raw(served, login=False)
         assert client.message() is None
         client.close()
@@ -482,11 +483,11 @@ class Slow:
     def __getattr__(self, name):
         return getattr(self._gate, name)
 
-    def sql(self, sql, *arguments, **options):
+    def answer(self, *arguments, **options):
         self.asked += 1
         self.begun.set()
         assert self.go.wait(60)
-        return self._gate.sql(sql, *arguments, **options)
+        return self._gate.answer(*arguments, **options)
 
 
 @pytest.fixture
@@ -494,7 +495,7 @@ def slow(written, tmp_path):
     policy = pg.make_clinic(tmp_path / "c", written)
     with sfumato.open(policy) as gate:
         gateway = Slow(gate)
-        served = pg.Served(gateway, limits=Limits(workers=1, drain=5), encrypted=False)
+        served = pg.Served(gateway, limits=WireLimits(workers=1, drain=5), encrypted=False)
         try:
             yield gateway, served
         finally:
@@ -510,13 +511,22 @@ def cancel_with(served, client, secret=None):
         assert other.recv(1) == b""
 
 
-def test_a_question_can_be_cancelled_and_its_answer_is_not_lost(slow):
+def test_a_question_can_be_cancelled_and_its_answer_is_not_lost(slow, monkeypatch):
     gateway, served = slow
     sql = "SELECT COUNT(*) FROM patient"
+    engine, run, paid = gateway._engine, gateway._engine.run, threading.Event()
+
+    def held(*arguments, **options):
+        paid.set()
+        assert gateway.go.wait(60)
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(engine, "run", held)
+    monkeypatch.setattr(gateway, "answer", gateway._gate.answer)
     with pg.Raw(served) as client:
         cancel_with(served, client)  # nothing runs: nothing happens
         client.send(pg.query(sql))
-        assert gateway.begun.wait(60)
+        assert paid.wait(60)
         cancel_with(served, client, secret=1)
         cancel_with(served, client)
         said = client.until("Z")
@@ -524,7 +534,7 @@ def test_a_question_can_be_cancelled_and_its_answer_is_not_lost(slow):
         gateway.go.set()
         said = client.ask(pg.query(sql))
         assert pg.kinds(said) == "NTDCZ"
-        assert "asked before" in pg.fields_of(said[0][1])["M"]
+        assert "the answer was stored" in pg.fields_of(said[0][1])["M"]
 
 
 def test_a_question_that_waits_for_a_thread_and_is_cancelled_is_never_asked(slow):

@@ -8,7 +8,7 @@ import pytest
 from tests.doors import pg
 
 from sfumato.doors.pgwire import server as server_module
-from sfumato.doors.pgwire.entrance import Limits
+from sfumato.doors.pgwire.entrance import WireLimits
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def open_door(written, tmp_path):
     made = []
 
     def serve(**limits):
-        made.append(pg.serving(pg.make_clinic(tmp_path / "c", written), limits=Limits(**limits), encrypted=False))
+        made.append(pg.serving(pg.make_clinic(tmp_path / "c", written), limits=WireLimits(**limits), encrypted=False))
         return made[-1].__enter__()
 
     yield serve
@@ -29,20 +29,41 @@ def knock(served, count):
     return [pg.Raw(served, login=False) for _ in range(count)]
 
 
+def named(served):
+    """A client that has said a name, and proves nothing."""
+    client = pg.Raw(served, login=False)
+    client.send(pg.startup())
+    assert client.message()[0] == "R"
+    return client
+
+
+def test_who_has_said_a_name_has_a_while_to_prove_it(open_door, monkeypatch):
+    served = open_door(entering=3, startup=60)
+    monkeypatch.setattr(server_module, "_POLITE", 0.2)
+    slow = [named(served) for _ in range(3)]
+    time.sleep(0.3)
+    with pg.Raw(served) as client:
+        assert client.greeting[-1] == ("Z", b"I")
+        assert slow[0].message() is None, "the oldest of them"
+    for raw in slow:
+        raw.close()
+
+
 def test_the_defaults_are_narrow():
-    usual = Limits()
+    usual = WireLimits()
     assert usual.startup == 10
     assert usual.entering < usual.connections
-    assert usual.message == 16 * 2**20
+    assert usual.message == 2**20
 
 
 def test_whoever_only_knocks_does_not_keep_others_out(open_door, monkeypatch):
-    monkeypatch.setattr(server_module, "_POLITE", 0.2)
+    """However many knock, and however often: half a message says no name."""
+    monkeypatch.setattr(server_module, "_POLITE", 60)
     served = open_door(entering=3, connections=3, startup=60)
     silent = knock(served, 3)
-    time.sleep(0.3)
+    silent[1].send(pg.startup()[:-4])
     with pg.Raw(served) as client:
-        assert client.greeting[-1] == ("Z", b"I"), "who has taken long to say its name makes room"
+        assert client.greeting[-1] == ("Z", b"I"), "who has not said its name makes room"
         assert silent[0].message() is None, "the oldest of them"
         assert pg.kinds(client.ask(pg.query("SHOW TimeZone"))) == "TDCZ"
         more = knock(served, 3)
@@ -51,10 +72,18 @@ def test_whoever_only_knocks_does_not_keep_others_out(open_door, monkeypatch):
         raw.close()
 
 
+def test_those_who_knock_at_the_same_moment_are_closed_too(open_door):
+    served = open_door(entering=3, startup=60)
+    many = served._hosted.run(knock, served, 8)  # meanwhile the server looks at none of them
+    assert [raw.message() for raw in many[:5]] == [None] * 5
+    for raw in many:
+        raw.close()
+
+
 def test_more_than_the_entrance_holds_are_refused_while_it_is_full(open_door, monkeypatch):
     monkeypatch.setattr(server_module, "_POLITE", 60)
     served = open_door(entering=2)
-    first = knock(served, 2)
+    first = [named(served) for _ in range(2)]
     (third,) = knock(served, 1)
     assert pg.fields_of(third.message()[1])["C"] == "53300"
     assert third.message() is None

@@ -1,6 +1,7 @@
 """What is at hand: repeated questions are answered without work, and no sooner than the ledger allows it."""
 
 import json
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -29,13 +30,13 @@ def door(written, tmp_path):
 @pytest.fixture
 def worked(door, monkeypatch):
     """Counts the questions that reach the gateway's walk."""
-    asked, walk = [], Gateway.sql
+    asked, walk = [], Gateway.answer
 
-    def counted(gate, sql, *more, **options):
-        asked.append(sql)
-        return walk(gate, sql, *more, **options)
+    def counted(gate, query, *more, **options):
+        asked.append(query.sql)
+        return walk(gate, query, *more, **options)
 
-    monkeypatch.setattr(Gateway, "sql", counted)
+    monkeypatch.setattr(Gateway, "answer", counted)
     return asked
 
 
@@ -60,9 +61,10 @@ def test_the_third_time_nothing_is_walked_and_everything_is_told(door, worked):
     assert found == [found[0]] * 5
     assert len(worked) == 2, "once to pay, once to find it in the ledger"
     assert pg.debits(door) == Decimal("0.1")
-    assert notices[0][0].startswith("cost epsilon 0.1; ")
+    width, first = re.fullmatch(r"(n ± \d+ at 95 %; )(.*)", notices[0][0]).groups()
+    assert first.startswith("cost: epsilon 0.1; ")
     assert {first for first, _ in notices[1:]} == {notices[1][0]}
-    assert notices[1][0].startswith("cost nothing: asked before, the stored answer; epsilon 899.9 remains")
+    assert notices[1][0].startswith(f"{width}cost: free, the answer was stored; epsilon 899.9 left")
     assert {detail for _, detail in notices} == {notices[0][1]}
     told = [line for line in lines(door) if line["event"] == "question"]
     assert len(told) == 6, "each has its line in the audit log"
@@ -126,15 +128,15 @@ def test_what_remains_is_that_of_who_asks_and_of_now(door):
             ana.execute(COUNT)
         for _ in range(3):
             assert bob.execute(COUNT).fetchall() == ana.execute(COUNT).fetchall()
-        assert all("epsilon 899.9 remains" in words for words in heard["ana"][1:])
-        assert all("epsilon 999.9 remains" in words for words in heard["bob"])
+        assert all("epsilon 899.9 left" in words for words in heard["ana"][1:])
+        assert all("epsilon 999.9 left" in words for words in heard["bob"])
         bob.execute("SET sfumato.epsilon = 5")
         bob.execute("SELECT COUNT(*) FROM visit")
         ana.execute(COUNT)
         bob.execute("RESET sfumato.epsilon")
         bob.execute(COUNT)
-        assert "epsilon 899.9 remains" in heard["ana"][-1]
-        assert "epsilon 994.9 remains" in heard["bob"][-1]
+        assert "epsilon 899.9 left" in heard["ana"][-1]
+        assert "epsilon 994.9 left" in heard["bob"][-1]
     assert pg.debits(door) == Decimal("0.1")
 
 

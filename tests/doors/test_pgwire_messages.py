@@ -17,8 +17,8 @@ from sfumato.doors.pgwire.copying import lines
 from sfumato.doors.pgwire.results import Field, Result
 from sfumato.doors.pgwire.types import KINDS, decode, encode, oid_of, split_array
 from sfumato.errors import SfumatoError
-from sfumato.sql.lexer import statements
-from sfumato.sql.parameters import fill, literal, types
+from sfumato.sql.read.lexer import statements
+from sfumato.sql.read.parameters import fill, literal, types
 
 NAMES = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=20)
 VALUES = st.lists(st.none() | st.binary(max_size=20), max_size=5)
@@ -41,7 +41,7 @@ def read(data):
 @given(NAMES, NAMES, st.lists(st.integers(0, 2**32 - 1), max_size=5))
 def test_parse_round_trip(name, sql, oids):
     assert read(pg.parse(sql, name, oids)) == m.Parse(name, sql, tuple(oids))
-    assert read(pg.query(sql)) == m.Query(sql)
+    assert read(pg.query(sql)) == m.SimpleQuery(sql)
 
 
 @given(VALUES, NAMES, NAMES, st.lists(st.integers(0, 1), max_size=5), st.lists(st.integers(0, 1), max_size=5))

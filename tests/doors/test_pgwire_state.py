@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from tests.doors import pg
 
 from sfumato.doors.pgwire import messages as m
-from sfumato.doors.pgwire.results import Field, Result, Task, Work
+from sfumato.doors.pgwire.results import Field, Result, WireTask, Work
 from sfumato.doors.pgwire.settings import Settings
-from sfumato.doors.pgwire.state import Session
+from sfumato.doors.pgwire.state import WireSession
 from sfumato.errors import QueryError, SfumatoError
 
 ASK = "SELECT n FROM t"
@@ -19,21 +19,21 @@ class Fake:
     """A session whose gateway counts. Answers differ each time, so that a second draw would show."""
 
     def __init__(self, rows=5):
-        self.session = Session("ana", Settings("ana"), {"age": "bigint"})
+        self.session = WireSession("ana", Settings("ana"), {"age": "bigint"})
         self.rows, self.work = rows, []
 
     @property
     def spent(self):
-        return sum(work.task is Task.ANSWER for work in self.work)
+        return sum(work.task is WireTask.ANSWER for work in self.work)
 
     def do(self, work):
         self.work.append(work)
         if "bad" in work.sql:
             raise QueryError("it is bad", position=work.sql.index("bad") + 1, sqlstate="42703")
-        if work.task is Task.LOOK:
+        if work.task is WireTask.LOOK:
             beside = (Field("n_low", "bigint"), Field("n_high", "bigint")) if work.options.intervals else ()
             return FIELDS + beside
-        if work.task is Task.ANSWER:
+        if work.task is WireTask.ANSWER:
             width = 3 if work.options.intervals else 1
             rows = [(100 * self.spent + i,) * width for i in range(self.rows)]
             notice = ("NOTICE", QueryError("cost something", sqlstate="00000"))

@@ -16,7 +16,7 @@ from tests.doors.hosting import PASSWORD
 from tests.doors.pg import make_clinic
 from tests.doors.served import command, running, write_small
 
-from sfumato.doors.running.order import Order, address
+from sfumato.doors.running.order import ServeOrder, address
 from sfumato.ledger import Ledger
 
 COUNT = "SELECT COUNT(*) FROM visit"
@@ -325,9 +325,9 @@ def test_a_ledger_out_of_reach_exits_5_with_one_process_and_with_several(tmp_pat
     ],
 )
 def test_http_is_encrypted_wherever_somebody_else_could_listen(http, cert, plain, encrypted):
-    order = Order("p", "", None, address(http), cert, cert, plain=plain)
+    order = ServeOrder("p", "", None, address(http), cert, cert, plain=plain)
     assert order.encrypts_http is encrypted
-    assert Order.from_text(order.to_text()) == order
+    assert ServeOrder.from_text(order.to_text()) == order
 
 
 def test_the_password_of_a_user_is_in_no_file(tmp_path):

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from sfumato.doors import scram
+from sfumato.doors.audit_log import Journal
 from sfumato.doors.cli.serve import address
-from sfumato.doors.journal import Journal
 from sfumato.doors.users import Users, check_may_ask
 from sfumato.errors import InputError, QueryError
 

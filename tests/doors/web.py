@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 from tests.doors.hosting import PASSWORD, Hosted, hosting, let_in
 
-from sfumato.doors.http import HttpDoor, Limits
-from sfumato.doors.journal import Journal
+from sfumato.doors.audit_log import Journal
+from sfumato.doors.http import HttpDoor, HttpLimits
 from sfumato.doors.tokens import issue
 from sfumato.doors.users import Users
 
@@ -51,4 +51,4 @@ def spent(web, analyst="ana"):
     return web.gate.budget(analyst).spent.epsilon
 
 
-__all__ = ["COUNT", "PASSWORD", "Limits", "Web", "serving", "spent"]
+__all__ = ["COUNT", "PASSWORD", "HttpLimits", "Web", "serving", "spent"]

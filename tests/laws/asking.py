@@ -12,12 +12,11 @@ import duckdb
 from sqlglot import exp
 
 from sfumato.errors import QueryError
-from sfumato.gateway import keeping
+from sfumato.gateway import answer_codec as keeping
 from sfumato.gateway.answer import Spent, build
-from sfumato.gateway.sheets import Drawn, Draws
-from sfumato.sql.bind import bind
-from sfumato.sql.parse import ALLOWED, parse
-from sfumato.sql.plan import Plan, plan
+from sfumato.gateway.released_tables import Draws, ReleasedSet
+from sfumato.sql.question import bind
+from sfumato.sql.read.parser import ALLOWED, parse
 from sfumato.sql.relations import (
     Combined,
     Filter,
@@ -32,7 +31,9 @@ from sfumato.sql.relations import (
     Windowed,
     below,
 )
+from sfumato.sql.release.plan import Plan, plan
 from sfumato.sql.tree import Aggregate, Call, Node, Over, children
+from tests.compiled import compiled
 from tests.laws.neighbours import Broken
 from tests.laws.questions import Asker
 from tests.laws.sqlgen import Words
@@ -61,8 +62,9 @@ def planned(
     text: str, here: World, epsilon: Fraction = _EPSILON, rows: int | None = None, noise: str | None = None
 ) -> Plan:
     """The plan of a question in a world."""
-    question = bind(parse(text), here.policy, TODAY, here.run)
-    return plan(question, here.policy, epsilon, rows, noise=noise, run=here.run)
+    question = bind(parse(text), here.policy, TODAY, here.rows_for_planning)
+    asked: Plan = compiled(plan(question, here.policy, epsilon, rows, noise=noise, rows=here.rows_for_planning))
+    return asked
 
 
 def attempt(r: random.Random, here: World) -> tuple[str, Plan] | None:
@@ -91,7 +93,7 @@ def case(seed: int, tries: int = 60, most_groups: int = 2000) -> Case:
             continue
         parts = [part for cut in found[1].cuts for part in cut.parts]
         if (
-            any(part.bundles or part.people is not None for part in parts)
+            any(part.bundles or part.chosen for part in parts)
             and sum(len(part.groups) for part in parts) <= most_groups
         ):
             return Case(seed, here, *found, refused)
@@ -127,7 +129,7 @@ def _draws(asked: Plan, r: random.Random) -> Draws:
                 ends = (b.extra.low, b.extra.high) if law else (-most, most)
                 width = len(b.bundle.parts) if b.extra is None else 1
                 cells.append(tuple(tuple(r.randint(*ends) for _ in range(width)) for _ in range(count)))
-            drawn.append(Drawn(tuple(keys), tuple(cells)))
+            drawn.append(ReleasedSet(tuple(keys), tuple(cells)))
         result.append(tuple(drawn))
     return tuple(result)
 
@@ -141,7 +143,7 @@ def rehearsed(asked: Case) -> None:
     tried = [(first, keeping.nothing(asked.plan, rows=1)), (asked.plan, keeping.nothing(asked.plan))]
     for which, (plan_, draws) in enumerate([*tried, (asked.plan, _draws(asked.plan, random.Random(asked.seed)))]):
         try:
-            build(plan_, draws, run=asked.world.run, **more).intervals()
+            build(plan_, draws, finish=asked.world.finish, **more).intervals()
         except duckdb.Error as error:
             raise Broken(f"above the cut ({which}) the engine raised: {str(error).splitlines()[0]}") from None
 

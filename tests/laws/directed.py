@@ -13,11 +13,11 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.policy import Policy, from_dict
-from sfumato.sql import public
-from sfumato.sql.bind import bind
-from sfumato.sql.keys import Run
-from sfumato.sql.parse import parse
-from sfumato.sql.plan import plan
+from sfumato.sql.question import bind
+from sfumato.sql.read.parser import parse
+from sfumato.sql.release.plan import plan
+from tests import tableless
+from tests.compiled import Rows, compiled
 from tests.laws import neighbours
 from tests.laws.asking import TODAY
 from tests.laws.worlds import World, one
@@ -61,10 +61,12 @@ def planned(
     rows: int | None = None,
     *,
     noise: str | None = None,
-    run: Run = public.run,
+    run: Any = tableless.run,
 ) -> Any:
     """The plan of a question."""
-    return plan(bind(parse(text), made, TODAY, run), made, Fraction(epsilon), rows, noise=noise, run=run)
+    public = Rows(run)
+    question = bind(parse(text), made, TODAY, public)
+    return compiled(plan(question, made, Fraction(epsilon), rows, noise=noise, rows=public))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The rooms of sql, loaded afresh with a fault planted in their source."""
+"""The planner and the compilers, loaded afresh with a fault planted in their source."""
 
 from __future__ import annotations
 
@@ -9,16 +9,27 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import sfumato
+from tests.compiled import Rows
 from tests.laws.asking import TODAY
 
 _HOME = Path(sfumato.__file__).parent
 Fault = tuple[str, str, str]
-"""Module below sfumato.sql, old text, new text."""
+"""A module of sfumato.sql by its own name, or any by its name below sfumato; old text, new text."""
+_LOADED = ("sfumato.sql", "sfumato.engines")
+
+
+@cache
+def _full(module: str) -> str:
+    if module.startswith("engines."):
+        return f"sfumato.{module}"
+    (found,) = (_HOME / "sql").rglob(f"{module.replace('.', '/')}.py")
+    return ".".join(("sfumato", *found.relative_to(_HOME).with_suffix("").parts))
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
@@ -29,7 +40,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname: str) -> Any:
         text = Path(self.path).read_text(encoding="utf-8")
         for module, old, new in self.faults:
-            if fullname == f"sfumato.sql.{module}":
+            if fullname == _full(module):
                 assert old in text, f"{module} has changed, so this fault cannot be planted: {old}"
                 text = text.replace(old, new)
         return compile(text, self.path, "exec")
@@ -40,7 +51,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         self.faults = faults
 
     def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> Any:
-        if not fullname.startswith("sfumato.sql"):
+        if not fullname.startswith(_LOADED):
             return None
         place = _HOME.joinpath(*fullname.split(".")[1:])
         package = place.is_dir()
@@ -52,26 +63,29 @@ class _Finder(importlib.abc.MetaPathFinder):
 @contextmanager
 def planted(*faults: Fault) -> Iterator[Any]:
     """A function that plans with these faults; afterwards everything is as before."""
-    before = {name: module for name, module in sys.modules.items() if name.startswith("sfumato.sql")}
-    old, finder = sfumato.__dict__.get("sql"), _Finder(faults)
+    before = {name: module for name, module in sys.modules.items() if name.startswith(_LOADED)}
+    old, finder = {name: sfumato.__dict__.get(name) for name in ("sql", "engines")}, _Finder(faults)
     for name in before:
         del sys.modules[name]
     sys.meta_path.insert(0, finder)
     try:
-        parse, bind, plan = (importlib.import_module(f"sfumato.sql.{room}") for room in ("parse", "bind", "plan"))
+        parser, question, plan = (importlib.import_module(_full(name)) for name in ("parser", "question", "plan"))
         for module, _, _ in faults:
-            importlib.import_module(f"sfumato.sql.{module}")
+            importlib.import_module(_full(module))
 
         def planned(text: str, made: Any, epsilon: Any = 1, rows: int | None = None, **more: Any) -> Any:
+            public = Rows(more.pop("run"), more.get("keeper"))
+            keeper = public if more.pop("keeper", None) is not None else None
             stored = more.pop("stored", frozenset())
-            question = bind.bind(parse.parse(text), made, TODAY, more["run"], stored=stored)
-            return plan.plan(question, made, Fraction(epsilon), rows, **more)
+            asked = question.bind(parser.parse(text), made, TODAY, public, stored=stored, keeper=keeper)
+            return plan.plan(asked, made, Fraction(epsilon), rows, rows=public, **more)
 
         yield planned
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if name.startswith("sfumato.sql")]:
+        for name in [name for name in sys.modules if name.startswith(_LOADED)]:
             del sys.modules[name]
         sys.modules.update(before)
-        if old is not None:
-            sfumato.sql = old  # type: ignore[attr-defined]
+        for name, package in old.items():
+            if package is not None:
+                setattr(sfumato, name, package)

@@ -2,7 +2,7 @@
 
 Every number is exact. The vector of a cut is what the engine's SQL returns: for each grouping set and group the whole
 numbers of each bundle, and for open keys the number of persons. Nothing here knows how the plan was made; it reads only
-what the gateway reads: sql, people, groups, bundles, events. What an earlier stage released is fixed, the same for both
+what the gateway reads: jobs, groups, bundles, events. What an earlier stage released is fixed, the same for both
 neighbours.
 """
 
@@ -10,6 +10,7 @@ neighbours.
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
@@ -19,10 +20,12 @@ import duckdb
 import numpy as np
 
 from sfumato.accounting import price
-from sfumato.gateway.sheets import Drawn, sheets
+from sfumato.engines.duckdb.scans import enforced
+from sfumato.gateway.released_tables import ReleasedSet, released_tables
 from sfumato.policy import UnitJoin
-from sfumato.sql.scan import enforced, facts_of
+from sfumato.sql.declared import facts_of
 from sfumato.words import identifier
+from tests.compiled import fixed_tables, temporary, unclamped
 from tests.laws.worlds import World, fill, owned, text
 
 Vector = dict[tuple[Any, ...], tuple[int, ...]]
@@ -103,9 +106,10 @@ class Bench:
         return connection
 
 
-def _asked(connection: duckdb.DuckDBPyConnection, sql: str, salt: str | None) -> list[tuple[Any, ...]]:
+def _asked(connection: duckdb.DuckDBPyConnection, statement: Any, salt: str) -> list[tuple[Any, ...]]:
     try:
-        return [tuple(row) for row in connection.execute(sql, {"salt": salt} if salt is not None else None).fetchall()]
+        used = {"salt": salt} if statement.salted else None
+        return [tuple(row) for row in connection.execute(statement.text, used).fetchall()]
     except (duckdb.Error, OverflowError, ValueError, RuntimeError) as error:
         raise Broken(f"the engine raised: {str(error).splitlines()[0]}") from None
 
@@ -114,19 +118,34 @@ def vector(
     connection: duckdb.DuckDBPyConnection, cut: Any, released: tuple[Any, ...] = (), salt: str = "salt"
 ) -> Vector:
     """What the engine returns for a cut, group by group; groups without rows are left out."""
-    for sheet in released:
-        connection.execute(sheet.create(), list(sheet.values))
+    _create(connection, [temporary(table) for table in _fixed(connection, cut, released).values()])
     result: Vector = {}
     for number, part in enumerate(cut.parts):
-        used = salt if part.chosen else None
-        if part.people is not None:
-            result |= _people(_asked(connection, part.people, used), number, len(part.chosen))
+        texts = unclamped(cut, part)
+        if texts.people is not None:
+            result |= _people(_asked(connection, texts.people, salt), number, len(part.chosen))
+        extras = iter(texts.extras)
         for place, of in enumerate(part.bundles):
             if of.extra is not None:
-                result |= _extra(connection, part, number, place, salt)
-        if part.sql is not None:
-            result |= _sums(_asked(connection, part.sql, used), part, number)
+                result |= _extra(_asked(connection, next(extras), salt), part, number, place)
+        if texts.sums is not None:
+            result |= _sums(_asked(connection, texts.sums, salt), part, number)
     return result
+
+
+def _create(connection: duckdb.DuckDBPyConnection, tables: Iterable[Any]) -> None:
+    for table in tables:
+        connection.execute(table.create, list(table.values))
+
+
+def _fixed(connection: duckdb.DuckDBPyConnection, cut: Any, released: tuple[Any, ...]) -> dict[int, Any]:
+    """Public rows made of what was released before, on this connection."""
+
+    def run(sql: str, tables: Iterable[Any]) -> list[tuple[Any, ...]]:
+        _create(connection, tables)
+        return [tuple(row) for row in connection.execute(sql).fetchall()]
+
+    return fixed_tables(cut, released, run)
 
 
 def _sums(rows: list[tuple[Any, ...]], part: Any, number: int) -> Vector:
@@ -145,12 +164,12 @@ def _sums(rows: list[tuple[Any, ...]], part: Any, number: int) -> Vector:
     return result
 
 
-def _extra(connection: duckdb.DuckDBPyConnection, part: Any, number: int, place: int, salt: str) -> Vector:
+def _extra(rows: list[tuple[Any, ...]], part: Any, number: int, place: int) -> Vector:
     """What is not a sum: different values by group, or the weight of rows by group and place."""
     extra, width = part.bundles[place].extra, len(part.kept)
     word, known = ("places" if extra.law is not None else "different"), set(part.groups)
     result: Vector = {}
-    for row in _asked(connection, extra.sql, salt if "$salt" in extra.sql else None):
+    for row in rows:
         if tuple(row[part.kept.index(i)] for i in part.listed) not in known:
             raise Broken(f"a group that the plan does not have: {row!r}")
         key = (word, number, place, *row[:-1])
@@ -283,6 +302,8 @@ def claimed(cut: Any) -> Fraction:
     found = [event for event in cut.events if event.kind in ("pure", "gaussian")]
     if len(found) > 1:
         raise Broken(f"the values of a cut are paid for by {len(found)} events")
+    if any(part.least is not None for part in cut.parts):  # one noise for counts and keys, and one event
+        found += [event for event in cut.events if event.kind == "selection"]
     if not found:
         return Fraction(0)
     return Fraction(found[0].rho if found[0].kind == "gaussian" else found[0].epsilon)
@@ -328,19 +349,31 @@ def _keys(cut: Any, difference: Vector, factor: int, person: str) -> None:
             continue
         if len(moved) > factor * part.selection.keys_per_unit or any(abs(n) != 1 for n in moved):
             raise Broken(f"{person!r} is worth {moved} people under open keys, but K is {part.selection.keys_per_unit}")
+        if part.least is not None and factor == 1:
+            _shown(part, number, difference, person)
+
+
+def _shown(part: Any, number: int, difference: Vector, person: str) -> None:
+    """Were all of her keys hers alone, some of them would be shown with at most delta: by the noise that is drawn."""
+    scale, threshold = float(part.bundles[0].scale / part.bundles[0].unit), float(part.least / part.bundles[0].unit)
+    counts = {group[1:]: abs(cells[0]) for group, cells in difference.items() if group[0] == number}
+    keys = [group[2:] for group in difference if group[:2] == ("people", number)]
+    tails = [math.exp(-(threshold - counts.get(key, 0)) / scale) / (1 + math.exp(-1 / scale)) for key in keys]
+    if sum(tails) > float(part.selection.delta) * (1 + 1e-9):
+        raise Broken(f"keys of {person!r} alone are shown with {sum(tails)}, but delta is {part.selection.delta}")
 
 
 def stages(bench: Bench, asked: Any, seed: int) -> Iterator[tuple[Any, tuple[Any, ...]]]:
     """Each cut with what the stages before it have released: the exact sums, or numbers that have nothing to do with them."""
     r, drawn = random.Random(seed), []
     for number, cut in enumerate(asked.cuts):
-        before = sheets(asked.cuts[:number], tuple(drawn), cut.sql)
+        before = released_tables(asked.cuts[:number], tuple(drawn))
         yield cut, before
         if number < len(asked.cuts) - 1:
             drawn.append(released(bench, cut, before, r))
 
 
-def released(bench: Bench, cut: Any, before: tuple[Any, ...], r: random.Random) -> tuple[Drawn, ...]:
+def released(bench: Bench, cut: Any, before: tuple[Any, ...], r: random.Random) -> tuple[ReleasedSet, ...]:
     """What a stage might have released."""
     exact, how, result = vector(bench.show(), cut, before), r.choice(["exact", "exact", "zero", "random"]), []
     for number, part in enumerate(cut.parts):
@@ -364,15 +397,14 @@ def released(bench: Bench, cut: Any, before: tuple[Any, ...], r: random.Random) 
                     rows.append(tuple(some))
             cells.append(tuple(rows))
             at += width
-        result.append(Drawn(shown, tuple(cells)))
+        result.append(ReleasedSet(shown, tuple(cells)))
     return tuple(result)
 
 
 def read_by(world: World, asked: Any) -> set[str]:
     """The tables that a question reads, and those on the way to their units."""
-    parts = [part for cut in asked.cuts for part in cut.parts]
-    texts = [text for part in parts for text in (part.sql, part.people) if text is not None]
-    texts += [released.extra.sql for part in parts for released in part.bundles if released.extra is not None]
+    parts = [(cut, part) for cut in asked.cuts for part in cut.parts]
+    texts = [statement.text for cut, part in parts for statement in unclamped(cut, part).statements()]
     used = {name for name in world.policy.tables if any(identifier(name) in text for text in texts)}
     for _ in world.policy.tables:
         used |= {unit.table for name in used if isinstance(unit := world.policy.tables[name].unit, UnitJoin)}
@@ -400,7 +432,7 @@ def check(world: World, asked: Any, seed: int = 0) -> Fraction:
     books(asked, world.policy.privacy.query_delta)
     bench, largest = Bench(world, seed, read_by(world, asked)), Fraction(0)
     for cut, before in stages(bench, asked, seed):
-        if any(part.bundles or part.people is not None for part in cut.parts):
+        if any(part.bundles or part.chosen for part in cut.parts):
             largest = max(largest, _check(bench, cut, before, asked.cells))
     return largest
 

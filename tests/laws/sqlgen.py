@@ -280,6 +280,9 @@ class Words:
             lambda: f"{r.choice(['LEFT', 'RIGHT'])}(s, 1)",
             lambda: f"({self.column('d', 'CURRENT_DATE')} + INTERVAL '1 month')",
             lambda: f"CAST({r.choice('ib')} AS TEXT)",
+            lambda: (
+                f"GEO_CELL({r.choice(['i', 'm', '48.85'])}, {r.choice(['i', 'm', '2.35'])}, {r.choice(['100000', '400000.5'])})"
+            ),
         )
 
     def question(self) -> str:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from sfumato.accounting import (
     BoundedRange,
-    Filter,
-    Gaussian,
+    GaussianRelease,
     GaussianSelection,
+    PrivacyFilter,
     Pure,
     Refinement,
     RenyiFilter,
@@ -49,7 +49,7 @@ def plain(sizes):
         st.builds(Pure, sizes)
         | st.builds(BoundedRange, sizes)
         | st.builds(Selection, sizes, deltas)
-        | st.builds(Gaussian, sizes)
+        | st.builds(GaussianRelease, sizes)
         | st.builds(GaussianSelection, sizes, deltas)
         | st.builds(lambda before, more: Refinement(before, before + more), sizes, sizes)
     )
@@ -302,7 +302,7 @@ def doors(losses):
 )
 def test_a_filter_never_exceeds(composition, asked, epsilon, delta):
     """From the charges alone: the sums of what passed are within the promise; what was refused would not have been."""
-    budget = Filter(composition, epsilon, delta)
+    budget = PrivacyFilter(composition, epsilon, delta)
     assert delta_of_rho(budget.limit.rho or 0, epsilon) + budget.limit.delta <= delta  # each part of delta once
     passed = admitted(budget, asked)
     e, rho, d = doors([charge(event) for event in passed])
@@ -310,7 +310,7 @@ def test_a_filter_never_exceeds(composition, asked, epsilon, delta):
     by_rho = composition != "pure" and rho is not None and delta_of_rho(rho, epsilon) <= delta / 2
     assert by_epsilon or by_rho
     assert d <= delta / 2
-    other = Filter(composition, epsilon, delta)
+    other = PrivacyFilter(composition, epsilon, delta)
     other.restore(budget.state())
     for event in asked:
         assert other.admits(price(event)) == budget.admits(price(event))
@@ -329,7 +329,7 @@ def near(sum_, limit):
 def test_the_hint_is_true(asked, epsilon):
     """What a refusal proposes, passes."""
     for composition in ("pure", "zcdp", "best"):
-        budget = Filter(composition, epsilon, "1e-6")
+        budget = PrivacyFilter(composition, epsilon, "1e-6")
         for event in asked:
             try:
                 budget.spend(price(event))
@@ -344,7 +344,7 @@ def test_the_hint_is_true(asked, epsilon):
 @given(events, st.fractions(Fraction(1, 2), 8, max_denominator=20))
 def test_remaining_count_is_exact(event, epsilon):
     for composition in ("pure", "zcdp", "best"):
-        budget = Filter(composition, epsilon, "1e-6")
+        budget = PrivacyFilter(composition, epsilon, "1e-6")
         count = budget.remaining_count(price(event))
         budget.restore({**budget.state(), **_times(price(event), count - 1)} if count else budget.state())
         if count:
@@ -400,7 +400,7 @@ def menu():
         moves.append((price(Pure(epsilon)), 0.0, outcomes))
         moves.append((price(Selection(epsilon, "0.01")), 0.01, outcomes))
     rho, q = ternary(12 * STEP, 0.004)
-    moves.append((price(Gaussian(rho)), 0.0, ((12, q[0]), (0, q[1]), (-12, q[2]))))
+    moves.append((price(GaussianRelease(rho)), 0.0, ((12, q[0]), (0, q[1]), (-12, q[2]))))
     return moves
 
 
@@ -437,7 +437,7 @@ def strongest(budget, epsilon, moves):
 )
 @pytest.mark.parametrize("composition", ["pure", "zcdp", "best"])
 def test_no_adversary_exceeds_the_best_filter(composition, epsilon, delta, selection):
-    reached = strongest(Filter(composition, epsilon, delta, selection), epsilon, menu())
+    reached = strongest(PrivacyFilter(composition, epsilon, delta, selection), epsilon, menu())
     assert reached <= float(delta) + 1e-12
     if composition != "pure":  # an adversary who reached nothing would prove nothing
         assert reached > 0.25 * float(delta)
@@ -457,14 +457,14 @@ def loose_delta(budget):
 
 @pytest.mark.parametrize(("loosen", "moves"), [(loose_rho, (0, 2)), (loose_epsilon, (2, 4)), (loose_delta, (1, 3, 5))])
 def test_the_adversary_beats_a_filter_that_is_too_generous(loosen, moves):
-    budget, few = Filter("best", 1, "0.05", "0.02"), [menu()[i] for i in moves]
+    budget, few = PrivacyFilter("best", 1, "0.05", "0.02"), [menu()[i] for i in moves]
     assert strongest(budget, 1, few) <= 0.05
     loosen(budget)
     assert strongest(budget, 1, few) > 0.05
 
 
 def test_the_adversary_beats_a_gaussian_with_an_epsilon_made_up():
-    budget, (gaussian, catastrophe, outcomes) = Filter("best", 1, "0.05", "0.02"), menu()[-1]
+    budget, (gaussian, catastrophe, outcomes) = PrivacyFilter("best", 1, "0.05", "0.02"), menu()[-1]
     assert strongest(budget, 1, [(gaussian, catastrophe, outcomes)]) <= 0.05
     made_up = Loss(Fraction(1, 25), gaussian.rho)
     assert strongest(budget, 1, [(made_up, catastrophe, outcomes)]) > 0.05

@@ -7,15 +7,15 @@ from fractions import Fraction
 
 import pytest
 
+from sfumato.engines.duckdb.expressions import literal, steps
 from sfumato.policy import from_dict
-from sfumato.sql import public
-from sfumato.sql.bind import bind
-from sfumato.sql.emit import literal, steps
+from sfumato.sql.declared import facts_of
 from sfumato.sql.functions import common_grid
-from sfumato.sql.parse import parse
-from sfumato.sql.plan import plan
-from sfumato.sql.scan import facts_of
+from sfumato.sql.question import bind
+from sfumato.sql.read.parser import parse
+from sfumato.sql.release.plan import plan
 from sfumato.words import identifier
+from tests import tableless
 
 F = Fraction
 POLICY = from_dict(
@@ -65,7 +65,9 @@ QUESTIONS = [
 def test_no_row_is_longer_than_its_bundle(text: str) -> None:
     """Over all declared values and NULL: sizes add up to at most `length`, and reach it for a plain column;
     each part stays within the bounds that interval arithmetic gave it."""
-    asked = plan(bind(parse(f"SELECT {text} FROM t"), POLICY, date(2024, 1, 1)), POLICY, F(1), run=public.run)
+    asked = plan(
+        bind(parse(f"SELECT {text} FROM t"), POLICY, date(2024, 1, 1)), POLICY, F(1), rows=tableless.tableless()
+    )
     table = POLICY.tables["t"]
     domains = []
     for name in ("a", "p", "c", "n"):
@@ -79,7 +81,11 @@ def test_no_row_is_longer_than_its_bundle(text: str) -> None:
         bundle = released.bundle
         grid = common_grid(*(part.facts.grid for part in bundle.parts))
         shown = ", ".join(steps(part, grid) for part in bundle.parts)
-        rows = public.engine().execute(f"SELECT DISTINCT {shown} FROM {' CROSS JOIN '.join(domains)}").fetchall()
+        rows = (
+            tableless.open_tableless()
+            .execute(f"SELECT DISTINCT {shown} FROM {' CROSS JOIN '.join(domains)}")
+            .fetchall()
+        )
         longest = max(sum(abs(cell) for cell in row) * grid for row in rows)
         assert longest <= bundle.length
         for i, part in enumerate(bundle.parts):

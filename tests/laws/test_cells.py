@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.accounting import Cells, Filter, Gaussian, Heights, Pure, Selection, price
+from sfumato.accounting import GaussianRelease, Heights, PrivacyFilter, Pure, Selection, TouchedCells, price
 from sfumato.errors import BudgetError
 from sfumato.ledger import Ledger
 from sfumato.words import UNIT, Adjacency, Loss
@@ -26,7 +26,7 @@ events = (
     st.builds(Pure, small)
     | st.builds(Pure, small)
     | st.builds(Selection, small, st.integers(1, 9).map(lambda n: Fraction(n, 10**7)))
-    | st.builds(Gaussian, small.map(lambda n: n / 50))
+    | st.builds(GaussianRelease, small.map(lambda n: n / 50))
 )
 """No refinement: it follows an answer of its own question, which these debits do not have."""
 questions = st.tuples(events, some_cells, st.sampled_from(VERSIONS), st.sampled_from(ANALYSTS))
@@ -160,8 +160,8 @@ def within(limit, loss):
 def test_no_person_pays_more_than_is_promised(adjacency, composition, asked, epsilon, share):
     """What passes keeps the promise to every person; what is refused is too much for the worst in each currency."""
     delta = "2e-6"
-    limit = Filter(composition, epsilon, delta).limit
-    own = Filter(composition, share, delta).limit
+    limit = PrivacyFilter(composition, epsilon, delta).limit
+    own = PrivacyFilter(composition, share, delta).limit
     with open_book(adjacency, composition, epsilon, delta, {"ana": share}) as ledger:
         charged = []
         for number, question in enumerate(asked):
@@ -212,7 +212,7 @@ def test_remaining_counts_of_cells_are_exact(adjacency, composition, asked, even
             charged.append((price(question[0]), *question[1:3]))
         cost = price(event)
         count = ledger.remaining_count(None, cost, cells=where[0], version=where[1])
-        limit = Filter(composition, Fraction(1, 4), "2e-6").limit
+        limit = PrivacyFilter(composition, Fraction(1, 4), "2e-6").limit
 
     def fits(times):
         more = Loss(times * cost.epsilon, times * cost.rho, times * cost.delta)
@@ -261,7 +261,7 @@ def strongest_among_cells(budget, epsilon, moves, adjacency, hers):
 
 def stand(adjacency, sums, where):
     touched, other = (sums[0], sums[1]) if where == "a" else (sums[1], sums[0])
-    return Cells(adjacency, *(Heights((t,), (o,)) for t, o in zip(touched, other, strict=True)))
+    return TouchedCells(adjacency, *(Heights((t,), (o,)) for t, o in zip(touched, other, strict=True)))
 
 
 def charge(sums, where, loss):
@@ -277,15 +277,15 @@ def charge(sums, where, loss):
 def test_no_adversary_gains_by_cells(composition, chosen):
     """Whoever is in one cell, or moves between two: asking about cells tells no more than asking about everybody."""
     terms, moves = (0.5, "0.1", "0.01"), [menu()[i] for i in chosen]
-    alone = strongest(Filter(composition, *terms), 0.5, moves)
+    alone = strongest(PrivacyFilter(composition, *terms), 0.5, moves)
     assert alone <= 0.1
-    kept = strongest_among_cells(Filter(composition, *terms), 0.5, moves, Adjacency.ADD_REMOVE, {"a"})
+    kept = strongest_among_cells(PrivacyFilter(composition, *terms), 0.5, moves, Adjacency.ADD_REMOVE, {"a"})
     assert kept == pytest.approx(alone, abs=1e-12)
-    moved = strongest_among_cells(Filter(composition, *terms), 0.5, moves, Adjacency.REPLACE, {"a", "b"})
+    moved = strongest_among_cells(PrivacyFilter(composition, *terms), 0.5, moves, Adjacency.REPLACE, {"a", "b"})
     assert moved == pytest.approx(alone, abs=1e-12)
 
 
 def test_the_adversary_beats_one_cell_where_she_may_be_in_two():
-    budget, moves = Filter("pure", 0.5, "0.1", "0.01"), [menu()[4]]
+    budget, moves = PrivacyFilter("pure", 0.5, "0.1", "0.01"), [menu()[4]]
     assert strongest_among_cells(budget, 0.5, moves, Adjacency.REPLACE, {"a", "b"}) <= 0.1
     assert strongest_among_cells(budget, 0.5, moves, Adjacency.ADD_REMOVE, {"a", "b"}) > 0.1

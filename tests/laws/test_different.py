@@ -8,14 +8,14 @@ from itertools import product
 
 import pytest
 
+from sfumato.engines.duckdb.expressions import expression
 from sfumato.gateway import protect
-from sfumato.sql import public
 from sfumato.sql.aggregates.distinct import most_values
-from sfumato.sql.bind import bind
-from sfumato.sql.emit import expression
-from sfumato.sql.parse import parse
+from sfumato.sql.question import bind
+from sfumato.sql.read.parser import parse
 from sfumato.sql.tree import columns_of
 from sfumato.words import identifier
+from tests import tableless
 from tests.laws.asking import TODAY
 from tests.laws.directed import policy
 
@@ -46,7 +46,7 @@ COUNTED = {
 @pytest.mark.parametrize("text", COUNTED)
 def test_no_rows_have_more_different_values(text: str) -> None:
     """All admissible values of all columns, one row for each: the engine finds no more than is claimed."""
-    question = bind(parse(f"SELECT COUNT(DISTINCT {text}) FROM t"), policy(COLUMNS, 9), TODAY, public.run)
+    question = bind(parse(f"SELECT COUNT(DISTINCT {text}) FROM t"), policy(COLUMNS, 9), TODAY, tableless.tableless())
     arg = question.releases[0].aggregates[0][1].arg
     assert arg is not None
     claimed = most_values(arg)
@@ -55,7 +55,7 @@ def test_no_rows_have_more_different_values(text: str) -> None:
     listed = [ADMISSIBLE[name.split(".", 1)[1]] for name in columns]
     rows = ", ".join(f"({', '.join(values)})" for values in product(*listed))
     names = ", ".join(map(identifier, columns))
-    ((found,),) = public.run(f"SELECT COUNT(DISTINCT {expression(arg)}) FROM (VALUES {rows}) AS t({names})")
+    ((found,),) = tableless.run(f"SELECT COUNT(DISTINCT {expression(arg)}) FROM (VALUES {rows}) AS t({names})")
     assert claimed is None or found <= claimed
 
 

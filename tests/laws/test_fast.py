@@ -13,21 +13,21 @@ from typing import Any
 import duckdb
 import pytest
 
-from sfumato.engines import slices
-from sfumato.engines.duckdb import DuckDB, _asked
-from sfumato.engines.prepared import look
+from sfumato.engines.duckdb import DuckDB, slices
+from sfumato.engines.duckdb.fast_plans import Physical, fast, physical
+from sfumato.engines.duckdb.jobs import EngineStatement, JobWriter
+from sfumato.engines.duckdb.key_sampling import SLICE
+from sfumato.engines.duckdb.prepared_file import look
+from sfumato.engines.duckdb.row_counts import people_of, sizes_of
 from sfumato.errors import QueryError
-from sfumato.gateway.sheets import Drawn, bare, sheets
+from sfumato.gateway.released_tables import ReleasedSet, bare, is_bare, released_tables
 from sfumato.owner.prepare import prepare
 from sfumato.policy import Policy, load, with_schema
-from sfumato.sql.bind import bind
-from sfumato.sql.counted import Known, people_of, sizes_of
-from sfumato.sql.cut import Part
-from sfumato.sql.parse import parse
-from sfumato.sql.plan import Plan, plan
-from sfumato.sql.public import is_bare
-from sfumato.sql.sources import stored_scans
-from sfumato.words import SLICE, SLICED
+from sfumato.sql.question import bind
+from sfumato.sql.read.parser import parse
+from sfumato.sql.release.plan import Plan, plan
+from sfumato.sql.release.releases import Part
+from tests.compiled import ask, finish, knowledge, plain
 from tests.laws.test_relations import POLICY, QUESTIONS, rows
 
 BOUNDED = POLICY.replace("rows_per_unit = 200", "rows_per_unit = 3\ngroups_per_unit = 2\nl2_per_unit = 2")
@@ -99,16 +99,31 @@ class Home:
         self.raw, self.kept, self.prepared = DuckDB(policy), DuckDB(policy), DuckDB(policy, prepared=found)
         self.policy: Policy = with_schema(policy, {t.name: self.raw.schema(t) for t in policy.tables.values()})
         for engine in (self.kept, self.prepared):
-            engine.keep(stored_scans(self.policy, self.policy.tables))
+            engine.keep(self.policy, self.policy.tables)
 
     def planned(self, sql: str, engine: DuckDB, noise: str | None = None, most: int | None = None) -> Plan:
         tree, day = parse(sql), date(2024, 6, 1)
-        asked = bind(tree, self.policy, day, engine.run_public, stored=engine.stored())
-        run, known = engine.run_public, Known(engine.unique(), engine.counted())
+        asked = bind(tree, self.policy, day, engine, stored=engine.stored(), keeper=engine)
         policy = self.policy
         if noise is not None and policy.privacy.composition == "pure":
             policy = replace(policy, privacy=replace(policy.privacy, composition="best"))
-        return plan(asked, policy, Fraction(1), most, noise=noise, run=run, known=known)
+        return plan(asked, policy, Fraction(1), most, noise=noise, rows=engine)
+
+
+def run_on(engine: DuckDB, part: Part) -> Physical:
+    """The SQL that this engine runs for a part."""
+    return physical(part.job, knowledge(engine))
+
+
+def fast_on(engine: DuckDB, part: Part) -> EngineStatement | None:
+    """The statement of its sums, where it is not the plain form."""
+    return fast(JobWriter.of(part.job), knowledge(engine))
+
+
+def text_on(engine: DuckDB, part: Part) -> str:
+    """Its text, where there is one."""
+    quick = fast_on(engine, part)
+    return "" if quick is None else quick.text
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +131,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return Home(tmp_path_factory.mktemp("twice"))
 
 
-def found(engine: DuckDB, sql: str, salt: str) -> list[tuple[Any, ...]]:
+def found(engine: DuckDB, statement: EngineStatement, salt: str) -> list[tuple[Any, ...]]:
     """Rows in an order of their own; where keys are hashed, under this hash key."""
-    rows = _asked(engine._private, sql, (), salt)
+    rows = ask(engine, statement, salt)
     return sorted(rows, key=lambda row: [(value is None, str(value)) for value in row])
 
 
@@ -136,29 +151,30 @@ def same_numbers(home: Home, quicker: DuckDB, sql: str, noise: str | None = None
     for one, two in ((one, two) for a, b in stages for one, two in zip(a.parts, b.parts, strict=True)):
         assert one.groups == two.groups
         _same_choices(home, quicker, one, two)
-        if one.sql is None or two.sql is None:
+        first, second = plain(one.job), plain(two.job)
+        if first.sums is None or second.sums is None:
             continue
         keys = len(one.kept)
-        plain = [row for row in found(home.raw, one.sql, salt) if not _nothing(row, keys)]
-        kept = [row for row in found(quicker, two.sql, salt) if not _nothing(row, keys)]
-        assert plain == kept
-        if two.fast is not None:
+        wanted = [row for row in found(home.raw, first.sums, salt) if not _nothing(row, keys)]
+        kept = [row for row in found(quicker, second.sums, salt) if not _nothing(row, keys)]
+        assert wanted == kept
+        quick = fast_on(quicker, two)
+        if quick is not None:
             width = keys + sum(len(r.bundle.parts) for r in two.bundles)
-            less = [row[:width] for row in found(quicker, two.fast, salt)]
-            assert [row for row in less if not _nothing(row, keys)] == plain
-            if two.chosen and two.people is not None:
-                people = [row[:keys] + row[-1:] for row in found(quicker, two.fast, salt)]
-                assert sorted(people, key=str) == sorted(found(home.raw, one.people or "", salt), key=str)
+            less = [row[:width] for row in found(quicker, quick, salt)]
+            assert [row for row in less if not _nothing(row, keys)] == wanted
+            if two.chosen and first.people is not None:
+                people = [row[:keys] + row[-1:] for row in found(quicker, quick, salt)]
+                assert sorted(people, key=str) == sorted(found(home.raw, first.people, salt), key=str)
 
 
 def _same_choices(home: Home, quicker: DuckDB, one: Part, two: Part) -> None:
     """What is not a sum: numbers of different values, and the weights at each place."""
-    salt = home.prepared.salt()
-    for slow, quick in zip(one.bundles, two.bundles, strict=True):
-        if slow.extra is not None and quick.extra is not None:
-            wanted = found(home.raw, slow.extra.sql, salt)
-            assert found(quicker, quick.extra.sql, salt) == wanted
-            assert quick.extra.fast is None or found(quicker, quick.extra.fast, salt) == wanted
+    salt, forms = home.prepared.salt(), (plain(one.job), plain(two.job), run_on(quicker, two))
+    for slow, kept, quick in zip(*(form.extras for form in forms), strict=True):
+        wanted = found(home.raw, slow, salt)
+        assert found(quicker, kept, salt) == wanted
+        assert found(quicker, quick, salt) == wanted
 
 
 ALL = [*QUESTIONS, *MORE, *WHOLE, *SOME, *TOTALS, *PARTLY]
@@ -186,7 +202,7 @@ def test_fewer_rows_than_declared_are_weighed_by_the_stored_number(sql: str, hom
 
 def test_a_stored_number_is_used_only_where_it_is_the_number(home: Home) -> None:
     def uses(sql: str) -> bool:
-        quick = home.planned(sql, home.prepared).cuts[0].parts[0].fast or ""
+        quick = text_on(home.prepared, home.planned(sql, home.prepared).cuts[0].parts[0])
         return any(stored in quick for stored in ("#weight ", sizes_of("visit"), people_of("visit")))
 
     assert [sql for sql in WHOLE if not uses(sql)] == [sql for sql in (*SOME, *PARTLY) if uses(sql)] == []
@@ -194,7 +210,8 @@ def test_a_stored_number_is_used_only_where_it_is_the_number(home: Home) -> None
 
 def test_sums_of_whole_tables_are_at_hand(home: Home) -> None:
     """One row for each number of rows is read, or for each person where a lone sum is cut; with a condition, none."""
-    quick = {sql: home.planned(sql, home.prepared).cuts[0].parts[0].fast or "" for sql in (*TOTALS, *PARTLY)}
+    parts = {sql: home.planned(sql, home.prepared).cuts[0].parts[0] for sql in (*TOTALS, *PARTLY)}
+    quick = {sql: text_on(home.prepared, part) for sql, part in parts.items()}
     assert [sql for sql, text in quick.items() if people_of("visit") in text] == ["SELECT SUM(cost) FROM visit"]
     wanted = [sql for sql in TOTALS if sql != "SELECT SUM(cost) FROM visit"]
     assert [sql for sql, text in quick.items() if sizes_of("visit") in text] == wanted
@@ -203,7 +220,7 @@ def test_sums_of_whole_tables_are_at_hand(home: Home) -> None:
 def test_persons_are_told_apart_by_their_numbers(home: Home) -> None:
     """Also where they are found through foreign keys; and wherever one table has numbers, all of the release have."""
     cuts = [(sql, cut) for sql in ALL for cut in home.planned(sql, home.prepared).cuts[:1]]
-    texts = [(sql, part.fast) for sql, cut in cuts for part in cut.parts if part.fast is not None]
+    texts = [(sql, text_on(home.prepared, part)) for sql, cut in cuts for part in cut.parts]
     numbered = [(sql, text) for sql, text in texts if '"#number"' in text]
     assert len(numbered) > 40
     assert any("payment" in sql for sql, _ in numbered)
@@ -213,21 +230,21 @@ def test_persons_are_told_apart_by_their_numbers(home: Home) -> None:
 def test_slices_add_up_to_the_whole(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """Persons taken in slices, as large tables are, give the numbers of all at once."""
     sliced = [
-        (part.fast, len(part.kept))
+        (quick, len(part.kept))
         for sql in ALL
         for cut in home.planned(sql, home.kept).cuts[:1]
         for part in cut.parts
-        if part.fast is not None and part.fast.startswith(SLICED)
+        if (quick := fast_on(home.kept, part)) is not None and quick.sliced
     ]
     assert len(sliced) > 5
-    engine, salt = home.kept._private, home.kept.salt()
-    whole = [sorted(_asked(engine, sql, (), salt, keys=keys), key=str) for sql, keys in sliced]
+    engine, salt = home.kept, home.kept.salt()
+    whole = [sorted(ask(engine, quick, salt, keys), key=str) for quick, keys in sliced]
     assert all(whole)
     monkeypatch.setattr(slices, "_LARGE", 0)
-    assert [sorted(_asked(engine, sql, (), salt, keys=keys), key=str) for sql, keys in sliced] == whole
+    assert [sorted(ask(engine, quick, salt, keys), key=str) for quick, keys in sliced] == whole
 
 
-@pytest.mark.parametrize("word", [SLICE, SLICED])
+@pytest.mark.parametrize("word", [SLICE, "$salt"])
 def test_a_question_cannot_ask_for_slices(word: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """The words of slices as a name or a literal of a question: persons are counted once all the same."""
     monkeypatch.setattr(slices, "_LARGE", 0)
@@ -246,25 +263,26 @@ def same_numbers_run(home: Home, sql: str) -> None:
     salt = home.kept.salt()
     for part in home.planned(sql, home.kept).cuts[0].parts:
         keys = len(part.kept)
-        assert part.sql is not None
-        plain = [row for row in found(home.kept, part.sql, salt) if not _nothing(row, keys)]
-        quick = sorted(_asked(home.kept._private, part.fast or part.sql, (), salt, keys=keys), key=str)
+        slow = [row for row in found(home.kept, plain(part.job).sums, salt) if not _nothing(row, keys)]
+        quick = sorted(ask(home.kept, run_on(home.kept, part).sums, salt, keys), key=str)
         width = keys + sum(len(r.bundle.parts) for r in part.bundles)
-        assert sorted((row[:width] for row in quick if not _nothing(row[:width], keys)), key=str) == sorted(plain, key=str)
+        assert sorted((row[:width] for row in quick if not _nothing(row[:width], keys)), key=str) == sorted(
+            slow, key=str
+        )
 
 
 def test_fast_plans_are_used(home: Home) -> None:
-    quick = [home.planned(sql, home.kept, None).cuts[0].parts[0].fast for sql in MORE]
+    quick = [fast_on(home.kept, home.planned(sql, home.kept, None).cuts[0].parts[0]) for sql in MORE]
     assert sum(sql is not None for sql in quick) >= 10
-    assert home.kept.unique() == home.prepared.unique() == {"person"}
+    assert home.kept.known.unique == home.prepared.known.unique == {"person"}
 
 
 def test_rows_are_copied_only_where_they_are_made(home: Home) -> None:
     """A copy of all rows costs memory; finding a person's one row twice does not."""
 
     def copies(sql: str) -> bool:
-        quick = home.planned(sql, home.kept).cuts[0].parts[0].fast
-        assert quick is not None
+        quick = text_on(home.kept, home.planned(sql, home.kept).cuts[0].parts[0])
+        assert quick
         return "NOT MATERIALIZED" not in quick
 
     found = [sql for sql in (*WHOLE, *SOME) if "GROUP BY" in sql and copies(sql)]
@@ -304,8 +322,8 @@ def test_a_bare_answer_is_what_the_last_select_gives(home: Home) -> None:
         if not is_bare(asked.question):
             continue
         made = tuple(tuple(_numbers(part) for part in cut.parts) for cut in asked.cuts)
-        released = sheets(asked.cuts, made, asked.sql)
-        columns, wanted = bare(asked.question, released[-1]), home.kept.run_public(asked.sql, released)
+        released = released_tables(asked.cuts, made)
+        columns, wanted = bare(asked.question, released[-1]), finish(asked.question, released, home.kept.run_public)
         rows = list(zip(*columns, strict=True))
         assert rows == wanted, sql
         assert [[type(value) for value in row] for row in rows] == [[type(value) for value in row] for row in wanted]
@@ -313,7 +331,7 @@ def test_a_bare_answer_is_what_the_last_select_gives(home: Home) -> None:
     assert met > 20
 
 
-def _numbers(part: Part) -> Drawn:
+def _numbers(part: Part) -> ReleasedSet:
     """Whole numbers of both signs in every cell; open keys that are texts."""
     keys = tuple((f"k{i}",) * len(part.chosen) for i in range(3)) if part.chosen else ()
     count = len(part.groups) * (3 if part.chosen else 1)
@@ -327,4 +345,4 @@ def _numbers(part: Part) -> Drawn:
                 for i in range(count)
             )
         )
-    return Drawn(keys, tuple(cells))
+    return ReleasedSet(keys, tuple(cells))

@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 
-from sfumato.gateway.drawn import Laws, sums_of
+from sfumato.gateway.interval_sources import Laws, sums_of
 from sfumato.mechanisms import Gaussian, Geometric
-from sfumato.sql import moments
-from sfumato.sql.aggregates.base import Interval, Term
-from sfumato.sql.bundles import Source
-from sfumato.sql.forms import Draw, Linear, Pool, Track, interval, total
-from sfumato.sql.origins import Exact, Leaf, Origin, Released, origin
-from sfumato.sql.told import Number, ends, told
+from sfumato.sql.aggregates import AGGREGATES, JOINTS
+from sfumato.sql.intervals import moments
+from sfumato.sql.intervals.cell_intervals import Number, ends, told
+from sfumato.sql.intervals.provenance import Leaf, Origin, PublicValue, ReleasedColumn, origin
+from sfumato.sql.noise_sums import Draw, Linear, Track, TrackSum, interval, total
+from sfumato.sql.noise_widths import Interval, NoiseTerm
+from sfumato.sql.release.bundles import BundleSource
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Facts, Node
 
 F = Fraction
@@ -39,7 +40,7 @@ class Row:
 
     laws: Laws
     exact: dict[tuple[int, int, int], Fraction]
-    term: Term
+    term: NoiseTerm
     noise: dict[tuple[int, int, int], int] = field(default_factory=dict)  # type: ignore[assignment]
 
     def value(self, leaf: Leaf, _: Sequence[Any]) -> Any:
@@ -49,7 +50,7 @@ class Row:
         cut, aggregate, source, *_ = self.laws[name]
         return sums_of(cut, aggregate, source, row)
 
-    def drawn(self, key: Draw) -> tuple[Fraction, Term]:
+    def drawn(self, key: Draw) -> tuple[Fraction, NoiseTerm]:
         return self.exact[key[:3]] + self.noise.get(key[:3], 0), self.term
 
     def runs(self, _: int, __: int) -> bool:
@@ -58,14 +59,24 @@ class Row:
     def told(self, node: Node, sure: Fraction) -> Interval:
         """The interval of an expression over the released columns."""
         source: Any = self
-        of = origin(node, {name: Released(name, HERE) for name in self.laws})
+        of = origin(node, {name: ReleasedColumn(name, HERE) for name in self.laws})
         assert of is not None
         return ends(told(of, (), source), source, sure)
 
 
+FORMULAS = {
+    formula.name: formula
+    for formula in (*(kind.formula for kind in AGGREGATES.values()), *(f for j in JOINTS for f in j.formulas.values()))
+}
+
+
 def known(*aggregates: tuple[str, str]) -> Any:
     return {
-        f"r.{i}": (0, Aggregate(name, X, None, Facts(DOUBLE)), Source(i if "of" not in formula else 0, formula))
+        f"r.{i}": (
+            0,
+            Aggregate(name, X, None, Facts(DOUBLE)),
+            BundleSource(i if "of" not in formula else 0, FORMULAS[formula]),
+        )
         for i, (name, formula) in enumerate(aggregates)
     }
 
@@ -141,12 +152,12 @@ CASES: dict[str, tuple[Any, Node, dict[tuple[int, int, int], Fraction], Fraction
 }
 
 
-def noise(gaussian: bool, scale: Fraction) -> tuple[Term, Callable[[int], Any]]:
+def noise(gaussian: bool, scale: Fraction) -> tuple[NoiseTerm, Callable[[int], Any]]:
     if gaussian:
         law = Gaussian(None, F(1, 2), squared=scale * scale)
-        return Term(scale * scale, F(1), True), lambda count: law.release([0] * count)
+        return NoiseTerm(scale * scale, F(1), True), lambda count: law.release([0] * count)
     pure = Geometric(1, 1 / scale)
-    return Term(scale, F(1)), lambda count: pure.release([0] * count)
+    return NoiseTerm(scale, F(1)), lambda count: pure.release([0] * count)
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
@@ -190,15 +201,15 @@ def test_intervals_are_not_generous() -> None:
     ids=str,
 )
 def test_other_forms_have_no_interval(node: Node) -> None:
-    known_columns: dict[str, Origin | None] = {f"r.{i}": Released(f"r.{i}", HERE) for i in (0, 1)}
+    known_columns: dict[str, Origin | None] = {f"r.{i}": ReleasedColumn(f"r.{i}", HERE) for i in (0, 1)}
     assert origin(node, known_columns) is None
     assert origin(call("+", node, released(0)), known_columns) is None
     assert origin(released(0), {"r.0": None}) is None
-    assert isinstance(origin(Column("elsewhere", COUNT), known_columns), Exact)
+    assert isinstance(origin(Column("elsewhere", COUNT), known_columns), PublicValue)
 
 
 def test_a_ratio_whose_divisor_may_be_zero_has_none() -> None:
-    row: Any = Row({}, {(0, 0, 0): F(10), (0, 1, 0): F(2)}, Term(F(5), F(1)))
+    row: Any = Row({}, {(0, 0, 0): F(10), (0, 1, 0): F(2)}, NoiseTerm(F(5), F(1)))
     top, bottom = (Linear(frozenset([((0, i, 0, 0), F(1))])) for i in (0, 1))
     assert interval(top, bottom, row, SURE) is None
     assert interval(bottom, top, row, F(1, 2)) is not None
@@ -219,7 +230,7 @@ SHARED: dict[str, tuple[Node, Node]] = {
 @pytest.mark.parametrize("name", SHARED)
 def test_a_draw_that_enters_twice_is_one_draw(name: str) -> None:
     """The interval is that of the expression with coefficients added, to the last digit."""
-    row = Row(SUMS, {(0, 0, 0): S, (0, 1, 0): N}, Term(F(9), F(1)))
+    row = Row(SUMS, {(0, 0, 0): S, (0, 1, 0): N}, NoiseTerm(F(9), F(1)))
     one, other = SHARED[name]
     assert row.told(one, SURE) == row.told(other, SURE)
 
@@ -229,11 +240,11 @@ def test_totals_and_their_own_draws_share_their_noise() -> None:
 
     @dataclass
     class Rows:
-        def drawn(self, key: Draw) -> tuple[Fraction, Term]:
-            return F(key[3]), Term(F(4), F(1))
+        def drawn(self, key: Draw) -> tuple[Fraction, NoiseTerm]:
+            return F(key[3]), NoiseTerm(F(4), F(1))
 
-        def noise(self, pool: Pool) -> Term:
-            return Term(F(4), F(1), draws=pool.end)
+        def noise(self, pool: TrackSum) -> NoiseTerm:
+            return NoiseTerm(F(4), F(1), draws=pool.end)
 
         def runs(self, _: int, __: int) -> bool:
             return False
@@ -247,14 +258,14 @@ def test_totals_and_their_own_draws_share_their_noise() -> None:
 
     many, few = track(range(20)), track(range(3, 20))
     draws = [(0, 0, 0, row) for row in range(3)]
-    assert found((Pool(many, 20), 1), *((draw, -1) for draw in draws)) == found((Pool(few, 17), 1))
-    assert found((Pool(many, 20), 1), (Pool(few, 17), -1)) == found(*((draw, 1) for draw in draws))
-    assert found((Pool(many, 10), 1), (Pool(many, 9), -1)) == found(((0, 0, 0, 9), 1))
+    assert found((TrackSum(many, 20), 1), *((draw, -1) for draw in draws)) == found((TrackSum(few, 17), 1))
+    assert found((TrackSum(many, 20), 1), (TrackSum(few, 17), -1)) == found(*((draw, 1) for draw in draws))
+    assert found((TrackSum(many, 10), 1), (TrackSum(many, 9), -1)) == found(((0, 0, 0, 9), 1))
 
 
 def test_intervals_of_several_numbers_hold_together() -> None:
     """Of two numbers each is told with half of the misses; the larger one has the larger ends."""
-    row = Row(SUMS, {(0, 0, 0): S, (0, 1, 0): S}, Term(F(9), F(1)), {(0, 0, 0): 5})
+    row = Row(SUMS, {(0, 0, 0): S, (0, 1, 0): S}, NoiseTerm(F(9), F(1)), {(0, 0, 0): 5})
     both = [row.told(released(i), 1 - (1 - SURE) / 2) for i in (0, 1)]
     found = row.told(call("greatest", released(0), released(1)), SURE)
     assert found == tuple(max(ends) for ends in zip(*both, strict=True))  # type: ignore[arg-type, type-var]

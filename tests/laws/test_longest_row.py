@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engines.duckdb.expressions import expression
 from sfumato.policy import from_dict
-from sfumato.sql import public, rows
-from sfumato.sql.bind import bind
-from sfumato.sql.emit import expression
-from sfumato.sql.parse import parse
-from sfumato.sql.plan import plan
+from sfumato.sql.aggregates import AGGREGATES
+from sfumato.sql.question import bind
+from sfumato.sql.read.parser import parse
 from sfumato.sql.relations import Filter
-from sfumato.sql.rows import TRUE
+from sfumato.sql.release import joint_sensitivity as rows
+from sfumato.sql.release.joint_sensitivity import TRUE
 from sfumato.words import identifier
+from tests import tableless
 
 F = Fraction
 POLICY = from_dict(
@@ -78,15 +79,19 @@ def brute(filters: list[str], where: str) -> tuple[int, int]:
     """What the solver says, and the most that any row of the whole domain really feeds, by the engine."""
     text = ", ".join(f"COUNT(*) FILTER (WHERE {f})" for f in filters)
     question = bind(parse(f"SELECT {text} FROM p WHERE {where}"), POLICY, date(2024, 1, 1))
-    asked = plan(question, POLICY, F(1), run=public.run)
-    bundles = [r.bundle for r in asked.cuts[0].parts[0].bundles]
+    aggregates = [aggregate for _, aggregate in question.releases[0].aggregates]
+    bundles = list(dict.fromkeys(AGGREGATES[aggregate.name].bundle(aggregate) for aggregate in aggregates))
     below = question.releases[0].below
     condition = below.condition if isinstance(below, Filter) else TRUE
     said = rows.longest_row(bundles, condition)
     fed = " + ".join(f"({expression(bundle.parts[0])} <> 0)::INT" for bundle in bundles) or "0"
     shown = ", ".join(f"{name} AS {identifier('0.' + name)}" for name in ("k", "o", "n", "m", "day"))
     domain = f"(SELECT {shown} FROM {DOMAIN})"
-    true = public.engine().execute(f"SELECT max({fed}) FROM {domain} WHERE {expression(condition)}").fetchone()[0]
+    true = (
+        tableless.open_tableless()
+        .execute(f"SELECT max({fed}) FROM {domain} WHERE {expression(condition)}")
+        .fetchone()[0]
+    )
     return said, true or 0
 
 

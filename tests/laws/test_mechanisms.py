@@ -146,38 +146,40 @@ def test_permute_and_flip_is_no_worse(epsilon: Fraction, scores: list[int]) -> N
     assert expected(PermuteAndFlip(1, epsilon)) >= expected(Exponential(1, epsilon)) - 1e-12
 
 
-def test_noisy_max_gap_is_free() -> None:
-    """Winner and gap together: exact joint masses of three scores with their neighbours, at the price of the winner
-    alone."""
-    mechanism = NoisyMax(1, 1)
-    r = math.exp(-1 / float(mechanism.scale))
+def _joint(mechanism: NoisyMax, scores: tuple[int, ...], winner: int, gap: int, reach: int = 90) -> float:
+    """P(winner and gap): over what the winner needs, the most that a later one has or one more than an earlier one."""
+    noise = Geometric(1, 1 / mechanism.scale)
+    cdf = {z: float(noise.cdf(z)) for z in range(-2 * reach, 2 * reach + 1)}
+    mass = {z: cdf[z] - cdf[z - 1] for z in range(1 - 2 * reach, 2 * reach + 1)}
+    needs = [score + (i < winner) for i, score in enumerate(scores) if i != winner]
 
-    def mass(z: int) -> float:
-        return (1 - r) / (1 + r) * r ** abs(z)
+    def below(needed: int) -> float:
+        return math.prod(cdf[needed - need] for need in needs)
 
-    def joint(scores: tuple[int, ...], winner: int, gap: int) -> float:
-        """P(noisy winner = noisy runner-up + gap, and ties go to the first)."""
-        others = [i for i in range(3) if i != winner]
-        others_first = gap == 0 and min(others) < winner
-        total = 0.0
-        for a, b in product(range(-60, 61), repeat=2):
-            values = (scores[others[0]] + a, scores[others[1]] + b)
-            runner = max(values)
-            if others_first and any(i < winner and v == runner for i, v in zip(others, values, strict=True)):
-                continue
-            total += mass(a) * mass(b) * mass(runner + gap - scores[winner])
-        return total
+    return sum((below(t) - below(t - 1)) * mass[t + gap - scores[winner]] for t in range(-reach, reach))
 
-    scores = (2, 1, 0)
-    for neighbour in ((3, 0, 1), (1, 2, 1), (2, 2, -1)):
-        for winner, gap in product(range(3), (0, 1, 2, 5)):
-            p, q = joint(scores, winner, gap), joint(neighbour, winner, gap)
-            if p > 1e-12:
-                assert abs(math.log(p / q)) <= 1 + 1e-6
-    gaps = [mechanism.release_with_gap(scores) for _ in range(4000)]
-    expected = [joint(scores, w, g) for w, g in ((0, 0), (0, 1), (1, 1), (2, 0))]
-    for chance, pair in zip(expected, ((0, 0), (0, 1), (1, 1), (2, 0)), strict=True):
-        assert stats.binomtest(gaps.count(pair), 4000, chance).pvalue > ALARM
+
+GAPS: list[tuple[bool, tuple[int, ...], tuple[int, ...]]] = [
+    (False, (2, 1, 0), (3, 0, 1)),
+    (False, (2, 1, 0), (1, 2, 1)),
+    (False, (2, 1, 0), (2, 2, -1)),
+    *((False, (0,) * n + (0, 0), (1,) * n + (-1, -1)) for n in (1, 2, 5, 20)),
+    *((True, (0,) * n + (1, 1), (1,) * n + (1, 1)) for n in (1, 2, 5, 20)),
+]
+"""Whether scores move one way, and neighbours; many earlier scores that rise meet the last ones that fall, or stay."""
+
+
+@pytest.mark.parametrize(("monotone", "scores", "neighbour"), GAPS)
+def test_noisy_max_gap_is_free(monotone: bool, scores: tuple[int, ...], neighbour: tuple[int, ...]) -> None:
+    """Winner and gap together, at the price of the winner alone: exact joint masses, and those are what is drawn."""
+    mechanism = NoisyMax(1, 1, monotone)
+    last = range(max(0, len(scores) - 3), len(scores))
+    for winner, gap in product(last, (0, 1, 2, 5)):
+        p, q = _joint(mechanism, scores, winner, gap), _joint(mechanism, neighbour, winner, gap)
+        assert abs(math.log(p / q)) <= 1 + 1e-6
+    drawn = list(zip(*(part.tolist() for part in mechanism.release_with_gap(scores, 20_000)), strict=True))
+    for pair in product(last, (0, 1, 2)):
+        assert stats.binomtest(drawn.count(pair), 20_000, _joint(mechanism, scores, *pair)).pvalue > ALARM
 
 
 LAWS: list[tuple[Any, Fraction]] = [

@@ -13,10 +13,11 @@ import duckdb
 import pytest
 
 from sfumato.policy import Policy, from_dict
-from sfumato.sql import public
-from sfumato.sql.bind import bind
-from sfumato.sql.parse import parse
-from sfumato.sql.plan import plan
+from sfumato.sql.question import bind
+from sfumato.sql.read.parser import parse
+from sfumato.sql.release.plan import plan
+from tests import tableless
+from tests.compiled import plain
 
 AREAS = ["north", "south", "west"]
 
@@ -75,14 +76,8 @@ def rows(seed: int) -> tuple[list[Any], list[Any]]:
 @pytest.mark.parametrize("sql", QUESTIONS, ids=range(len(QUESTIONS)))
 def test_who_is_not_in_a_touched_cell_changes_nothing(sql: str, seed: int) -> None:
     made = policy()
-    asked = plan(bind(parse(sql), made, date(2024, 1, 1)), made, Fraction(1), run=public.run)
-    texts = [
-        text
-        for cut in asked.cuts
-        for part in cut.parts
-        for text in (part.sql, *(r.extra.sql for r in part.bundles if r.extra is not None))
-        if text is not None
-    ]
+    asked = plan(bind(parse(sql), made, date(2024, 1, 1)), made, Fraction(1), rows=tableless.tableless())
+    statements = [statement for cut in asked.cuts for part in cut.parts for statement in plain(part.job).statements()]
     patient, visit = rows(seed)
     with duckdb.connect() as connection:
         for name, columns, listed in (
@@ -96,7 +91,9 @@ def test_who_is_not_in_a_touched_cell_changes_nothing(sql: str, seed: int) -> No
             connection.execute("BEGIN")
             for name in ("patient", "visit"):
                 connection.execute(f"DELETE FROM {name} WHERE u = ?", [without])
-            salted = [connection.execute(t, {"salt": "s"} if "$salt" in t else None).fetchall() for t in texts]
+            salted = [
+                connection.execute(one.text, {"salt": "s"} if one.salted else None).fetchall() for one in statements
+            ]
             connection.execute("ROLLBACK")
             return [sorted((row for row in found if any(row)), key=str) for found in salted]
 
@@ -111,6 +108,7 @@ def test_who_is_not_in_a_touched_cell_changes_nothing(sql: str, seed: int) -> No
 def test_some_questions_touch_some_cells_only() -> None:
     made = policy()
     touched = [
-        plan(bind(parse(sql), made, date(2024, 1, 1)), made, Fraction(1), run=public.run).cells for sql in QUESTIONS
+        plan(bind(parse(sql), made, date(2024, 1, 1)), made, Fraction(1), rows=tableless.tableless()).cells
+        for sql in QUESTIONS
     ]
     assert sum(cells is not None for cells in touched) >= 10

@@ -13,12 +13,13 @@ from typing import Any
 import duckdb
 import pytest
 
-from sfumato.engines.prepared import look
+from sfumato.engines.duckdb.prepared_file import look
 from sfumato.gateway import open_policy
 from sfumato.owner.prepare import prepare
 from sfumato.policy import load
-from sfumato.sql.write import FINE
-from tests.laws.test_fast import Home, found, same_numbers
+from sfumato.sql.job import FINE
+from tests.compiled import plain
+from tests.laws.test_fast import Home, fast_on, found, run_on, same_numbers, text_on
 
 POLICY = """
 [source]
@@ -159,7 +160,7 @@ def test_what_is_stored_gives_the_same_numbers(bounds: tuple[int, int], homes: d
 
 
 def quick(home: Home, sql: str) -> str:
-    return home.planned(sql, home.prepared).cuts[0].parts[0].fast or ""
+    return text_on(home.prepared, home.planned(sql, home.prepared).cuts[0].parts[0])
 
 
 def test_lots_are_used_where_they_are_those_of_the_rows(homes: dict[tuple[int, int], Home]) -> None:
@@ -170,7 +171,7 @@ def test_lots_are_used_where_they_are_those_of_the_rows(homes: dict[tuple[int, i
 
 def test_what_is_the_same_in_all_rows_of_a_person_is_known(homes: dict[tuple[int, int], Home]) -> None:
     """NULL in all her rows is the same, in some is not; nor are two zeros that are written otherwise."""
-    known = homes[3, 2].prepared.counted()
+    known = homes[3, 2].prepared.known.counted
     assert [name for name in known["stay"] if name.startswith("same ")] == ["same who", "same sex"]
     assert [name for name in known["home"] if name.startswith("same ")] == []
     assert ["#weight 3" in quick(homes[3, 2], sql) for sql in (*SAME[:2], *OTHER[:2])] == [True, True, False, False]
@@ -181,12 +182,12 @@ def test_no_hash_reads_the_number_of_a_person(homes: dict[tuple[int, int], Home]
     seen = Counter[str]()
     for sql in EVERY:
         for cut in homes[3, 2].planned(sql, homes[3, 2].prepared).cuts:
-            extras = [r.extra for part in cut.parts for r in part.bundles if r.extra is not None]
-            texts = [text for part in cut.parts for text in (part.sql, part.people, part.fast)]
-            for text in (*texts, *(text for extra in extras for text in (extra.sql, extra.fast))):
-                seen["hashed"] += "md5(" in (text or "")
-                seen["numbered"] += '"#number"' in (text or "")
-                assert not ("md5(" in (text or "") and '"#number"' in (text or "")), sql
+            forms = [form for part in cut.parts for form in (plain(part.job), run_on(homes[3, 2].prepared, part))]
+            for statement in (statement for form in forms for statement in form.statements()):
+                seen["hashed"] += "md5(" in statement.text
+                seen["numbered"] += '"#number"' in statement.text
+                assert not ("md5(" in statement.text and '"#number"' in statement.text), sql
+                assert statement.salted == ("md5($salt" in statement.text), sql
     assert min(seen["hashed"], seen["numbered"]) > 10
 
 
@@ -194,14 +195,15 @@ def _vector(home: Home, sql: str) -> tuple[Counter[Any], Counter[Any]]:
     """Sums by group, and the number of persons behind each open key."""
     (part,) = home.planned(sql, home.prepared).cuts[0].parts
     width, sums, people = len(part.kept), Counter[Any](), Counter[Any]()
-    if part.fast is not None:
-        for row in found(home.prepared, part.fast, home.prepared.salt()):
+    quick, texts = fast_on(home.prepared, part), iter(run_on(home.prepared, part).extras)
+    if quick is not None:
+        for row in found(home.prepared, quick, home.prepared.salt()):
             parts = row[width : width + sum(len(r.bundle.parts) for r in part.bundles)]
             sums.update({(row[:width], i): value for i, value in enumerate(parts)})
             people[row[:width]] += row[-1] if part.chosen else 0
     for number, released in enumerate(part.bundles):
         if released.extra is not None and released.extra.law is not None:
-            for row in found(home.prepared, released.extra.fast or "", ""):
+            for row in found(home.prepared, next(texts), ""):
                 sums[number, row[:-1]] += row[-1]
     return sums, people
 

@@ -17,11 +17,13 @@ import pytest
 from scipy import stats
 
 import sfumato
-from sfumato.gateway import Gateway, drawing
+from sfumato.gateway import Gateway
+from sfumato.gateway import draw as drawing
 from sfumato.mechanisms import PrefixSums
-from sfumato.sql.running import Reading, Running
+from sfumato.sql.prefix_sums import Running, WindowReading
 from tests.laws import neighbours
 from tests.laws.directed import DAYS, EXAMPLES, INT, LIST, example, planned, policy
+from tests.plans import plan_of
 
 F = Fraction
 FIRST, LENGTH = date(2024, 1, 1), 120
@@ -82,7 +84,7 @@ def exact() -> dict[str, list[Fraction]]:
 
 def law(gate: Gateway, text: str, epsilon: Any = 1, **more: Any) -> list[Running | None]:
     """The laws of all bundles of a question; asking for them is free."""
-    asked = gate._plan(text, epsilon, rows_per_unit=None, noise=more.get("noise"), within=None, confidence=F(1, 2))
+    asked = plan_of(gate, text, epsilon, noise=more.get("noise"))
     return [r.running for part in asked.cuts for kept in part.parts for r in kept.bundles]
 
 
@@ -183,12 +185,12 @@ def _plain(row: list[Any]) -> list[str]:
 def test_the_order_is_that_of_the_window() -> None:
     """NULL where the window puts it, falling or not, each city by itself; text by its code points."""
     groups = tuple((city, day) for city in ("b", "é", "Z", None) for day in (1, 2, None))
-    plain = Reading((), ((1, False, False), (0, True, True)))
+    plain = WindowReading((), ((1, False, False), (0, True, True)))
     assert [groups[i] for i in plain.tracks(groups)[0]] == [
         (None, 1), ("é", 1), ("b", 1), ("Z", 1), (None, 2), ("é", 2), ("b", 2), ("Z", 2),
         (None, None), ("é", None), ("b", None), ("Z", None),
     ]  # fmt: skip
-    apart = Reading((0,), ((1, True, True),)).tracks(groups)
+    apart = WindowReading((0,), ((1, True, True),)).tracks(groups)
     assert sorted([[groups[i] for i in track] for track in apart], key=str) == sorted(
         [[(city, None), (city, 2), (city, 1)] for city in ("b", "é", "Z", None)], key=str
     )
@@ -283,7 +285,7 @@ def test_running_totals_and_the_histogram_are_different_answers() -> None:
 
 
 def _digest(gate: Gateway, text: str) -> str:
-    return gate._plan(text, 1, rows_per_unit=None, noise=None, within=None, confidence=F(1, 2)).digest
+    return plan_of(gate, text, 1).digest
 
 
 def test_a_better_answer_of_running_totals_costs_in_full() -> None:
@@ -307,7 +309,10 @@ def test_intervals_of_running_totals_cover(text: str, noise: str, exact: dict[st
         asked = first._plan
         assert asked is not None
         for _ in range(runs):  # drawn as for an answer, without paying each time
-            drawn = tuple(tuple(drawing._release(opened._engine, kept, ()) for kept in cut.parts) for cut in asked.cuts)
+            drawn = tuple(
+                tuple(drawing._release(kept, opened._engine.run(kept.job, {}, "salt")) for kept in cut.parts)
+                for cut in asked.cuts
+            )
             answer = opened._answer(asked, drawn, cost=first.cost, analyst="owner", confidence=F(8, 10))
             found = answer.intervals()
             for row in places:

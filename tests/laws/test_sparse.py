@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import pickle
+import sys
+import threading
 from fractions import Fraction
+from functools import partial
 from itertools import product
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +20,7 @@ from scipy import stats
 
 from sfumato.errors import BudgetError, InputError
 from sfumato.mechanisms import SparseVector
+from sfumato.mechanisms.sparse import Session
 
 F = Fraction
 
@@ -105,6 +111,61 @@ def test_sparse_vector_does_not_survive_a_fork() -> None:
     assert os.read(read, 8) == b"refused "
     os.waitpid(child, 0)
     session.ask(-(10**9))
+
+
+def test_threads_share_the_positives() -> None:
+    """Eight threads ask one session about numbers far above its threshold: together they hear one yes."""
+    law = SparseVector(1, 50, 1)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    heard: list[int] = []
+    try:
+        for _ in range(40):
+            session, gaps, start = law.start(0), [], threading.Barrier(8)
+            ask = partial(_ask_until_it_ends, session, gaps, start)
+            threads = [threading.Thread(target=ask) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            heard.append(len(gaps))
+    finally:
+        sys.setswitchinterval(interval)
+    assert heard == [1] * 40
+
+
+def _ask_until_it_ends(session: Session, gaps: list[int], start: threading.Barrier) -> None:
+    start.wait()
+    try:
+        for _ in range(4):
+            gap = session.ask(10**6)
+            if gap is not None:
+                gaps.append(gap)
+    except BudgetError:
+        pass
+
+
+def test_a_question_within_a_question_is_refused() -> None:
+    """A signal handler that asks the session which is just answering would hear what is not paid for."""
+    session = SparseVector(1, 50, 1).start(0)
+    refused = []
+
+    def within(_: object) -> None:
+        with pytest.raises(InputError, match="answering another question"):
+            session.ask(10**6)
+        refused.append(True)
+
+    with mock.patch.object(session, "_is_wide", lambda noisy: within(noisy) or True):
+        assert session.ask(10**6) is not None
+    assert refused == [True]
+    assert session.finished
+
+
+def test_a_session_is_not_copied() -> None:
+    session = SparseVector(1, 1).start(0)
+    for twice in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError):
+            twice(session)
 
 
 def test_the_threshold_is_kept_secret() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from sfumato.errors import QueryError
 from sfumato.gateway.answer import Answer, Spent, build
-from sfumato.gateway.sheets import Drawn, Draws
-from sfumato.sql.plan import Plan
+from sfumato.gateway.released_tables import Draws, ReleasedSet
+from sfumato.sql.release.plan import Plan
 from tests.laws import asking
 
 F = Fraction
@@ -26,14 +26,14 @@ def answered(asked: asking.Case) -> Answer | None:
         return None
     draws = _possible(sure, asking._draws(sure, random.Random(asked.seed)))
     more = {"cost": FREE, "remaining": FREE, "receipt": None, "confidence": F(1, 2)}
-    return build(sure, draws, run=asked.world.run, **more)  # type: ignore[arg-type]
+    return build(sure, draws, finish=asked.world.finish, **more)  # type: ignore[arg-type]
 
 
 def _possible(asked: Plan, draws: Draws) -> Draws:
     """Sums that cannot be negative are not: otherwise means would be held to their bounds before they are used."""
     return tuple(
         tuple(
-            Drawn(
+            ReleasedSet(
                 found.keys,
                 tuple(
                     tuple(tuple(map(abs, group)) for group in cells) if r.bundle.nonnegative else cells

@@ -167,9 +167,9 @@ def test_forty_tenths_are_four(tmp_path) -> None:
             tmp_path, rows, column, privacy="epsilon = 4.0\nquery_epsilon = 0.1", types={"x": "BIGINT"}
         ) as gateway:
             for i in range(40):
-                assert gateway.sql(f"SELECT COUNT(*) FROM visit WHERE x < {i}", epsilon).cost.epsilon == F(1, 10)
+                assert gateway.sql(f"SELECT COUNT(*) FROM visit WHERE x <= {i}", epsilon).cost.epsilon == F(1, 10)
             with pytest.raises(BudgetError) as refused:
-                gateway.sql("SELECT COUNT(*) FROM visit WHERE x < 40", epsilon)
+                gateway.sql("SELECT COUNT(*) FROM visit WHERE x < 50", epsilon)
             assert refused.value.sqlstate == "53400"
 
 

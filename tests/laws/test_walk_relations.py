@@ -29,7 +29,7 @@ def walk(tmp_path, rows=MANY, privacy="epsilon = 4\nquery_epsilon = 0.5\ndelta =
 def test_delta_is_spent_once(tmp_path) -> None:
     """Trap V14: open keys and Gaussian noise until nothing is left: the deltas of all selections and the one of the
     conversion stay within delta, and no question passes by epsilon alone once there was a Gaussian."""
-    with walk(tmp_path) as gateway:
+    with walk(tmp_path, privacy="epsilon = 4\nquery_epsilon = 0.25\ndelta = 1e-6") as gateway:
         privacy, asked, spent = gateway.policy.privacy, 0, F(0)
         while asked < 1000:
             law, other = "gaussian" if asked % 2 else None, f"i <> {asked} AND '{asked}' <> o"

@@ -103,7 +103,7 @@ _KINDS: dict[str, tuple[list[dict[str, Any]], list[str], list[str | None]]] = {
         [
             {"type": "decimal"},
             {"type": "decimal", "min": 0, "max": 10**25, "grid": "0.01"},
-            {"type": "decimal", "min": -(10**37), "max": 10**37, "grid": 1},
+            {"type": "decimal", "min": -(10**36), "max": 10**36, "grid": 1},
             {"type": "decimal", "min": 0, "max": 1, "grid": "1e-20"},
         ],
         ["DECIMAL(38, 4)", "DOUBLE", "VARCHAR", "HUGEINT"],

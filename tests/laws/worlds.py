@@ -6,6 +6,7 @@ Whose row it is follows the policy: by the unit as it stands in the file, or by 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -15,6 +16,7 @@ import duckdb
 
 from sfumato.policy import Policy, Table, UnitJoin
 from sfumato.words import identifier
+from tests.compiled import Rows, finish
 
 _PUBLIC: list[duckdb.DuckDBPyConnection] = []
 _NUMBERS = count()
@@ -47,13 +49,22 @@ class World:
                 fill(_PUBLIC[0], f"{name}.{identifier(table.name)}", table, self.types[table.name], rows)
         return name
 
-    def run(self, sql: str, sheets: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    def run(self, sql: str, tables: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
         """Rows of public tables, and of released ones: what planning may look at."""
         schema, connection = self._schema, _PUBLIC[0]
         connection.execute(f"SET search_path = '{schema}'")
-        for sheet in sheets:
-            connection.execute(sheet.create(), list(sheet.values))
+        for table in tables:
+            connection.execute(table.create, list(table.values))
         return [tuple(row) for row in connection.execute(sql).fetchall()]
+
+    @property
+    def rows_for_planning(self) -> Rows:
+        """Public rows as planning asks for them."""
+        return Rows(self.run)
+
+    def finish(self, question: Any, released: Any) -> list[tuple[Any, ...]]:
+        """The rows above the releases."""
+        return finish(question, released, self.run)
 
 
 def one(policy: Policy, types: dict[str, str], rows: list[Row], others: dict[str | None, list[list[Row]]]) -> World:

@@ -11,9 +11,9 @@ import pytest
 from sfumato.accounting import (
     KINDS,
     BoundedRange,
-    Filter,
-    Gaussian,
+    GaussianRelease,
     GaussianSelection,
+    PrivacyFilter,
     Pure,
     Refinement,
     RenyiFilter,
@@ -44,11 +44,11 @@ GOLDEN = [
     (Pure("0.1"), {"kind": "pure", "epsilon": "1/10"}),
     (BoundedRange("0.1"), {"kind": "range", "epsilon": "1/10"}),
     (Selection(1, "1e-6"), {"kind": "selection", "epsilon": "1", "delta": "1/1000000"}),
-    (Gaussian("0.005"), {"kind": "gaussian", "rho": "1/200"}),
+    (GaussianRelease("0.005"), {"kind": "gaussian", "rho": "1/200"}),
     (GaussianSelection("0.005", "1e-6"), {"kind": "gaussian-selection", "rho": "1/200", "delta": "1/1000000"}),
     (Refinement("0.1", "0.3"), {"kind": "refinement", "epsilon_before": "1/10", "epsilon": "3/10"}),
     (
-        Together([Pure("1/3"), Gaussian(2)]),
+        Together([Pure("1/3"), GaussianRelease(2)]),
         {"kind": "together", "events": [{"kind": "pure", "epsilon": "1/3"}, {"kind": "gaussian", "rho": "2"}]},
     ),
 ]
@@ -72,12 +72,12 @@ def test_charges_are_those_of_the_table():
     assert charge(Pure("0.1")) == Loss(Fraction(1, 10), Fraction(1, 200), Fraction(0))
     assert charge(BoundedRange("0.1")) == Loss(Fraction(1, 10), Fraction(1, 800), Fraction(0))
     assert charge(Selection("0.1", "1e-6")) == Loss(Fraction(1, 10), Fraction(1, 200), MILLIONTH)
-    assert charge(Gaussian("0.005")) == Loss(None, Fraction(1, 200), Fraction(0))
+    assert charge(GaussianRelease("0.005")) == Loss(None, Fraction(1, 200), Fraction(0))
     assert charge(GaussianSelection("0.005", "1e-6")) == Loss(None, Fraction(1, 200), MILLIONTH)
     assert charge(Refinement("0.1", "0.3")) == Loss(Fraction(1, 5), None, Fraction(0))
     both = Together([Selection(1, "1e-6"), BoundedRange(2), Selection(1, "1e-6")])
     assert charge(both) == Loss(Fraction(4), Fraction(3, 2), 2 * MILLIONTH)
-    assert charge(Together([Pure(1), Gaussian(1)])) == Loss(None, Fraction(3, 2), Fraction(0))
+    assert charge(Together([Pure(1), GaussianRelease(1)])) == Loss(None, Fraction(3, 2), Fraction(0))
     assert charge(Together([Pure(1), Refinement(1, 2)])) == Loss(Fraction(2), None, Fraction(0))
 
 
@@ -86,7 +86,7 @@ def test_a_price_is_rounded_up_once():
     assert price(Pure("1/3")) == Loss(third, Fraction(55555555555556, 10**15), Fraction(0))
     assert price(Together([Pure("1/3")] * 3)).epsilon == 1  # rounding each part would give 1.000000000000002
     assert price(Selection(1, Fraction(1, 10**16))).delta == Fraction(1, 10**15)
-    assert price(Gaussian(1)) == Loss(None, Fraction(1), Fraction(0))
+    assert price(GaussianRelease(1)) == Loss(None, Fraction(1), Fraction(0))
     assert price(Refinement(1, 2)) == Loss(Fraction(1), None, Fraction(0))
 
 
@@ -97,7 +97,7 @@ def test_a_price_is_rounded_up_once():
         (lambda: Pure(-1), "epsilon must be above 0, but is -1"),
         (lambda: Pure(float("nan")), "epsilon must be a finite number"),
         (lambda: Pure(None), "epsilon must be a number"),
-        (lambda: Gaussian(0), "rho must be above 0"),
+        (lambda: GaussianRelease(0), "rho must be above 0"),
         (lambda: Selection(1, 0), "delta must be above 0 and below 1, but is 0"),
         (lambda: Selection(1, 1), "delta must be above 0 and below 1, but is 1"),
         (lambda: GaussianSelection(1, 2), "delta must be above 0 and below 1, but is 2"),
@@ -270,8 +270,8 @@ def test_renyi_agrees_with_dp_accounting(order, epsilon):
 
 
 def test_renyi_of_the_other_kinds():
-    assert renyi(Gaussian("0.1"), 8) == renyi(GaussianSelection("0.1", "1e-9"), 8) == Fraction(4, 5)
-    assert renyi(Together([Gaussian("0.1"), Gaussian("0.2")]), 2) == Fraction(3, 5)
+    assert renyi(GaussianRelease("0.1"), 8) == renyi(GaussianSelection("0.1", "1e-9"), 8) == Fraction(4, 5)
+    assert renyi(Together([GaussianRelease("0.1"), GaussianRelease("0.2")]), 2) == Fraction(3, 5)
     assert renyi(Refinement(1, 2), 2) is None
     assert renyi(Together([Pure(1), Refinement(1, 2)]), 2) is None
     with pytest.raises(InputError, match="order must be above 1"):
@@ -299,7 +299,7 @@ TENTHS = [0.1, Decimal("0.1"), "0.1", json.loads("0.1"), json.loads("0.1", parse
 
 @pytest.mark.parametrize("tenth", TENTHS, ids=repr)
 def test_ten_tenths_are_one(tenth):
-    budget = Filter("pure", 1)
+    budget = PrivacyFilter("pure", 1)
     for _ in range(10):
         budget.spend(price(Pure(tenth)))
     assert budget.spent == Loss(Fraction(1), Fraction(1, 20), Fraction(0))
@@ -309,7 +309,7 @@ def test_ten_tenths_are_one(tenth):
 
 @pytest.mark.parametrize("epsilon", [4, 4.0, "4.0"])
 def test_forty_tenths_are_four(epsilon):
-    budget = Filter("pure", epsilon)
+    budget = PrivacyFilter("pure", epsilon)
     assert budget.remaining_count(price(Pure(0.1))) == 40
     for _ in range(40):
         budget.spend(price(Pure(0.1)))
@@ -318,15 +318,15 @@ def test_forty_tenths_are_four(epsilon):
 
 
 def test_fifty_nine_tenths_under_best():
-    budget, cost = Filter("best", 4, "1e-6"), price(Pure(0.1))
+    budget, cost = PrivacyFilter("best", 4, "1e-6"), price(Pure(0.1))
     assert budget.remaining_count(cost) == 59
     for left in range(59, 0, -1):
         assert budget.remaining_count(cost) == left
         budget.spend(cost)
     assert not budget.admits(cost)
-    assert Filter("zcdp", 4, "1e-6").remaining_count(cost) == 59
-    assert Filter("best", 4, "1e-6", 0).remaining_count(cost) == 62  # all of delta converts
-    assert Filter("best", 4).remaining_count(cost) == 40  # no delta, no conversion: pure
+    assert PrivacyFilter("zcdp", 4, "1e-6").remaining_count(cost) == 59
+    assert PrivacyFilter("best", 4, "1e-6", 0).remaining_count(cost) == 62  # all of delta converts
+    assert PrivacyFilter("best", 4).remaining_count(cost) == 40  # no delta, no conversion: pure
 
 
 def refused(budget, loss):
@@ -338,14 +338,14 @@ def refused(budget, loss):
 
 
 def test_a_refusal_says_what_would_pass():
-    budget = Filter("pure", 2)
+    budget = PrivacyFilter("pure", 2)
     budget.spend(price(Pure("1.8")))
     assert refused(budget, price(Pure("0.5"))) == [
         "budget is spent",
         "DETAIL: This release costs epsilon 0.5; 0.2 of 2 remains.",
         "HINT: Ask for epsilon 0.2 or less, or fewer groups.",
     ]
-    assert refused(budget, price(Gaussian(1))) == [
+    assert refused(budget, price(GaussianRelease(1))) == [
         'this release has no price under composition "pure"',
         "DETAIL: It claims no epsilon, which this budget counts.",
         "HINT: Ask with geometric or Laplace noise.",
@@ -358,7 +358,7 @@ def test_a_refusal_says_what_would_pass():
 
 
 def test_a_refusal_by_the_rho_door():
-    budget = Filter("best", 4, "1e-6")
+    budget = PrivacyFilter("best", 4, "1e-6")
     for _ in range(59):
         budget.spend(price(Pure("0.1")))
     assert refused(budget, price(Pure("0.1"))) == [
@@ -367,33 +367,38 @@ def test_a_refusal_by_the_rho_door():
         "HINT: Ask for epsilon 0.047569 or less, or fewer groups.",
     ]
     assert budget.admits(price(Pure("0.047569")))
-    assert refused(budget, price(Gaussian(1)))[2] == "HINT: Ask for rho 0.001131423331097 or less, or fewer groups."
-    budget.spend(price(Gaussian("0.001131423331097")))
+    assert (
+        refused(budget, price(GaussianRelease(1)))[2] == "HINT: Ask for rho 0.001131423331097 or less, or fewer groups."
+    )
+    budget.spend(price(GaussianRelease("0.001131423331097")))
     assert refused(budget, price(Pure("0.1")))[2].startswith("HINT: Nothing is left here")
-    assert refused(Filter("zcdp", 4, "1e-6"), price(Refinement(1, 2)))[2] == "HINT: Ask for a new answer at full price."
+    assert (
+        refused(PrivacyFilter("zcdp", 4, "1e-6"), price(Refinement(1, 2)))[2]
+        == "HINT: Ask for a new answer at full price."
+    )
 
 
 def test_a_gaussian_shuts_the_pure_door():
-    budget = Filter("best", 4, "1e-6")
-    budget.spend(price(Gaussian("0.29")))
+    budget = PrivacyFilter("best", 4, "1e-6")
+    budget.spend(price(GaussianRelease("0.29")))
     assert budget.spent == Loss(None, Fraction(29, 100), Fraction(0))
     assert budget.remaining() == Loss(Fraction(0), Fraction(6131423331097, 10**15), Fraction(1, 2 * 10**6))
     assert budget.admits(price(Pure("0.1")))
     assert not budget.admits(price(Pure("0.2")))  # rho 0.02; the pure door, never used, would have let it pass
     assert not budget.admits(price(Refinement("0.1", "0.101")))
-    assert not Filter("pure", 4, "1e-6").admits(price(Gaussian("1e-9")))
+    assert not PrivacyFilter("pure", 4, "1e-6").admits(price(GaussianRelease("1e-9")))
 
 
 def test_a_refinement_shuts_the_rho_door():
-    budget = Filter("best", 4, "1e-6")
+    budget = PrivacyFilter("best", 4, "1e-6")
     budget.spend(price(Pure("0.1")))
     budget.spend(price(Refinement("0.1", "0.3")))
     assert budget.spent == Loss(Fraction(3, 10), None, Fraction(0))
     assert budget.remaining().rho == 0
     assert budget.remaining_count(price(Pure("0.1"))) == 37
-    assert not budget.admits(price(Gaussian("1e-9")))
-    assert not Filter("zcdp", 4, "1e-6").admits(price(Refinement("0.1", "0.3")))
-    late = Filter("best", 4, "1e-6")
+    assert not budget.admits(price(GaussianRelease("1e-9")))
+    assert not PrivacyFilter("zcdp", 4, "1e-6").admits(price(Refinement("0.1", "0.3")))
+    late = PrivacyFilter("best", 4, "1e-6")
     for _ in range(59):
         late.spend(price(Pure("0.1")))
     assert not late.admits(price(Refinement("0.1", "0.11")))  # the pure door is overrun, the other would shut
@@ -401,31 +406,31 @@ def test_a_refinement_shuts_the_rho_door():
 
 @pytest.mark.parametrize("composition", ["pure", "zcdp", "best"])
 def test_deltas_of_releases_stay_within_their_part(composition):
-    budget, cost = Filter(composition, 4, "1e-6"), price(Selection("0.001", "1e-7"))
+    budget, cost = PrivacyFilter(composition, 4, "1e-6"), price(Selection("0.001", "1e-7"))
     assert budget.remaining_count(cost) == 5
     for _ in range(5):
         budget.spend(cost)
     assert not budget.admits(cost)
     assert budget.admits(price(Pure("0.001")))
-    assert Filter(composition, 4, "1e-6", "9e-7").remaining_count(cost) == 9
+    assert PrivacyFilter(composition, 4, "1e-6", "9e-7").remaining_count(cost) == 9
 
 
 def test_policies_that_do_not_hold_together():
     for delta, selection in ((0, None), ("1e-6", "1e-6")):
         with pytest.raises(PolicyError, match="needs a delta"):
-            Filter("zcdp", 1, delta, selection)
+            PrivacyFilter("zcdp", 1, delta, selection)
     with pytest.raises(PolicyError, match="composition must be"):
-        Filter("pld", 1)
+        PrivacyFilter("pld", 1)
     with pytest.raises(InputError, match="delta_selection must be between 0 and delta"):
-        Filter("best", 1, "1e-6", "2e-6")
+        PrivacyFilter("best", 1, "1e-6", "2e-6")
     with pytest.raises(InputError, match="delta must be at least 0"):
-        Filter("best", 1, 1)
+        PrivacyFilter("best", 1, 1)
     with pytest.raises(InputError, match="epsilon must be above 0"):
-        Filter("best", 0)
+        PrivacyFilter("best", 0)
 
 
 def test_nothing_is_refunded():
-    budget = Filter("best", 1, "1e-6")
+    budget = PrivacyFilter("best", 1, "1e-6")
     for loss in (
         Loss(Fraction(-1), Fraction(1)),
         Loss(Fraction(1), Fraction(-1)),
@@ -438,15 +443,15 @@ def test_nothing_is_refunded():
 
 
 def test_limits_are_rounded_down():
-    assert Filter("pure", "1/3").limit.epsilon == Fraction(333333333333333, 10**15)
-    assert not Filter("pure", "1/3").admits(price(Pure("1/3")))
-    assert Filter("pure", 1, "2/3").limit.delta == Fraction(333333333333333, 10**15)
+    assert PrivacyFilter("pure", "1/3").limit.epsilon == Fraction(333333333333333, 10**15)
+    assert not PrivacyFilter("pure", "1/3").admits(price(Pure("1/3")))
+    assert PrivacyFilter("pure", 1, "2/3").limit.delta == Fraction(333333333333333, 10**15)
 
 
 def test_state_goes_through_a_ledger():
-    budget, copy = Filter("best", 4, "1e-6"), Filter("best", 4, "1e-6")
+    budget, copy = PrivacyFilter("best", 4, "1e-6"), PrivacyFilter("best", 4, "1e-6")
     budget.spend(price(Selection("0.1", "1e-7")))
-    budget.spend(price(Gaussian("0.1")))
+    budget.spend(price(GaussianRelease("0.1")))
     copy.restore(json.loads(json.dumps(budget.state())))
     assert copy.spent == budget.spent
     assert copy.remaining() == budget.remaining()
@@ -466,7 +471,7 @@ def test_state_goes_through_a_ledger():
 
 
 def test_a_smaller_budget_admits_nothing_more():
-    budget = Filter("best", 1, "1e-6")
+    budget = PrivacyFilter("best", 1, "1e-6")
     budget.restore({**budget.state(), "epsilon": 10**16, "rho": 10**16})
     assert budget.remaining() == Loss(Fraction(0), Fraction(0), Fraction(1, 2 * 10**6))
     assert budget.remaining_count(Loss(Fraction(0), Fraction(0))) == 0
@@ -475,7 +480,7 @@ def test_a_smaller_budget_admits_nothing_more():
 
 def test_a_decision_after_ten_thousand_debits_is_as_much_work_as_after_one():
     """In calls, which no other program on the machine changes."""
-    budget, cost = Filter("best", 10**4, "1e-6"), price(Pure("0.1"))
+    budget, cost = PrivacyFilter("best", 10**4, "1e-6"), price(Pure("0.1"))
 
     def work():
         calls = []
@@ -497,7 +502,7 @@ def test_renyi_filter_counts():
     budget = RenyiFilter(8, 4, "1e-6")
     direct = 4 - math.log(1 / (8 * 5e-7)) / 7 - math.log(7 / 8)
     assert float(budget.limit) == pytest.approx(direct, rel=1e-12)
-    cost = Gaussian("0.1")  # 0.8 at order 8, and the limit is 2.358
+    cost = GaussianRelease("0.1")  # 0.8 at order 8, and the limit is 2.358
     budget.spend(cost)
     budget.spend(cost)
     assert budget.remaining() == budget.limit - Fraction(8, 5)

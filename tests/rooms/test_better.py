@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from sfumato.accounting import Pure, Refinement
 from sfumato.errors import BudgetError
-from sfumato.gateway import Gateway, open_policy
+from sfumato.gateway import Gateway, open_policy, protect
 from sfumato.ledger import Ledger, Overtaken
+from tests.plans import plan_of
 
 POLICY = """
 [source]
@@ -103,8 +106,83 @@ def test_who_is_overtaken_pays_in_full(tmp_path: Path, monkeypatch: Any) -> None
     with opened(tmp_path) as gate:
         stored = gate._ledger.stored
         gate.sql(ASK, epsilon="0.5")
-        asked = gate._plan(ASK, "0.5", rows_per_unit=None, noise=None, within=None, confidence=Fraction(1, 2))
+        asked = plan_of(gate, ASK, "0.5")
         old = stored(asked.digest, "1", Fraction(1, 10))
         gate.sql(ASK, epsilon="0.6")
-        monkeypatch.setattr(gate._ledger, "stored", lambda *_: old)
+        monkeypatch.setattr(gate._ledger, "best", lambda *_: old)
         assert gate.sql(ASK, epsilon="0.7").cost.epsilon == Fraction(7, 10)
+
+
+def test_a_better_answer_is_for_the_same_rows(tmp_path: Path) -> None:
+    """For other exact numbers the two answers together would lose more than the better one costs: it costs in full."""
+    public = POLICY.replace('files = { t = "t.csv" }', 'files = { t = "t.csv", r = "r.csv" }')
+    text = public.replace("COMPOSITION", "pure").replace("DELTA", "0").replace("epsilon = 2", "epsilon = 200")
+    rows = "".join(f"p{i},{i % 10},{'ab'[i % 2]}\n" for i in range(100))
+    files = {"sfumato.toml": f"{text}\n[tables.r]\npublic = true\n", "t.csv": f"u,n,k\n{rows}", "r.csv": "k,z\na,1\n"}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    asks = [ASK, "SELECT COUNT(*) FROM t JOIN r ON t.k = r.k"]
+    changes: list[tuple[str | None, str]] = [
+        (None, ""),
+        ("t.csv", files["t.csv"] + "new,1,a\n"),
+        (None, ""),
+        ("r.csv", "k,z\na,1\nb,2\n"),
+        ("t.csv", files["t.csv"]),
+    ]
+    last, costs = 1, []
+    for name, content in [(None, ""), *changes]:
+        if name is not None:
+            (tmp_path / name).write_text(content, encoding="utf-8")
+        with open_policy(tmp_path / "sfumato.toml") as gate:
+            before = gate.explain(asks[0], epsilon=last).cost
+            assert before is not None
+            costs.append([gate.sql(ask, epsilon=last).cost.epsilon for ask in asks])
+            assert before.epsilon == costs[-1][0]
+        last += 1
+    assert costs == [[1, 1], [1, 1], [3, 3], [1, 1], [5, 5], [6, 6]]
+
+
+def test_a_better_answer_for_a_frame_is_of_one_opening(tmp_path: Path) -> None:
+    def gate(people: int) -> Gateway:
+        frame = pd.DataFrame({"id": range(people), "age": [i % 90 for i in range(people)]})
+        ledger = tmp_path / "l.ledger"
+        return protect(frame, "id", 1, 9, bounds={"age": (0, 120)}, ledger=ledger, composition="pure")
+
+    ask = "SELECT COUNT(*) FROM data"
+    with gate(1000) as one:
+        assert one.sql(ask, epsilon=1).cost.epsilon == 1
+        assert one.sql(ask, epsilon=2).cost.epsilon == 1
+    with gate(1040) as other:
+        assert other.sql(ask, epsilon=3).cost.epsilon == 3
+        assert other.sql(ask, epsilon=2).cost.epsilon == 0
+
+
+def test_a_frame_may_have_a_version(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"id": range(100)})
+    for version, cost in (("monday", 1), ("tuesday", 1), ("monday", 0)):
+        with protect(frame, "id", 1, 9, ledger=tmp_path / "l.ledger", version=version) as gate:
+            assert gate.sql("SELECT COUNT(*) FROM data", epsilon=1).cost.epsilon == cost
+
+
+def test_the_best_answer_is_made_better_and_no_other(tmp_path: Path) -> None:
+    """An answer at the least epsilon that there is does not stand before better ones."""
+    with opened(tmp_path) as gate:
+        least = gate.policy.privacy.min_epsilon
+        gate.sql(ASK, epsilon=least)
+        gate.sql(ASK, epsilon="0.5")
+        assert gate.explain(ASK, epsilon=1).cost.epsilon == Fraction(1, 2)  # type: ignore[union-attr]
+        assert gate.sql(ASK, epsilon=1).cost.epsilon == Fraction(1, 2)
+
+
+def test_a_better_answer_is_for_the_same_statement(tmp_path: Path, monkeypatch: Any) -> None:
+    """Where the digests of two queries are one by mistake, the second costs in full: its exact numbers are others."""
+    one, other = "SELECT COUNT(*) FROM t WHERE n > 3", "SELECT COUNT(*) FROM t WHERE n > 5"
+    with opened(tmp_path) as gate:
+        asked = plan_of(gate, one, "0.5")
+        real = gate._planner.planned
+        monkeypatch.setattr(
+            gate._planner, "planned", lambda *of, **more: replace(real(*of, **more), digest=asked.digest)
+        )
+        gate.sql(one, epsilon="0.5")
+        assert gate.sql(one, epsilon="0.6").cost.epsilon == Fraction(1, 10)
+        assert gate.sql(other, epsilon="0.7").cost.epsilon == Fraction(7, 10)

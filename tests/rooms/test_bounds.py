@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -13,13 +14,17 @@ import pytest
 
 from sfumato.accounting import Pure, price
 from sfumato.errors import BudgetError, EngineError, InputError, PolicyError, QueryError
-from sfumato.gateway import Gateway, corridor, open_policy
-from sfumato.gateway.bounds import Bounds
+from sfumato.gateway import Gateway, open_policy
+from sfumato.gateway import planner as corridor
+from sfumato.gateway.bounds import AutoBounds
+from sfumato.gateway.timing import FIRST, Grid
 from sfumato.ledger import Entry, Ledger
 from sfumato.mechanisms import Geometric
 from sfumato.policy import AUTO, Unknown, from_dict, parse, unknown, with_bounds
-from sfumato.sql.histogram import histogram
+from sfumato.sql.release.unit_histogram import histogram
 from sfumato.words import Adjacency
+from tests.plans import plan_of
+from tests.rooms.test_timing import Clock
 
 POLICY = """
 [source]
@@ -82,9 +87,9 @@ def texts(folder: Path) -> list[str]:
 
 def test_a_bound_is_paid_before_it_is_read_and_only_once(gate: Gateway, tmp_path: Path, monkeypatch: Any) -> None:
     seen: list[list[str]] = []
-    run = gate._engine.run
+    run = gate._engine._paid
     monkeypatch.setattr(
-        gate._engine, "run", lambda *asked: seen.append([e.kind for e in entries(tmp_path)]) or run(*asked)
+        gate._engine, "_paid", lambda *asked: seen.append([e.kind for e in entries(tmp_path)]) or run(*asked)
     )
     answer = gate.sql(ASK)
     first = "bound rows_per_unit of t"
@@ -128,7 +133,9 @@ def test_a_bound_that_others_buy_meanwhile_is_used(tmp_path: Path, monkeypatch: 
 
         monkeypatch.setattr(corridor, "bind", slow)
         answer = gate.sql(ASK)
-    assert answer.notes == [(None, "bias possible: who has more than 8 rows counts as 8")]
+    assert answer.notes == [
+        (None, "possible bias: people with more than 8 rows are down-weighted to 8 (contribution bound)")
+    ]
     assert texts(tmp_path) == ["bound rows_per_unit of t", "bound sum_per_unit of t.n", ASK]
 
 
@@ -167,7 +174,7 @@ def test_a_bound_that_failed_is_recorded(gate: Gateway, tmp_path: Path, monkeypa
     def broken(*_: Any) -> Any:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(gate._engine, "run", broken)
+    monkeypatch.setattr(gate._engine, "_paid", broken)
     with pytest.raises(EngineError, match="the engine could not run this question"):
         gate.sql(ASK)
     assert [entry.kind for entry in entries(tmp_path)][2:] == ["debit", "failed"]
@@ -194,16 +201,50 @@ def test_only_what_a_question_needs_is_bought(gate: Gateway, tmp_path: Path) -> 
     gate.sql(SUM)
     assert texts(tmp_path)[2:-1] == ["bound sum_per_unit of t.n"]
     assert {found.of: found.value for found in gate.bounds()} == {ROWS: 8, SUMS: 16}  # six times 2, in steps of 1/2
-    assert gate.explain(SUM).notes == ((None, "bias possible: what one person adds is clipped at 16"),)
+    assert gate.explain(SUM).notes == (
+        (None, "possible bias: each person's sum is clipped at 16 (contribution bound)"),
+    )
 
 
 def test_the_budget_may_not_allow_it(tmp_path: Path) -> None:
     with open_policy(write(tmp_path, ("2e9", "1e6"))) as gate:
         preview = gate.explain(SUM)
         assert isinstance(preview.refused, BudgetError)
-        with pytest.raises(BudgetError, match=r'sum_per_unit of "t\.n" is not known, and the budget'):
+        with pytest.raises(BudgetError, match=r"is not known, and the budget"):
             gate.sql(SUM)
-        assert texts(tmp_path) == ["bound rows_per_unit of t"]
+        assert texts(tmp_path) == []  # refused before anything is bought
+
+
+def test_a_query_that_cannot_be_paid_buys_no_bound(tmp_path: Path) -> None:
+    """Also where the budget would allow the bound, and not the query after it."""
+    with open_policy(write(tmp_path, ("2e9", "1.5e6"))) as gate:
+        assert isinstance(gate.explain(ASK).refused, BudgetError)
+        with pytest.raises(BudgetError):
+            gate.sql(ASK)
+        assert texts(tmp_path) == []
+
+
+@pytest.mark.parametrize(("took", "fails", "moment"), [(0.02, False, 0.1), (0.09, False, 0.1), (0.15, True, 0.2)])
+def test_a_bound_is_bought_on_the_grid(
+    took: float, fails: bool, moment: float, gate: Gateway, monkeypatch: Any
+) -> None:
+    """How long the histogram takes is not shown, and a failure waits like a result."""
+    clock, noted, run = Clock(), list[float](), gate._engine._paid
+    monkeypatch.setattr(gate._bounds, "_grid", Grid(FIRST, clock.now, clock.sleep))
+
+    def slow(*words: Any) -> Any:
+        clock.time += took
+        if fails:
+            raise EngineError("the engine could not run this question")
+        return run(*words)
+
+    monkeypatch.setattr(gate._engine, "_paid", slow)
+    for name in ("store", "fail"):
+        real = getattr(gate._ledger, name)
+        monkeypatch.setattr(gate._ledger, name, lambda *of, real=real: (noted.append(clock.time), real(*of))[1])
+    with suppress(EngineError):
+        gate.find_bounds()
+    assert round(noted[0] - 1000, 6) == moment
 
 
 def test_an_analysts_share_is_not_charged(tmp_path: Path) -> None:
@@ -272,7 +313,7 @@ def test_a_preview_buys_nothing_and_says_what_asking_buys(gate: Gateway, tmp_pat
     def touched(*_: Any, **__: Any) -> Any:
         raise AssertionError("the engine was touched")
 
-    monkeypatch.setattr(gate._engine, "run", touched)
+    monkeypatch.setattr(gate._engine, "_paid", touched)
     preview = gate.explain(SUM)
     assert (preview.refused, preview.bounds) == (None, (ROWS, SUMS))
     assert [(c.name, c.law, c.scale, c.half_width(), c.type) for c in preview.columns] == [
@@ -328,10 +369,7 @@ def test_what_is_found_is_used_as_if_it_were_written(adjacency: str, tmp_path: P
     with open_policy(write(homes[0], same)) as found, open_policy(write(homes[1], same, number)) as written:
         found.find_bounds()
         for text in ASKED:
-            one, other = (
-                g._plan(text, None, rows_per_unit=None, noise=None, within=None, confidence=Fraction(1, 2))
-                for g in (found, written)
-            )
+            one, other = (plan_of(g, text) for g in (found, written))
             assert one.missing == ()
             assert [cut.parts for cut in one.cuts] == [cut.parts for cut in other.cuts]
             assert (one.event, one.notes) == (other.event, other.notes)
@@ -348,8 +386,8 @@ def test_another_number_is_another_question(tmp_path: Path) -> None:
     for value in (8, 16):
         policy = with_bounds(parse((write(tmp_path)).read_text()), {ROWS: Fraction(value)})
         with open_policy(tmp_path / "sfumato.toml") as gate:
-            gate._bounds = Bounds(policy, gate._ledger, gate._engine)
-            asked = gate._plan(ASK, 1, rows_per_unit=None, noise=None, within=None, confidence=Fraction(1, 2))
+            gate._planner._bounds = AutoBounds(policy, gate._ledger, gate._engine, gate._grid)
+            asked = plan_of(gate, ASK, 1)
             digests.append(asked.digest)
             assert gate.policy.digest == policy.digest
     assert digests[0] != digests[1]
@@ -370,7 +408,9 @@ def test_too_few_people_are_said_and_nothing_is_guessed(tmp_path: Path, monkeypa
         found = {one.of: one for one in gate.find_bounds()}
         assert (found[ROWS].value, found[SUMS].value) == (2, None)
         assert all("too few people" in one.words for one in found.values())
-        assert gate.explain(SUM).notes == ((None, "bias possible: what one person adds is clipped at 20"),)
+        assert gate.explain(SUM).notes == (
+            (None, "possible bias: each person's sum is clipped at 20 (contribution bound)"),
+        )
 
 
 def test_a_view_has_the_bounds_of_its_tables(tmp_path: Path) -> None:

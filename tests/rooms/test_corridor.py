@@ -56,7 +56,7 @@ def test_the_engine_runs_after_the_debit_is_on_the_disk(gate: Gateway, tmp_path:
 
 def test_the_answer_is_on_the_disk_before_it_is_told(gate: Gateway, tmp_path: Path, monkeypatch: Any) -> None:
     """An answer that could not be stored is not given: told and forgotten, it could be drawn again and averaged."""
-    from sfumato.gateway import corridor
+    from sfumato.gateway import gateway as corridor
 
     seen: list[list[str]] = []
     build = corridor.build

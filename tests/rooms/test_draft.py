@@ -11,13 +11,13 @@ from typing import Any
 import duckdb
 import pytest
 
-from sfumato.engines import texts
+from sfumato.engines.duckdb import text_files as texts
 from sfumato.errors import InputError, PolicyError
 from sfumato.gateway import open_policy
 from sfumato.owner import schema
 from sfumato.owner.admit import check
 from sfumato.owner.draft import draft, look, person_of
-from sfumato.owner.people import Way, candidates, ways
+from sfumato.owner.people import UnitPath, candidates, ways
 from sfumato.owner.presets import PRESETS, propose
 from sfumato.owner.schema import Link, Schema
 from sfumato.policy import parse
@@ -151,22 +151,22 @@ def test_candidates_are_found_by_their_names() -> None:
 
 
 def test_other_tables_lead_to_the_person_by_names_or_by_keys(tmp_path: Path) -> None:
-    assert ways(CLINIC, ("patient", "ssn")) == {"patient": Way("ssn"), "visit": Way("patient_ssn")}
+    assert ways(CLINIC, ("patient", "ssn")) == {"patient": UnitPath("ssn"), "visit": UnitPath("patient_ssn")}
     assert ways(SHOP, ("customers", "id")) == {
-        "customers": Way("id"),
-        "orders": Way("customer_id"),
-        "items": Way("order_id", "orders", "id"),
+        "customers": UnitPath("id"),
+        "orders": UnitPath("customer_id"),
+        "items": UnitPath("order_id", "orders", "id"),
     }
     tables, _ = schema.of_database(str(database(tmp_path / "air.duckdb")))
     assert ways(tables, ("person", "id")) == {
-        "person": Way("id"),
-        "booking": Way("who"),
-        "Leg": Way("booking_no", "booking", "no"),
+        "person": UnitPath("id"),
+        "booking": UnitPath("who"),
+        "Leg": UnitPath("booking_no", "booking", "no"),
     }
 
 
 def test_id_is_another_thing_in_every_table() -> None:
-    assert ways({"person": text("id"), "car": text("id", "wheels")}, ("person", "id")) == {"person": Way("id")}
+    assert ways({"person": text("id"), "car": text("id", "wheels")}, ("person", "id")) == {"person": UnitPath("id")}
 
 
 # presets

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.engines import connect
+from sfumato.engines.duckdb.jobs import EngineStatement
 from sfumato.errors import EngineError, PolicyError
 from sfumato.gateway import open_policy, protect
 from sfumato.policy import from_dict
@@ -81,7 +82,7 @@ def test_every_kind_of_file_gives_the_same_answer(ending: str, tmp_path: Path) -
 def test_frames(make: Any) -> None:
     columns = {name: [row[i] for row in ROWS] for i, name in enumerate(("u", "age", "cost", "k"))}
     with protect(
-        make(columns), "u", 2, 10**12, bounds={"age": (0, 120), "cost": (0, 10, 0.01)}, values={"k": ["x", "y"]}
+        make(columns), "u", 2, 10**12, bounds={"age": (0, 120, 1), "cost": (0, 10, 0.01)}, values={"k": ["x", "y"]}
     ) as gate:
         assert gate.sql("SELECT SUM(age), SUM(cost) FROM data", epsilon=10**9).rows[0][0] == 190
         assert gate.sql("SELECT COUNT(DISTINCT u) FROM data", epsilon=10**9).rows == [(3,)]
@@ -91,9 +92,9 @@ VIEWS = {
     "its rows": ("SELECT u, age, cost, k FROM t WHERE age > 35", None, 2),
     "a join on the person": ("SELECT a.u, b.age, a.cost, a.k FROM t a JOIN t b ON a.u = b.u", None, 6),
     "one row of each person": ("SELECT u, MAX(age) AS age, MAX(cost) AS cost, MAX(k) AS k FROM t GROUP BY u", None, 3),
-    "the first rows": ("SELECT u, age, cost, k FROM t LIMIT 2", "LIMIT over rows of persons", 0),
+    "the first rows": ("SELECT u, age, cost, k FROM t LIMIT 2", "LIMIT over rows of individual people", 0),
     "other people's rows": ("SELECT a.u, b.age, a.cost, a.k FROM t a JOIN t b ON a.k = b.k", "different persons", 0),
-    "a window over others": ("SELECT u, RANK() OVER (ORDER BY age) AS age, cost, k FROM t", "other persons", 0),
+    "a window over others": ("SELECT u, RANK() OVER (ORDER BY age) AS age, cost, k FROM t", "rows of other people", 0),
     "another person's name": ("SELECT k AS u, age, cost, k FROM t", "does not show the person", 0),
     "a quotient": ("SELECT u, age / 2 AS age, cost, k FROM t", "divides", 0),
     "an aggregate": ("SELECT k AS u, COUNT(*) AS age, 1 AS cost, k FROM t GROUP BY k", "aggregates persons", 0),
@@ -173,7 +174,7 @@ def test_the_engine_of_public_tables_never_held_a_private_row(tmp_path: Path) ->
 def test_nothing_outside_can_be_reached(tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text("a\n1\n", encoding="utf-8")
     with both(tmp_path) as gate:
-        for run in (gate._engine.run_public, lambda sql: gate._engine.run(sql, 0)):
+        for run in (gate._engine.run_public, lambda sql: gate._engine._paid(EngineStatement(sql), [], "", 0)):
             for sql in (
                 f"SELECT * FROM '{tmp_path}/secret.csv'",
                 "SET enable_external_access = true",
@@ -203,7 +204,7 @@ def test_a_failure_says_one_sentence(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 def test_engines_that_are_not_built_say_so() -> None:
     document = {
-        "source": {"engine": "postgres", "dsn": "postgresql://reader@host/clinic"},
+        "source": {"engine": "spark", "dsn": "spark://host"},
         "data": {"id": "d"},
         "privacy": {"epsilon": 1},
         "tables": {"t": {"unit": "u", "rows_per_unit": 1, "columns": {"u": {"type": "text", "max_length": 3}}}},

@@ -10,6 +10,7 @@ KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and is
 
 STATES = {
     "SfumatoError": "XX000",
+    "PlanError": "XX000",
     "QueryError": "0A000",
     "InputError": "22023",
     "PolicyError": "F0000",

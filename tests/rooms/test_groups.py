@@ -10,10 +10,10 @@ import pytest
 from sfumato.errors import QueryError
 from sfumato.policy import from_dict
 from sfumato.sql import keys
-from sfumato.sql.bind import bind
-from sfumato.sql.parse import parse
-from sfumato.sql.plan import Plan, plan
-from sfumato.sql.public import run
+from sfumato.sql.question import bind
+from sfumato.sql.read.parser import parse
+from sfumato.sql.release.plan import Plan, plan
+from tests.tableless import tableless
 
 NUMBER = {"type": "integer", "min": 1, "max": 9, "nulls": False}
 POLICY = from_dict(
@@ -33,7 +33,7 @@ POLICY = from_dict(
 
 
 def planned(sql: str) -> Plan:
-    return plan(bind(parse(sql), POLICY, date(2024, 1, 1), run), POLICY, Fraction(1), run=run)
+    return plan(bind(parse(sql), POLICY, date(2024, 1, 1), tableless()), POLICY, Fraction(1), rows=tableless())
 
 
 @pytest.mark.parametrize(
@@ -52,5 +52,5 @@ def test_groups_of_a_question_are_counted_together(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(keys, "MOST_GROUPS", groups)
     planned(sql)
     monkeypatch.setattr(keys, "MOST_GROUPS", groups - 1)
-    with pytest.raises(QueryError, match=f"this question has {groups} groups, more than {groups - 1}"):
+    with pytest.raises(QueryError, match=f"this query has {groups} groups, more than {groups - 1}"):
         planned(sql)

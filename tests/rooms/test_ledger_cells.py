@@ -9,18 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.accounting import Gaussian, Pure, Refinement, Selection, price
+from sfumato.accounting import GaussianRelease, Pure, Refinement, Selection, price
 from sfumato.errors import BudgetError, InputError, LedgerError, PolicyError
 from sfumato.ledger import Ledger, Receipt, cells, chain, schema, sums
 from sfumato.words import Adjacency, Loss
-from tests.rooms.test_ledger import ask, book, dump, found, hash_anew, race, tamper
+from tests.rooms.raw_ledger import dump, raw, tamper, walls
+from tests.rooms.test_ledger import ask, book, found, hash_anew, race
 
 TENTH = Fraction(1, 10)
 NORTH, SOUTH, EAST = ("north",), ("south",), ("east",)
 OLD = Path(__file__).with_name("ledger_format_1.sql")
 
 
-def parted(path=":memory:", **changes):
+def parted(path=None, **changes):
     """A ledger with a partition of people, of epsilon 1."""
     return book(path, **{"epsilon": 1, "partition": "patient.region"} | changes)
 
@@ -191,7 +192,7 @@ def test_a_door_holds_for_all_cells():
 
 def test_a_gaussian_to_one_cell_shuts_the_pure_door():
     with parted(composition="best", epsilon=4, delta="1e-6") as ledger:
-        ask(ledger, "g", event=Gaussian("0.001"), cells=NORTH)
+        ask(ledger, "g", event=GaussianRelease("0.001"), cells=NORTH)
         assert ledger.budget().spent == Loss(None, Fraction(1, 1000), Fraction(0))
         assert ledger.budget(cells=SOUTH, version="1").remaining.epsilon == 0
         with pytest.raises(BudgetError):
@@ -207,7 +208,7 @@ def test_a_refinement_of_one_cell_shuts_the_other_door():
         assert ledger.budget().spent == Loss(2 * TENTH, None, Fraction(0))
         assert ledger.remaining_count(None, price(Pure(TENTH)), cells=NORTH, version="1") == 38
         assert ledger.remaining_count(None, price(Pure(TENTH)), cells=SOUTH, version="1") == 40
-        assert ledger.remaining_count(None, price(Gaussian("1e-9")), cells=SOUTH, version="1") == 0
+        assert ledger.remaining_count(None, price(GaussianRelease("1e-9")), cells=SOUTH, version="1") == 0
         ledger.verify()
 
 
@@ -531,21 +532,22 @@ def test_the_walls_around_cells_stand(charged):
         f"INSERT INTO cells VALUES('', 's', 'c', '{zero}', '{zero}', '-1')",
         "DELETE FROM cells",
     ]
-    with closing(sqlite3.connect(charged)) as connection:
+    with raw(charged) as connection:
         for attempt in attempts:
-            with pytest.raises(sqlite3.IntegrityError):
+            with pytest.raises(walls()):
                 connection.execute(attempt)
         connection.execute(f"UPDATE cells SET delta = '{lot}' WHERE cell = 'north'")
-        with pytest.raises(sqlite3.IntegrityError):
+        with pytest.raises(walls()):
             connection.execute(f"UPDATE cells SET delta = '{zero}' WHERE cell = 'north'")
 
 
 def test_a_scope_is_one_version_under_one_policy(charged):
-    with closing(sqlite3.connect(charged)) as connection:
+    with raw(charged) as connection:
         scopes = {row[0] for row in connection.execute("SELECT scope FROM cells")}
     assert scopes == {'["p1","patient.region","1"]'}
     with Ledger.visit(charged) as ledger:
-        assert cells.scope_of(ledger.terms, "1") in scopes
+        assert cells.scope_of(ledger.terms, "1", None) in scopes
+        assert cells.scope_of(ledger.terms, "1", "rows") not in scopes
 
 
 # the format before

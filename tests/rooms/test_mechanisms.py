@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from sfumato import mechanisms
 from sfumato.accounting import BoundedRange, GaussianSelection, Pure, Selection, charge
-from sfumato.accounting import Gaussian as GaussianEvent
+from sfumato.accounting import GaussianRelease as GaussianEvent
 from sfumato.errors import InputError
 from sfumato.mechanisms import (
     MECHANISMS,
@@ -23,17 +28,19 @@ from sfumato.mechanisms import (
     Geometric,
     KeySelection,
     Laplace,
+    MostFrequent,
     NoisyMax,
+    OrderStatistic,
     PermuteAndFlip,
     PrefixSums,
     RandomizedResponse,
     RankedChoice,
     SparseVector,
     Staircase,
+    ThresholdedCounts,
     TruncatedGeometric,
     TruncatedLaplace,
 )
-from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.words import Adjacency, Exact
 
 F = Fraction
@@ -47,11 +54,14 @@ WITH_EPSILON: dict[str, Callable[[Any, Any], Any]] = {
     "PermuteAndFlip": PermuteAndFlip,
     "NoisyMax": NoisyMax,
     "RankedChoice": RankedChoice,
+    "OrderStatistic": lambda s, e: OrderStatistic(F(1, 2), s, e),
+    "MostFrequent": MostFrequent,
     "RandomizedResponse": lambda s, e: RandomizedResponse(e, 2 if s == 1 else s),
     "Staircase": Staircase,
     "SparseVector": SparseVector,
     "KeySelection": lambda s, e: KeySelection(e, "1e-6", s),
     "GaussianKeySelection": lambda s, e: GaussianKeySelection(e, "1e-6", s),
+    "ThresholdedCounts": lambda s, e: ThresholdedCounts(s, e, "1e-6"),
     "PrefixSums": lambda s, e: PrefixSums(s, 8, epsilon=e),
 }
 EXAMPLES: dict[str, Any] = {
@@ -74,7 +84,7 @@ def test_bad_epsilon_is_refused(name: str, bad: Any) -> None:
 @pytest.mark.parametrize("name", [n for n in WITH_EPSILON if n != "RandomizedResponse"])
 @pytest.mark.parametrize("bad", [-1, float("nan"), float("inf"), True, "x", 0])
 def test_bad_sensitivity_is_refused(name: str, bad: Any) -> None:
-    with pytest.raises(InputError, match=r"^(sensitivity|sensitivity_l1|sensitivity_l2|keys_per_unit) must be"):
+    with pytest.raises(InputError, match=r"^(sensitivity|sensitivity_l1|sensitivity_l2|keys_per_unit|norm) must be"):
         WITH_EPSILON[name](bad, 1)
 
 
@@ -136,7 +146,7 @@ def test_laplace_takes_floats_through_its_grid() -> None:
     for bad in (float("nan"), float("inf"), Decimal("nan"), "1", True, None):
         with pytest.raises(InputError, match="needs a"):
             law.release(bad)
-    with pytest.raises(InputError, match="array of floats"):
+    with pytest.raises(InputError, match="needs whole numbers, but was given an array of float64"):
         law.release(np.array([0.1, 0.2]))
     with pytest.raises(InputError, match="multiple of the grid"):
         law.release([F(1, 300)])
@@ -339,5 +349,52 @@ def test_order_statistics_find_what_is_there() -> None:
         assert law.event.epsilon == 1
     with pytest.raises(InputError):
         OrderStatistic(Fraction(3, 2), 1, 1)
-    with pytest.raises(InputError):
-        OrderStatistic(None, 1, 1).release([3, 2], Exact([1, 1]), 0, 9)
+    for law in (OrderStatistic(Fraction(1, 2), 1, 1), OrderStatistic(None, 1, 1), MostFrequent(1, 1)):
+        for places, weights in (([3, 2], [1, 1]), ([1, 1], [1, 1]), ([-1], [1]), ([10], [1])):
+            with pytest.raises(InputError, match="places must increase, from low to high"):
+                law.release(places, Exact(weights), 0, 9)
+        for places, weights in (([1], [1, 1]), (1, 1), ([[1]], [[1]]), ([1], [])):
+            with pytest.raises(InputError, match=r"a list of places|one number"):
+                law.release(places, Exact(weights), 0, 9)
+        with pytest.raises(InputError, match="at least 0"):
+            law.release([1], Exact([-1]), 0, 9)
+        with pytest.raises(InputError, match="low must be at most high"):
+            law.release([], [], 9, 0)
+        assert set(law.release([3], [1], 2, 4, count=300).tolist()) == {2, 3, 4}
+    with pytest.raises(InputError, match="from_end"):
+        OrderStatistic(None, 1, 1, from_end="up")
+
+
+TYPED = """
+from decimal import Decimal
+from fractions import Fraction
+from sfumato.mechanisms import Gaussian, Geometric, KeySelection, Laplace, OrderStatistic, PrefixSums, SparseVector
+
+Geometric(1, 1)
+Geometric(Fraction(1), "0.5")
+Laplace(1, 0.5, Decimal("0.1"))
+Gaussian(None, "0.5", squared=20)
+KeySelection(1, "1e-6", adjacency="replace")
+OrderStatistic(None, 1, 1)
+PrefixSums(1, 8, epsilon=1)
+epsilon: Fraction = Geometric(1, 1).epsilon
+positives: int = SparseVector(1, 1).positives
+"""
+
+
+@pytest.mark.slow
+def test_what_people_write_type_checks(tmp_path: Path) -> None:
+    """Parameters may be written as int, float, Decimal, Fraction or text, and are read as Fractions."""
+    right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
+    right.write_text(TYPED)
+    wrong.write_text(TYPED + "Geometric([1], 1)\nword: str = Geometric(1, 1).epsilon\n")
+    source = str(Path(mechanisms.__file__).parents[2])
+    for file, errors in ((right, 0), (wrong, 2)):
+        run = subprocess.run(
+            [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(file)],
+            check=False,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "MYPYPATH": source},
+        )
+        assert run.stdout.count(": error:") == errors, run.stdout

@@ -12,10 +12,12 @@ import pytest
 import sfumato
 from sfumato.doors.cli import clinic
 from sfumato.errors import BudgetError, EngineError, SfumatoError
-from sfumato.gateway import Gateway, corridor
-from sfumato.gateway.drawing import draw
-from sfumato.gateway.memory import Recent
-from sfumato.sql import bundles
+from sfumato.gateway import Gateway, Query
+from sfumato.gateway import gateway as corridor
+from sfumato.gateway.draw import draw
+from sfumato.gateway.planner import Planner
+from sfumato.gateway.recent_answers import Recent
+from tests.plans import plan_of
 
 COUNT = "SELECT area, COUNT(*) AS n FROM patient GROUP BY area"
 
@@ -36,17 +38,17 @@ def remembered(gate, sql=COUNT, **options):
     """Ask until the answer is at hand."""
     gate.sql(sql, analyst="ana", **options)
     gate.sql(sql, analyst="ana", **options)
-    found = gate.recall(sql, analyst="ana", **options)
+    found = gate.recall(Query(sql, **options), "ana")
     assert found is not None
     return found
 
 
 def test_what_is_remembered_is_what_was_answered(gate):
-    assert gate.recall(COUNT, analyst="ana") is None
+    assert gate.recall(Query(COUNT), "ana") is None
     first = gate.sql(COUNT, analyst="ana")
-    assert gate.recall(COUNT, analyst="ana") is None, "it was paid for, but not found in the ledger yet"
+    assert gate.recall(Query(COUNT), "ana") is None, "it was paid for, but not found in the ledger yet"
     second = gate.sql(COUNT, analyst="ana")
-    third = gate.recall(COUNT, analyst="ana")
+    third = gate.recall(Query(COUNT), "ana")
     for told in (second, third):
         assert (told.columns, told.types, told.rows, told.notes) == (
             first.columns, first.types, first.rows, first.notes,
@@ -55,15 +57,15 @@ def test_what_is_remembered_is_what_was_answered(gate):
         assert told.receipt == first.receipt
         assert (told.cost.epsilon, told.cost.rho, told.cost.delta) == (0, 0, 0)
         assert told.remaining == first.remaining
-    assert gate.recall(COUNT, analyst="zoe") is None, "what is left to her was not looked up yet"
+    assert gate.recall(Query(COUNT), "zoe") is None, "what is left to her was not looked up yet"
     assert gate.sql(COUNT, analyst="zoe").rows == first.rows
-    assert gate.recall(COUNT, analyst="zoe").remaining.epsilon == gate.budget("zoe").remaining.epsilon
+    assert gate.recall(Query(COUNT), "zoe").remaining.epsilon == gate.budget("zoe").remaining.epsilon
 
 
 def test_what_is_remembered_honours_a_freeze(gate):
     remembered(gate)
     gate._ledger.freeze("owner")
-    assert gate.recall(COUNT, analyst="ana") is None
+    assert gate.recall(Query(COUNT), "ana") is None
     with pytest.raises(BudgetError, match="frozen"):
         gate.sql(COUNT, analyst="ana")
     gate._ledger.thaw("owner")
@@ -76,16 +78,16 @@ def test_what_is_remembered_shows_the_budget_of_today(gate):
     gate.sql("SELECT COUNT(*) FROM patient", 0.25, analyst="ana")
     after = gate.sql(COUNT, analyst="ana").remaining
     assert before.epsilon - after.epsilon == Fraction(1, 4)
-    assert gate.recall(COUNT, analyst="ana").remaining == after
+    assert gate.recall(Query(COUNT), "ana").remaining == after
     assert after.queries < before.queries
 
 
 def test_what_is_remembered_is_forgotten_with_the_version(gate):
     first = remembered(gate)
     tomorrow = datetime.now(UTC) + timedelta(days=1)
-    other = Gateway(gate.policy, gate._ledger, gate._engine)
+    other = Gateway(gate.policy, gate._ledger, gate._engine, gate._rows)
     other._memory, other._clock = gate._memory, lambda: tomorrow
-    assert other.recall(COUNT, analyst="ana") is None
+    assert other.recall(Query(COUNT), "ana") is None
     second = other.sql(COUNT, analyst="ana")
     assert second.cost.epsilon == Fraction(1, 10), "another version of the data is another question"
     assert second.receipt != first.receipt
@@ -96,15 +98,15 @@ def test_who_changes_her_answer_changes_nobody_elses(gate):
     rows = list(mine.rows)
     mine.rows.clear()
     mine.notes.append((None, "mine"))
-    assert gate.recall(COUNT, analyst="ana").rows == rows
+    assert gate.recall(Query(COUNT), "ana").rows == rows
     assert gate.sql(COUNT, analyst="ana").notes == gate.sql(COUNT, analyst="zoe").notes
 
 
 def test_options_are_told_apart_by_value_and_by_type(gate):
     remembered(gate, epsilon=1)
-    assert gate.recall(COUNT, 1, analyst="ana") is not None
+    assert gate.recall(Query(COUNT, 1), "ana") is not None
     for other in (True, 1.0, Decimal(1), Fraction(1), "1"):
-        assert gate.recall(COUNT, other, analyst="ana") is None
+        assert gate.recall(Query(COUNT, other), "ana") is None
     with pytest.raises(SfumatoError):
         gate.sql(COUNT, True, analyst="ana")
     with pytest.raises(SfumatoError):
@@ -112,8 +114,8 @@ def test_options_are_told_apart_by_value_and_by_type(gate):
 
 
 def test_a_question_is_planned_once_a_day(gate, monkeypatch):
-    planned, plan = [], Gateway._plan
-    monkeypatch.setattr(Gateway, "_plan", lambda *a, **k: (planned.append(a[1]), plan(*a, **k))[1])
+    planned, fresh = [], Planner.fresh
+    monkeypatch.setattr(Planner, "fresh", lambda of, query, day: (planned.append(query.sql), fresh(of, query, day))[1])
     for _ in range(2):
         gate.explain(COUNT, analyst="ana")
         gate.sql(COUNT, analyst="ana")
@@ -162,7 +164,7 @@ def test_one_question_asked_at_once_is_paid_for_once(gate, monkeypatch):
 
 
 def test_a_question_that_failed_does_not_keep_others_waiting(gate, monkeypatch):
-    def broken(engine, asked):
+    def broken(engine, asked, known):
         raise RuntimeError
 
     monkeypatch.setattr(corridor, "draw", broken)
@@ -189,7 +191,6 @@ OPTIONS = [
     (2, 3, "gaussian"),
     (3, 1, None),
 ]
-MADE = (bundles.bundles_of, bundles.fed_together, bundles.written, bundles._listed)
 
 
 def parts_of(plan):
@@ -197,7 +198,7 @@ def parts_of(plan):
         (cut.sources, cut.events, cut.notes, [replace(part, bundles=()) for part in cut.parts], repr(cut.parts))
         for cut in plan.cuts
     ]
-    return plan.digest, plan.event, plan.sql, plan.notes, known
+    return plan.digest, plan.event, plan.notes, known
 
 
 @pytest.mark.parametrize("sql", ASKED)
@@ -207,12 +208,11 @@ def test_a_plan_at_another_epsilon_is_the_plan_that_is_made_from_nothing(gate, s
     def planned(epsilon, rows, noise):
         if rows is not None and rows > 1 and "patient" in sql and "visit" not in sql:
             rows = 1
-        return gate._plan(sql, epsilon, rows_per_unit=rows, noise=noise, within=None, confidence=Fraction(1, 2))
+        return plan_of(gate, sql, epsilon, rows=rows, noise=noise)
 
     warm = [parts_of(planned(*options)) for options in (*OPTIONS, *reversed(OPTIONS))]
     assert warm[: len(OPTIONS)] == warm[: len(OPTIONS) - 1 : -1]
     for options, found in zip(OPTIONS, warm, strict=False):
-        for kept in MADE:
-            kept.cache_clear()
+        gate._planner._questions = Recent(10**6)  # a question that is bound anew has nothing that was worked out before
         assert parts_of(planned(*options)) == found
     assert len({repr(found) for found in warm}) > 2

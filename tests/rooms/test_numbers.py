@@ -10,7 +10,7 @@ import pytest
 
 import sfumato
 from sfumato.doors.http.gallery import column_law
-from sfumato.gateway import Gateway
+from sfumato.gateway import Gateway, Query
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.pictures import largest_ratio
@@ -58,8 +58,7 @@ def gate() -> Gateway:
 
 def law(gate: Gateway, sql: str, column: int = 0, **more: Any) -> dict[str, Any]:
     guest: Any = SimpleNamespace(user=SimpleNamespace(asks_as=None))
-    asked: Any = SimpleNamespace(sql=sql, options={"epsilon": EPSILON, **more})
-    return column_law(gate, guest, asked, column)
+    return column_law(gate, guest, Query(sql, epsilon=EPSILON, **more), column)
 
 
 @pytest.mark.parametrize(("item", "wanted"), ONE)
@@ -89,7 +88,7 @@ def test_a_column_gives_away_no_more_than_its_question(gate: Gateway) -> None:
     assert (sets["pictures"][0]["epsilon"], sets["epsilon"]) == ("0.05", "0.1")
     later = law(gate, "SELECT n + 1 FROM (SELECT COUNT(*) AS n FROM data) AS t")
     assert [one["what"] for one in later["pictures"]] == ["the number of rows"]
-    opened = law(gate, "SELECT SUBSTR(id, 1, 1), COUNT(*) FROM data GROUP BY 1", 1)
+    opened = law(gate, "SELECT SUBSTR(CAST(id AS TEXT), 1, 1), COUNT(*) FROM data GROUP BY 1", 1)
     assert (opened["epsilon"], len(opened["pictures"])) == (None, 1)
     assert "costs delta" in opened["why"]
     gaussian = law(gate, "SELECT AVG(age) FROM data", noise="gaussian")

@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.errors import BudgetError
 from sfumato.gateway import Gateway, open_policy
+from tests.plans import plan_of
 
 POLICY = """
 [source]
@@ -54,7 +55,7 @@ def gate(tmp_path: Path) -> Any:
 
 
 def touched(gate: Gateway, sql: str) -> tuple[str, ...] | None:
-    asked = gate._plan(sql, None, rows_per_unit=None, noise=None, within=None, confidence=Fraction(1, 2))
+    asked = plan_of(gate, sql)
     return asked.cells
 
 
@@ -119,15 +120,8 @@ def test_under_replace_two_cells_count(tmp_path: Path) -> None:
 def test_who_has_two_rows_is_in_no_two_cells(gate: Gateway) -> None:
     """`two` has a row in the north and one in the south: she is left out before the condition is looked at."""
     for area, people in (("north", 1), ("south", 1)):
-        asked = gate._plan(
-            f"SELECT COUNT(*) FROM patient WHERE area = '{area}'",
-            1,
-            rows_per_unit=None,
-            noise=None,
-            within=None,
-            confidence=Fraction(1, 2),
-        )
-        ((_, sums),) = gate._engine.run(asked.cuts[0].parts[0].sql, 0)
+        asked = plan_of(gate, f"SELECT COUNT(*) FROM patient WHERE area = '{area}'", 1)
+        ((_, sums),) = gate._engine.run(asked.cuts[0].parts[0].job, {}, "salt").sums
         assert _opened(sums) == (people,)
 
 
@@ -136,3 +130,29 @@ def _opened(sums: Any) -> tuple[int, ...]:
     from sfumato.mechanisms import Geometric
 
     return tuple(int(Geometric(1, 10**6).release(sums.part(i))) for i in range(1))
+
+
+def test_who_moves_within_a_version_pays_for_both_cells(tmp_path: Path) -> None:
+    """A reload in the middle of a version: a is in the north first and in the south then, and both answers are hers."""
+    policy, file = POLICY.replace("ADJACENCY", "add-remove"), tmp_path / "patient.csv"
+    north, south, west = (f"SELECT COUNT(*) FROM patient WHERE area = '{area}'" for area in ("north", "south", "west"))
+    (tmp_path / "visit.csv").write_text("u,cost\na,1\n", encoding="utf-8")
+    for version in ("daily", "1"):
+        (tmp_path / "sfumato.toml").write_text(
+            policy.replace('id = "p"', f'id = "{version}"\nversion = "{version}"'), encoding="utf-8"
+        )
+        file.write_text("u,area,age\na,north,1\nb,south,2\n", encoding="utf-8")
+        with open_policy(tmp_path / "sfumato.toml") as gate:
+            gate.sql(north, epsilon=0.25)
+            assert gate.budget().spent.epsilon == Fraction(1, 4)
+        with open_policy(tmp_path / "sfumato.toml") as gate:  # the same rows: nobody has moved
+            gate.sql(west, epsilon=0.25)
+            assert gate.budget().spent.epsilon == Fraction(1, 4)
+        file.write_text("u,area,age\na,south,1\nb,south,2\n", encoding="utf-8")
+        with open_policy(tmp_path / "sfumato.toml") as gate:
+            preview = gate.explain(south, epsilon=0.25)
+            assert preview.before is not None
+            assert preview.before.epsilon == Fraction(3, 4)
+            gate.sql(south, epsilon=0.25)
+            assert gate.budget().spent.epsilon == Fraction(1, 2)
+            assert gate.ledger.verify()

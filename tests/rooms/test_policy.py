@@ -15,11 +15,11 @@ from sfumato.errors import PolicyError
 from sfumato.policy import (
     AUTO,
     TYPES,
-    Column,
     Data,
+    DataSource,
+    PolicyColumn,
     Privacy,
     Share,
-    Source,
     Table,
     UnitJoin,
     from_dict,
@@ -37,7 +37,7 @@ def test_the_sample_says_what_it_says():
     policy = parse(EXAMPLE, HOME)
     assert policy.path == Path(HOME)
     files = {name: f"/srv/clinic/{name}.{end}" for name, end in (("patient", "parquet"), ("visit", "csv"))}
-    assert policy.source == Source("duckdb", files | {"region": "/srv/clinic/region.csv"}, None)
+    assert policy.source == DataSource("duckdb", files | {"region": "/srv/clinic/region.csv"}, None)
     assert policy.data == Data("clinic", "2024-11", "/srv/clinic/clinic.ledger", None, "/srv/clinic/.sfumato")
     assert policy.privacy == Privacy(
         epsilon=Fraction(4),
@@ -55,21 +55,21 @@ def test_the_sample_says_what_it_says():
     assert policy.analysts == {"ana": Share("ana", Fraction(1))}
     one = Fraction(1)
     patient = {
-        "ssn": Column("ssn", "text", max_length=11),
-        "age": Column("age", "integer", 0, 120, one),
-        "disease": Column("disease", "text", values=("Cold", "Flu", "Asthma", "Diabetes", "Migraine")),
-        "salary": Column("salary", "decimal", Fraction(0), Fraction(200_000), one),
-        "zipcode": Column("zipcode", "integer", 75000, 75999, one),
-        "admitted": Column("admitted", "date", date(2015, 1, 1), date(2030, 12, 31), one),
-        "area": Column("area", "text", values=("north", "east", "south", "west")),
-        "street": Column("street", "text", max_length=40),
+        "ssn": PolicyColumn("ssn", "text", max_length=11),
+        "age": PolicyColumn("age", "integer", 0, 120, one),
+        "disease": PolicyColumn("disease", "text", values=("Cold", "Flu", "Asthma", "Diabetes", "Migraine")),
+        "salary": PolicyColumn("salary", "decimal", Fraction(0), Fraction(200_000), one),
+        "zipcode": PolicyColumn("zipcode", "integer", 75000, 75999, one),
+        "admitted": PolicyColumn("admitted", "date", date(2015, 1, 1), date(2030, 12, 31), one),
+        "area": PolicyColumn("area", "text", values=("north", "east", "south", "west")),
+        "street": PolicyColumn("street", "text", max_length=40),
     }
     visit = {
-        "patient_ssn": Column("patient_ssn", "text", max_length=11),
-        "cost": Column("cost", "decimal", Fraction(0), Fraction(1000), Fraction(1, 100)),
-        "day": Column("day", "date", date(2023, 1, 1), date(2025, 12, 31), one),
-        "city": Column("city", "text", values=("Paris", "Lyon", "Nice")),
-        "note": Column("note", "text", max_length=80),
+        "patient_ssn": PolicyColumn("patient_ssn", "text", max_length=11),
+        "cost": PolicyColumn("cost", "decimal", Fraction(0), Fraction(1000), Fraction(1, 100)),
+        "day": PolicyColumn("day", "date", date(2023, 1, 1), date(2025, 12, 31), one),
+        "city": PolicyColumn("city", "text", values=("Paris", "Lyon", "Nice")),
+        "note": PolicyColumn("note", "text", max_length=80),
     }
     assert policy.tables == {
         "patient": Table("patient", False, "ssn", 1, 1, one, {}, patient),
@@ -86,7 +86,7 @@ def test_the_policy_of_the_demo_is_a_policy():
 
 def test_defaults():
     policy = parse(SMALL, HOME)
-    assert policy.source == Source("duckdb", "/srv/clinic/clinic.duckdb", None)
+    assert policy.source == DataSource("duckdb", "/srv/clinic/clinic.duckdb", None)
     assert policy.data == Data("clinic", "1", "/srv/clinic/clinic.ledger", None, "/srv/clinic/.sfumato")
     assert policy.privacy == Privacy(
         epsilon=Fraction(2),
@@ -102,7 +102,7 @@ def test_defaults():
         partition=None,
     )
     assert policy.analysts == {}
-    column = Column("id", "integer", None, None, Fraction(1), None, None, True)
+    column = PolicyColumn("id", "integer", None, None, Fraction(1), None, None, True)
     assert policy.tables["person"] == Table("person", False, "id", 3, 3, Fraction(3), {}, {"id": column})
 
 
@@ -131,7 +131,7 @@ def test_what_the_sample_leaves_in_comments():
 
 def test_a_dsn_for_postgres():
     text = SMALL.replace('engine = "duckdb"\nfiles = "clinic.duckdb"', 'engine = "postgres"\ndsn = "postgresql://h/d"')
-    assert parse(text, HOME).source == Source("postgres", None, "postgresql://h/d")
+    assert parse(text, HOME).source == DataSource("postgres", None, "postgresql://h/d")
 
 
 def test_files_may_be_lists_globs_and_addresses():

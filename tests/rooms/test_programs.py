@@ -6,11 +6,12 @@ from functools import lru_cache
 import duckdb
 import pytest
 
+from sfumato.engines.duckdb.unit_reports import elements_sql
 from sfumato.errors import BudgetError, EngineError, SfumatoError
 from sfumato.gateway import open_policy
 from sfumato.ledger import Ledger
 from sfumato.policy import load
-from sfumato.sql.elements import elements
+from sfumato.sql.release.column_elements import elements
 from sfumato.verify import program
 
 SUM = """Total(d : private {0..5} list) : public int
@@ -93,21 +94,21 @@ def test_a_program_costs_its_claim_for_every_row(tmp_path, certificate, rows, ad
 
 def test_a_proved_program_is_paid_before_it_reads(tmp_path, certificate, monkeypatch):
     with open_policy(write(tmp_path)) as gate:
-        run, seen = gate._engine.run, []
+        run, seen = gate._engine._paid, []
 
         def watched(*asked):
             with Ledger.visit(tmp_path / "d.ledger") as book:
                 seen.append([entry.kind for entry in book.entries()].count("debit"))
             return run(*asked)
 
-        monkeypatch.setattr(gate._engine, "run", watched)
+        monkeypatch.setattr(gate._engine, "_paid", watched)
         gate.release(certificate, "t.n", 1)
         assert seen == [1]
 
         def fails(*asked):
             raise RuntimeError(asked)
 
-        monkeypatch.setattr(gate._engine, "run", fails)
+        monkeypatch.setattr(gate._engine, "_paid", fails)
         with pytest.raises(EngineError):
             gate.release(certificate, "t.n", 2)
         assert [entry.kind for entry in gate.ledger.entries()][-2:] == ["debit", "failed"]
@@ -120,7 +121,7 @@ def test_a_person_brings_no_more_elements_than_rows(tmp_path):
     """Whoever is taken away: what is left of the others stays, and of her there were at most C."""
     for bound in (1, 2):
         policy = load(write(tmp_path, bound))
-        sql = elements(policy.tables["t"], policy, "n", stored=False).sql
+        sql = elements_sql(elements(policy.tables["t"], policy, "n", stored=False))
 
         def values(who, sql=sql):
             with duckdb.connect() as connection:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -17,14 +18,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato.engines.duckdb.finishing import finish
+from sfumato.engines.duckdb.relations import reading, select
 from sfumato.gateway import Gateway, open_policy
 from sfumato.gateway.answer import Answer, Spent, build
-from sfumato.gateway.drawing import draw
-from sfumato.gateway.keeping import read, write
-from sfumato.gateway.sheets import Drawn, Draws, sheets
-from sfumato.sql.cut import Released
-from sfumato.sql.plan import Plan
-from sfumato.sql.write import FINE
+from sfumato.gateway.answer_codec import read, write
+from sfumato.gateway.draw import draw
+from sfumato.gateway.released_tables import Draws, ReleasedSet, released_tables
+from sfumato.sql.job import FINE
+from sfumato.sql.relations import fixed_in
+from sfumato.sql.release.plan import Plan
+from sfumato.sql.release.releases import ReleasedBundle
+from tests.plans import plan_of
 
 F = Fraction
 FREE = Spent(F(0), F(0), F(0))
@@ -88,21 +93,21 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 
 def planned(gate: Gateway, sql: str, epsilon: int = 1, noise: str | None = None) -> Plan:
-    return gate._plan(sql, epsilon, rows_per_unit=None, noise=noise, within=None, confidence=F(19, 20))
+    return plan_of(gate, sql, epsilon, noise=noise)
 
 
 def made_up(asked: Plan, size: int = 40, seed: int = 0) -> Draws:
     """Whole numbers of units that nobody drew: about as large as `size`, of either sign, with halves among them."""
     chance = random.Random(seed)
 
-    def cell(released: Released) -> int:
+    def cell(released: ReleasedBundle) -> int:
         most = int(size / released.unit)
         number = chance.randint(-most // 8, most)
         return number if chance.random() < 0.8 or released.unit == 1 else (number // FINE) * FINE + FINE // 2
 
     return tuple(
         tuple(
-            Drawn((), tuple(tuple(tuple(cell(r) for _ in r.bundle.parts) for _ in p.groups) for r in p.bundles))
+            ReleasedSet((), tuple(tuple(tuple(cell(r) for _ in r.bundle.parts) for _ in p.groups) for r in p.bundles))
             for p in cut.parts
         )
         for cut in asked.cuts
@@ -110,8 +115,9 @@ def made_up(asked: Plan, size: int = 40, seed: int = 0) -> Draws:
 
 
 def answered(gate: Gateway, asked: Plan, draws: Draws) -> Answer:
-    run = gate._engine.run_public
-    return build(asked, draws, run=run, cost=FREE, remaining=FREE, receipt=None, confidence=F(19, 20))
+    return build(
+        asked, draws, finish=gate._engine.finish, cost=FREE, remaining=FREE, receipt=None, confidence=F(19, 20)
+    )
 
 
 def drawn(asked: Plan, draws: Draws, cut: int = 0, bundle: int = 0) -> list[Fraction]:
@@ -251,7 +257,8 @@ def test_types_stay_what_they_were(gate: Gateway) -> None:
 ])  # fmt: skip
 def test_what_needs_no_fine_column_has_none(gate: Gateway, sql: str) -> None:
     """Whole numbers of persons, and columns that are only read, are asked of the engine as they ever were."""
-    assert '~"' not in planned(gate, sql).sql
+    reads = finish(planned(gate, sql).question).reads
+    assert not any(name.endswith("~") for names in reads.values() for name in names)
 
 
 @pytest.mark.parametrize("name", ["one", "t"])
@@ -279,7 +286,7 @@ def test_numbers_that_hardly_fit_are_held_less_finely(gate: Gateway) -> None:
     grid, most = F(1, 10_000), 3 * 10**15 << 40
     assert released.unit == grid / FINE
     cells = (most * 10_000 * FINE, (most - 1) * 10_000 * FINE, most * 10_000 * FINE + 9 * FINE // 8)
-    total, spread, mean = answered(gate, asked, ((Drawn((), (tuple((cell,) for cell in cells),)),),)).rows[0]
+    total, spread, mean = answered(gate, asked, ((ReleasedSet((), (tuple((cell,) for cell in cells),)),),)).rows[0]
     assert F(total) == 3 * most - 1 + grid
     assert F(spread) == 1 + grid
     assert float(mean) == pytest.approx(most)
@@ -288,27 +295,34 @@ def test_numbers_that_hardly_fit_are_held_less_finely(gate: Gateway) -> None:
 def test_products_do_not_outgrow_the_engine(gate: Gateway) -> None:
     """Three counts of ten millions; and SUM over a thousand products of two sums of ten thousand millions."""
     asked = planned(gate, "SELECT COUNT(*) * COUNT(*) * COUNT(*) FROM t")
-    assert answered(gate, asked, ((Drawn((), (((10**7 * FINE + 1,),),)),),)).rows == [
+    assert answered(gate, asked, ((ReleasedSet((), (((10**7 * FINE + 1,),),)),),)).rows == [
         (pytest.approx(10**21, rel=1e-12),)
     ]
     asked = planned(gate, f"SELECT SUM(n * n) FROM ({S}) AS s")
-    many: Draws = ((Drawn((), (((10**12 * FINE + 1,),) * GROUPS,)),),)
+    many: Draws = ((ReleasedSet((), (((10**12 * FINE + 1,),) * GROUPS,)),),)
     ((found,),) = answered(gate, asked, many).rows
     assert float(found) == pytest.approx(GROUPS * 1e20, rel=1e-12)
+
+
+def read_by_a_later_stage(asked: Plan) -> set[str]:
+    """The released columns that the second release reads."""
+    with reading() as reads:
+        for fixed in fixed_in(asked.cuts[1].release.below):
+            select(fixed.below, fixed.columns)
+    return {name for names in reads.values() for name in names}
 
 
 def test_a_later_stage_reads_what_is_shown_and_adds_what_was_drawn(gate: Gateway) -> None:
     """A condition below the cut is about shown numbers, in the words that it ever had; a total there is rounded once."""
     shown = planned(gate, f"SELECT COUNT(*) FROM t WHERE g IN (SELECT g FROM ({N}) AS s WHERE n > 10)")
-    assert '~"' not in shown.cuts[1].sql
+    assert not any(name.endswith("~") for name in read_by_a_later_stage(shown))
     asked = planned(gate, f"SELECT COUNT(*) FROM one WHERE x * 100 < (SELECT SUM(n) FROM ({N}) AS s)")
     first = asked.cuts[0]
-    assert '~"' in asked.cuts[1].sql
+    assert any(name.endswith("~") for name in read_by_a_later_stage(asked))
     half = FINE // 2  # a thousand halves make 500; rounded one by one they would be 1000
-    there: Draws = ((Drawn((), (((half,),) * GROUPS,)),),)
-    (sheet,) = sheets((first,), there, asked.cuts[1].sql)
-    columns = dict(zip([name for name, _ in sheet.columns], sheet.values, strict=True))
-    fine = [values for name, values in columns.items() if name.endswith("~")]
+    there: Draws = ((ReleasedSet((), (((half,),) * GROUPS,)),),)
+    (table,) = released_tables((first,), there)
+    fine = [table.values(name) for name in table.kinds if name.endswith("~")]
     assert [sum(values) for values in fine] == [half * GROUPS]
 
 
@@ -318,7 +332,7 @@ def test_stored_numbers_are_those_of_the_law(gate: Gateway) -> None:
     draws = draw(gate._engine, asked)
     again = planned(gate, C, 10**9)
     assert again.digest == asked.digest
-    kept = read(write(draws), again)
+    kept = read(write(draws, again.layout), again)
     assert kept == draws
     ((total,),) = answered(gate, asked, draws).rows
     assert F(total) == nearest(sum(drawn(again, kept)))
@@ -353,14 +367,14 @@ def test_what_is_written_is_what_was_drawn(tmp_path: Path) -> None:
             )
             drawn_now = draw(gate._engine, asked)
             assert len(drawn_now[0][0].cells[0]) >= 3, key
-            again = read(write(drawn_now), asked)
+            again = read(write(drawn_now, asked.layout), asked)
             assert (again, kinds(again[0][0].keys), kinds(again[0][0].cells)) == (
                 drawn_now,
                 kinds(drawn_now[0][0].keys),
                 kinds(drawn_now[0][0].cells),
             )
-            big = ((Drawn(drawn_now[0][0].keys, (((10**40, -(10**40)),),)),),)
-            assert read(write(big), asked) == big
+            big = ((ReleasedSet(drawn_now[0][0].keys, (((10**40, -(10**40)),),)),),)
+            assert read(write(big, None), replace(asked, layout=None)) == big
 
 
 def test_the_interval_of_a_total_covers_and_is_about_the_shown_number(gate: Gateway) -> None:
@@ -377,7 +391,7 @@ def test_the_interval_of_a_total_covers_and_is_about_the_shown_number(gate: Gate
     truth = F(3 * weight * GROUPS, FINE)
     for _ in range(runs):
         noise = chance.geometric(rate, GROUPS) - chance.geometric(rate, GROUPS)
-        draws: Draws = ((Drawn((), (tuple((e + int(z),) for e, z in zip(exact, noise, strict=True)),)),),)
+        draws: Draws = ((ReleasedSet((), (tuple((e + int(z),) for e, z in zip(exact, noise, strict=True)),)),),)
         answer = answered(gate, asked, draws)
         (low, high), middle = answer.intervals()[0][2], sum(drawn(asked, draws))  # type: ignore[misc]
         assert F(answer.rows[0][2]) == nearest(middle)
@@ -414,7 +428,7 @@ def test_intervals_of_totals_hold_what_they_promise(gate: Gateway, name: str, no
         for released, numbers in zip(bundles, exact, strict=True):
             drawn_noise = noisy(chance, released, len(numbers))
             cells.append(tuple((int(x / released.unit) + z,) for x, z in zip(numbers, drawn_noise, strict=True)))
-        answer = answered(gate, asked, ((Drawn((), tuple(cells)),),))
+        answer = answered(gate, asked, ((ReleasedSet((), tuple(cells)),),))
         for sure in misses:
             ends = [row[-1] for row in answer.intervals(sure)]
             assert None not in ends
@@ -427,7 +441,7 @@ def test_intervals_of_totals_hold_what_they_promise(gate: Gateway, name: str, no
     assert misses[F(1, 2)] >= (0.2 if "/" not in sql else 0.01) * runs * len(wanted)
 
 
-def noisy(chance: np.random.Generator, released: Released, count: int) -> list[int]:
+def noisy(chance: np.random.Generator, released: ReleasedBundle, count: int) -> list[int]:
     """Noise of the stated law, or the Gaussian one nearest to it, from a source with a seed."""
     if released.noise == "gaussian":
         return [round(z) for z in chance.normal(0, float(released.scale) ** 0.5 / float(released.unit), count)]

@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 
 from sfumato.policy import Policy, from_dict
-from sfumato.sql import public
-from sfumato.sql.bind import bind
-from sfumato.sql.parse import parse
-from sfumato.sql.plan import Plan, plan
+from sfumato.sql.question import bind
+from sfumato.sql.read.parser import parse
+from sfumato.sql.release.plan import Plan, plan
+from tests import tableless
 
 F = Fraction
 
@@ -38,7 +38,7 @@ def people(adjacency: str = "add-remove", rows: int = 1) -> Policy:
 
 def asked(select: str, policy: Policy | None = None) -> Plan:
     policy = policy or people()
-    return plan(bind(parse(f"SELECT {select}"), policy, date(2024, 1, 1)), policy, F(1), run=public.run)
+    return plan(bind(parse(f"SELECT {select}"), policy, date(2024, 1, 1)), policy, F(1), rows=tableless.tableless())
 
 
 def price(select: str, policy: Policy | None = None) -> int:

@@ -20,10 +20,11 @@ import pytest
 
 from sfumato.gateway import Gateway, open_policy
 from sfumato.gateway.answer import Answer, Spent, build
-from sfumato.gateway.drawing import draw
-from sfumato.gateway.sheets import Drawn, Draws
-from sfumato.sql.cut import Released
-from sfumato.sql.plan import Plan
+from sfumato.gateway.draw import draw
+from sfumato.gateway.released_tables import Draws, ReleasedSet
+from sfumato.sql.release.plan import Plan
+from sfumato.sql.release.releases import ReleasedBundle
+from tests.plans import plan_of
 
 F = Fraction
 FREE = Spent(F(0), F(0), F(0))
@@ -74,15 +75,16 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 
 def planned(gate: Gateway, sql: str, epsilon: int | Fraction, noise: str | None = None) -> Plan:
-    return gate._plan(sql, epsilon, rows_per_unit=None, noise=noise, within=None, confidence=F(19, 20))
+    return plan_of(gate, sql, epsilon, noise=noise)
 
 
 def answered(gate: Gateway, asked: Plan, draws: Draws) -> Answer:
-    run = gate._engine.run_public
-    return build(asked, draws, run=run, cost=FREE, remaining=FREE, receipt=None, confidence=F(19, 20))
+    return build(
+        asked, draws, finish=gate._engine.finish, cost=FREE, remaining=FREE, receipt=None, confidence=F(19, 20)
+    )
 
 
-def noise_of(chance: np.random.Generator, released: Released, count: int) -> list[int]:
+def noise_of(chance: np.random.Generator, released: ReleasedBundle, count: int) -> list[int]:
     """Noise of the stated law, or the Gaussian one nearest to it."""
     if released.noise == "gaussian":
         return [round(z) for z in chance.normal(0, float(released.scale) ** 0.5 / float(released.unit), count)]
@@ -100,7 +102,7 @@ def with_noise(asked: Plan, exact: Draws, chance: np.random.Generator) -> Draws:
                 width = len(groups[0])
                 noise = iter(noise_of(chance, released, len(groups) * width))
                 cells.append(tuple(tuple(cell + next(noise) for cell in group) for group in groups))
-            parts.append(Drawn(found.keys, tuple(cells)))
+            parts.append(ReleasedSet(found.keys, tuple(cells)))
         made.append(tuple(parts))
     return tuple(made)
 
@@ -247,7 +249,96 @@ def test_rows_that_noise_has_chosen_keep_what_is_told_of_each(gate: Gateway) -> 
     found = {row[0]: (row[1], ends) for row, ends in zip(chosen.rows, chosen.intervals(), strict=True)}
     assert 10 < sum(n is None for n, _ in found.values()) < 50
     for g, (n, ends) in found.items():
-        assert ends == ([None, own[g], own[g], None] if n is not None else [None] * 4)
+        assert ends == ([None, own[g], None, None] if n is not None else [None] * 4)  # a default speaks of both cases
+
+
+@pytest.mark.parametrize("value", ["COALESCE(n, 0)", "CASE WHEN n IS NULL THEN 0 ELSE n END", "GREATEST(n, 0)"])
+@pytest.mark.parametrize("above", ["{}", "SELECT DISTINCT * FROM ({}) AS d", "{} UNION ALL SELECT 999, 5"])
+def test_a_default_for_rows_that_noise_left_out_has_no_interval(gate: Gateway, above: str, value: str) -> None:
+    """SQL gives the default where the exact number does not pass; so the number that passed by noise says nothing."""
+    joined = f"SELECT k, n FROM side LEFT JOIN (SELECT * FROM ({N}) AS s WHERE n > 455) AS q ON q.g = side.k"
+    asked = planned(gate, f"SELECT k, n, {value} FROM ({above.format(joined)}) AS z WHERE k < 60", NOISY)
+    answer = answered(gate, asked, draw(gate._engine, asked))
+    found = [(row[1], ends) for row, ends in zip(answer.rows, answer.intervals(), strict=True)]
+    assert sum(n is not None for n, _ in found) > 3
+    assert all((own is None) == (n is None) and default is None for n, (_, own, default) in found)
+
+
+LEFT_OUT = ("SUM(NULLIF(n, 450))", "AVG(NULLIF(n, 450))", "MIN(NULLIF(n, 450))", "MAX(2 * NULLIF(n, 450))")
+REPLACED = (
+    "COALESCE(NULLIF(n, 450), 0)",
+    "CASE WHEN NULLIF(n, 450) IS NULL THEN 0 ELSE n END",
+    "GREATEST(NULLIF(n, 450) + 1, 0)",
+    "LEAST(n, NULLIF(m, 150))",
+)
+
+
+@pytest.mark.parametrize("value", [*LEFT_OUT, *REPLACED])
+def test_what_stands_for_a_number_that_nullif_left_out_has_no_interval(gate: Gateway, value: str) -> None:
+    """Each group has 450 rows: the exact number is NULL there, and noise makes another number of it."""
+    by = "1 AS one" if value in LEFT_OUT else "g"
+    asked = planned(gate, f"SELECT {by}, {value} FROM ({N}) AS q", NOISY)
+    answer = answered(gate, asked, draw(gate._engine, asked))
+    assert {ends[1] for ends in answer.intervals()} == {None}
+
+
+@pytest.mark.parametrize("kind", ["smallint", "decimal(4, 1)"])
+def test_what_may_not_fit_into_its_type_has_no_interval(gate: Gateway, kind: str) -> None:
+    """Where the exact number does not fit it is NULL, and SUM leaves it out."""
+    larger, smaller = f"CAST(n * 100 AS {kind})", f"CAST(n AS {kind})"
+    asked = planned(gate, f"SELECT COALESCE({larger}, 5), {smaller} FROM ({N}) AS q", NOISY)
+    answer = answered(gate, asked, draw(gate._engine, asked))
+    assert all(ends[0] is None and ends[1] is not None for ends in answer.intervals())
+    asked = planned(gate, f"SELECT SUM({larger}), SUM({smaller}) FROM ({N}) AS q", NOISY)
+    answer = answered(gate, asked, draw(gate._engine, asked))
+    assert [ends is None for ends in answer.intervals()[0]] == [True, False]
+
+
+def test_nullif_that_keeps_a_divisor_from_zero_keeps_the_interval(gate: Gateway) -> None:
+    asked = planned(gate, f"SELECT NULLIF(n, 5), COALESCE(m * 1.0 / NULLIF(n, 0), 0) FROM ({N}) AS q", NOISY)
+    answer = answered(gate, asked, draw(gate._engine, asked))
+    assert all(None not in row for row in answer.intervals())
+
+
+OPEN = "(SELECT w, COUNT(*) AS n FROM words GROUP BY w) AS q"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT SUM(n) FROM {OPEN}",
+        f"SELECT AVG(n) FROM {OPEN}",
+        f"SELECT MIN(n) FROM {OPEN}",
+        f"SELECT SUM(n) OVER () FROM {OPEN}",
+        f"SELECT LAG(n) OVER (ORDER BY w) FROM {OPEN}",
+        f"SELECT COALESCE(n, 0) FROM (SELECT 'big' AS v UNION ALL SELECT 'small 7') AS s LEFT JOIN {OPEN} ON w = v",
+    ],
+)
+def test_what_depends_on_which_open_keys_are_shown_has_no_interval(sql: str, tmp_path: Path) -> None:
+    """Noise decides about keys of few people: here 300 of 500 people are under keys that are hardly ever shown."""
+    people = [*(f"{u},big" for u in range(200)), *(f"{u},small {u % 100}" for u in range(200, 500))]
+    (tmp_path / "words.csv").write_text("\n".join(["u,w", *people]) + "\n", encoding="utf-8")
+    policy = """
+[source]
+engine = "duckdb"
+files = { words = "words.csv" }
+[data]
+id = "d"
+[privacy]
+epsilon = 100
+delta = 1e-5
+query_delta = 1e-6
+[tables.words]
+unit = "u"
+rows_per_unit = 1
+[tables.words.columns]
+u = { type = "integer" }
+w = { type = "text", max_length = 20 }
+"""
+    (tmp_path / "sfumato.toml").write_text(policy, encoding="utf-8")
+    with open_policy(tmp_path / "sfumato.toml") as words:
+        assert {ends[0] for ends in words.sql(sql, epsilon=1).intervals()} == {None}
+        assert None not in {ends[1] for ends in words.sql(f"SELECT w, n FROM {OPEN}", epsilon=1).intervals()}
 
 
 def test_rows_alike_are_not_told_apart(gate: Gateway) -> None:
@@ -256,7 +347,7 @@ def test_rows_alike_are_not_told_apart(gate: Gateway) -> None:
     asked = planned(gate, sql, NOISY)
     cells = tuple(((100,), (100,), *((200 + i,) for i in range(GROUPS - 2))) for _ in range(2))
     other = tuple(tuple((number + 1000,) for (number,) in bundle) for bundle in cells)
-    answer = answered(gate, asked, ((Drawn((), cells),), (Drawn((), other),)))
+    answer = answered(gate, asked, ((ReleasedSet((), cells),), (ReleasedSet((), other),)))
     found = {row[0]: ends[0] for row, ends in zip(answer.rows, answer.intervals(), strict=True)}
     assert {n for n, ends in found.items() if ends is None} == {100, 1100}
     assert len(found) == 2 * (GROUPS - 1)

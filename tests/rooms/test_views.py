@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from sfumato.gateway import Gateway, open_policy
+from tests.compiled import plain
+from tests.plans import plan_of
 
 POLICY = """
 [source]
@@ -73,12 +74,12 @@ def view(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
 
 
 def planned(gate: Gateway, sql: str) -> tuple[object, ...]:
-    plan = gate._plan(sql, 1, rows_per_unit=None, noise=None, within=None, confidence=Fraction(95, 100))
+    plan = plan_of(gate, sql, 1)
     parts = [part for cut in plan.cuts for part in cut.parts]
     return (
         plan.digest,
         plan.event,
-        [(part.sql, part.groups, [(r.sensitivity, r.scale, r.unit) for r in part.bundles]) for part in parts],
+        [(plain(part.job), part.groups, [(r.sensitivity, r.scale, r.unit) for r in part.bundles]) for part in parts],
     )
 
 

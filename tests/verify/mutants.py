@@ -42,3 +42,38 @@ def mutated(source, spans, dice):
         case "exchange":
             return source[:start] + source[other[0] : other[1]] + source[end:]
     return source[:start] + dice.choice("@$#?~\\\"'é∞\n") + source[start:]
+
+
+ALIKE = [
+    {"+", "-", "*", "/", "mod"},
+    {"<", "<=", "=", "!=", ">=", ">"},
+    {"&&", "||"},
+    {"one", "all", "inc", "dec", "addremove", "moves", "any"},
+    {"Laplace", "Gauss"},
+    {"Exponential", "Geometric", "Bernoulli", "Choice"},
+    {"real", "int", "bool"},
+    {"private", "public"},
+    {"abs", "exp", "ln", "sqrt", "size", "int"},
+    {"min", "max"},
+    {"true", "false"},
+]
+
+
+def near_mutants(texts, count, seed=1):
+    """So many texts, in each of which one to three words are replaced by others that may stand there: many of them
+    are programs still.
+    """
+    dice = random.Random(seed)
+    for _ in range(count):
+        source = dice.choice(texts)
+        for _ in range(dice.choice((1, 1, 2, 3))):
+            tokens = read_tokens(source)[:-1]
+            token = dice.choice(tokens)
+            others = sorted({other.text for other in tokens if other.kind == token.kind == "name"})
+            if token.kind == "number":
+                others = ["0", "1", "2", "3", "7", "0.5", "1/3", "(0-1)", "1e9", "1e-9", "eps"]
+            for group in ALIKE:
+                others = sorted(group) if token.text in group else others
+            if others:
+                source = source[: token.at] + dice.choice(others) + source[token.at + len(token.text) :]
+        yield source

@@ -10,14 +10,14 @@ import pytest
 from sfumato.verify.checking import faults_of
 from sfumato.verify.finite.admit import surely_admitted
 from sfumato.verify.finite.decide import NEVER, decide, exact_loss, whole_law
-from sfumato.verify.finite.field import Field, Letter
+from sfumato.verify.finite.field import Letter, LetterField
 from sfumato.verify.finite.inputs import Listing
 from sfumato.verify.finite.law import Machine
 from sfumato.verify.finite.rounds import decide_rounds
 from sfumato.verify.finite.say import say_loss
-from sfumato.verify.finite.signs import Domain, Range, keeps_sign
+from sfumato.verify.finite.signs import NumberRange, ParameterDomain, keeps_sign
 from sfumato.verify.parse import read_program
-from sfumato.verify.refuter.events import Outputs
+from sfumato.verify.refuter.events import OutputSet
 from sfumato.verify.refuter.listed import listed_chance
 from sfumato.verify.verdict import verify
 from tests.verify import listed
@@ -189,7 +189,7 @@ def test_signs_of_polynomials_are_those_of_their_values():
         grid = [low + (high - low) * Fraction(k, 40) for k in range(1, 40)]
         values = [sum(c * point**k for k, c in enumerate(coefficients)) for point in grid]
         for strict in (False, True):
-            found = keeps_sign(coefficients, Range(low, high), strict=strict)
+            found = keeps_sign(coefficients, NumberRange(low, high), strict=strict)
             seen[found] += 1
             if low < high and found:
                 assert min(values) > 0 if strict else min(values) >= 0
@@ -198,21 +198,22 @@ def test_signs_of_polynomials_are_those_of_their_values():
                 touching = min(abs(value) for value in values) < Fraction(1, 2)
                 assert bad or touching
         if square:
-            assert keeps_sign(coefficients, Range(low, high), strict=False)
+            assert keeps_sign(coefficients, NumberRange(low, high), strict=False)
     assert min(seen.values()) > 60
 
 
 def test_a_polynomial_that_dips_below_zero_on_a_narrow_stretch_is_seen():
     dip = [Fraction(1, 4) - Fraction(1, 10**12), Fraction(-1), Fraction(1)]  # (x - 1/2)^2 - 10^-12
     whole = [int(value * 4 * 10**12) for value in dip]
-    assert not keeps_sign(whole, Range(Fraction(0), Fraction(1)), strict=False)
+    assert not keeps_sign(whole, NumberRange(Fraction(0), Fraction(1)), strict=False)
     whole[0] += 8
-    assert keeps_sign(whole, Range(Fraction(0), Fraction(1)), strict=True)
+    assert keeps_sign(whole, NumberRange(Fraction(0), Fraction(1)), strict=True)
 
 
 def test_signs_in_several_letters_hold_for_all_of_them():
-    domain = Domain(
-        Field(1), {"eps": Range(Fraction(0)), "p": Range(Fraction(0), Fraction(1), low_open=False, high_open=False)}
+    domain = ParameterDomain(
+        LetterField(1),
+        {"eps": NumberRange(Fraction(0)), "p": NumberRange(Fraction(0), Fraction(1), low_open=False, high_open=False)},
     )
     p, decay = domain.field.letter(Letter("name", "p")), domain.field.letter(Letter("decay"))
     assert domain.always(1 - p * decay, ">")
@@ -333,7 +334,7 @@ def test_the_chance_of_never_ending_leaves_out_what_was_cut_off():
         "while (z > w) { z := z } return z"
     )
     chance = listed_chance(
-        read_program(text), {"eps": Fraction(1), "delta": Fraction(0), "x": Fraction(0)}, Outputs((NEVER,)), 6
+        read_program(text), {"eps": Fraction(1), "delta": Fraction(0), "x": Fraction(0)}, OutputSet((NEVER,)), 6
     )
     equal = Fraction(1, 9) * (1 + 2 * Fraction(1, 3))  # the sum of (2^-|k|/3)^2
     true = float((1 - equal) / 2)

@@ -13,9 +13,9 @@ from sfumato.verify.kernel import laws
 from sfumato.verify.kernel.certificate import faults_of
 from sfumato.verify.kernel.check import conditions_of, first_open, is_proved
 from sfumato.verify.kernel.proof import Proof
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.parse import read_program, read_proof
-from sfumato.verify.refuter.chances import Noise, ball, chance
+from sfumato.verify.refuter.chances import CentredLaw, ball, chance
 from sfumato.verify.refuter.forms import form
 from sfumato.verify.verdict import verify
 
@@ -54,7 +54,7 @@ def test_gaussian_claims_are_decided_by_the_curve():
 
 def test_tests_of_gaussian_noise_have_the_chance_of_a_normal_number():
     with_precision(200)
-    noises = [Noise("Gauss", Fraction(3)), Noise("Gauss", Fraction(4)), Noise("Laplace", Fraction(1))]
+    noises = [CentredLaw("Gauss", Fraction(3)), CentredLaw("Gauss", Fraction(4)), CentredLaw("Laplace", Fraction(1))]
     both = form(Fraction(1), {0: Fraction(1), 1: Fraction(-1)})  # 1 + 3 z0 - 4 z1 >= 0
     alone = form(Fraction(0), {2: Fraction(1)})
     found = chance(noises, [both, alone])
@@ -92,7 +92,7 @@ def test_a_gaussian_proof_needs_its_squares_and_its_curve():
     ],
 )
 def test_what_the_gaussian_rule_does_not_cover_is_no_proof(bad):
-    with pytest.raises(NotCovered):
+    with pytest.raises(NoProofRule):
         conditions_of(program(), bad)
 
 
@@ -100,7 +100,7 @@ def test_a_group_pays_the_square_of_its_size():
     text = RELEASE.replace("CLAIM", "(eps, 1/2)").replace("adjacent one", "adjacent 3(one)")
     assert first_open(conditions_of(read_program(text), proof(squares="9/4"))) is None
     assert first_open(conditions_of(read_program(text), proof(squares="8/4"))) is not None
-    with pytest.raises(NotCovered):
+    with pytest.raises(NoProofRule):
         conditions_of(read_program(text), proof(squares="9/4", pure="eps"))
 
 
@@ -162,6 +162,6 @@ def test_logarithms_and_powers_cancel_exactly():
 
 def test_half_a_step_of_whole_noise_is_no_shift():
     text = "C(c : private real) : public real adjacent one; claim eps; z :=$ Geometric(exp(-eps)); return c + z"
-    with pytest.raises(NotCovered):
+    with pytest.raises(NoProofRule):
         conditions_of(read_program(text), Proof("both", shifts={1: read_proof("-#shift(c)")}))
     assert verify(read_program(text)).verdict == "REFUTED"

@@ -8,7 +8,7 @@ import pytest
 from sfumato.verify.kernel.certificate import faults_of, write
 from sfumato.verify.kernel.check import conditions_of, is_open, is_proved
 from sfumato.verify.kernel.proof import Proof
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.prover.search import search
 
@@ -45,9 +45,9 @@ def test_a_map_that_is_not_one_to_one_proves_nothing():
 
 
 def test_a_shift_that_moves_with_its_own_noise_is_not_covered():
-    with pytest.raises(NotCovered):
+    with pytest.raises(NoProofRule):
         open_kinds(WINDOW, shifts={1: "#noise"})
-    with pytest.raises(NotCovered):
+    with pytest.raises(NoProofRule):
         open_kinds(WINDOW, shifts={1: "#if(#shift(#noise) > 0, 1, 0)"})
 
 
@@ -88,7 +88,7 @@ def test_a_return_leaves_nothing_behind():
 
 
 def test_pointwise_proofs_are_about_outputs_that_can_be_listed():
-    with pytest.raises(NotCovered, match="whole"):
+    with pytest.raises(NoProofRule, match="whole"):
         open_kinds(LAPLACE.format(claim="eps", scale="1/eps"), pointwise=True)
 
 
@@ -108,7 +108,7 @@ def test_a_loop_must_end_or_be_paid_for():
 def test_a_pure_loop_must_end_in_both_runs():
     text = """F(a : private [0,1]) : public int adjacent one; claim eps;
     i := 0; while (i < 1 - a) { i := i } return 0"""
-    with pytest.raises(NotCovered, match="rank"):
+    with pytest.raises(NoProofRule, match="rank"):
         open_kinds(text)
     assert open_kinds(text, ranks={1: "1 - i"}) == {"rank"}
 
@@ -164,7 +164,7 @@ def test_a_quotient_of_one_branch_is_not_taken_for_one_of_both():
     if (i != 0) { m := a / i } else { m := 5*a } z :=$ Laplace(1/eps, 0); return m + z"""
     try:
         assert open_kinds(text, shifts={1: "-#shift(m)"})
-    except NotCovered:
+    except NoProofRule:
         return  # also an answer
 
 

@@ -114,7 +114,7 @@ def test_what_is_not_in_the_subset_is_named_with_its_line():
     from sfumato.verify.pythonic import translated
 
     head = 'def f(x: "private real") -> "public real":\n'
-    for line in ("    for i in x: pass", "    import os", "    return x if x else 1", "    x, y = 1, 2"):
+    for line in ("    for i in x: pass", "    import os", "    return 1 + (x if x else 1)", "    x, y = 1, 2"):
         with pytest.raises(InputError, match=r"expected .* line 2 column"):
             translated(head + line, {})
     with pytest.raises(InputError, match="annotation"):

@@ -23,8 +23,16 @@ MOVED = {
     + "j := 0; r := []; while (size(d) > j && n > 0) { r := r ++ [z[j], 2 * z[j]]; j := j + 1 } return r",
     "a list whose counter is read later": FILLED
     + "j := 0; r := [i]; while (j < size(d)) { if (d[j] > 0) { r := r ++ [z[j]] } j := j + 1 } return r",
+    "a list read up to its size": FILLED
+    + "j := 0; r := []; while (size(z) > j && n > 0) { r := r ++ [z[j]]; j := j + 1 } return r",
+    "a list of as many elements as are counted": "i := 0; z := []; "
+    "while (i < n - 1/2) { e :=$ Bernoulli(1/3); z := z ++ [e]; i := i + 1 } "
+    "j := 0; r := []; while (j < size(z)) { r := r ++ [z[j]]; j := j + 1 } return r",
 }
 LEFT = {
+    "its size is compared with something else": FILLED
+    + "j := 0; k := n - 1; r := []; "
+    + "while (j < size(z) && k < size(z)) { r := r ++ [z[j]]; j := j + 1 } return r",
     "read again in the next round": FILLED
     + "j := 0; r := []; while (j < size(d)) { r := r ++ [z[0]]; j := j + 1 } return r",
     "read after counting": FILLED
@@ -82,3 +90,20 @@ def test_a_draw_stays_before_what_returns_or_changes_its_law():
     assert late(read_program(HEAD + kept)).body == read_program(HEAD + kept).body
     kept = "m := 1; z :=$ Uniform(0..m); m := 5; return [z + m]"
     assert late(read_program(HEAD + kept)).body == read_program(HEAD + kept).body
+
+
+ENDLESS = "while (n > 0) { u :=$ Bernoulli(1/2) } "
+
+
+def test_a_draw_that_passes_a_loop_without_an_end_leaves_a_mark():
+    """Where the loop never ends nothing else would ask whether the law's arguments are allowed."""
+    tree = late(read_program(HEAD + "z :=$ Uniform(0..n); " + ENDLESS + "return [z]"))
+    mark, _, draw, _ = tree.body
+    assert mark.moved == draw
+    assert late(tree) == tree
+
+
+def test_a_draw_stays_before_the_mark_of_another_that_reads_it():
+    tree = late(read_program(HEAD + "m := 5; m :=$ Uniform(0..2); z :=$ Uniform(0..m); " + ENDLESS + "return [z + m]"))
+    kinds = [type(part).__name__ for part in tree.body]
+    assert kinds == ["Assign", "Draw", "Skip", "While", "Draw", "Return"]

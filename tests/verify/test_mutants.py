@@ -30,9 +30,9 @@ def faults_of(count, seed, then):
 
 
 def test_a_bad_text_is_an_error_with_its_place_or_a_program():
-    good, bad = faults_of(200, 1, check_inputs)
+    good, bad = faults_of(1000, 1, check_inputs)
     assert bad == []
-    assert 5 < good < 150
+    assert 25 < good < 750
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from sfumato.verify.kernel.certificate import faults_of
 from sfumato.verify.kernel.second import second_solver
 from sfumato.verify.parse import read_program
 from sfumato.verify.prover.search import search
-from sfumato.verify.refuter.search import Search
+from sfumato.verify.refuter.search import RefuterSearch
 from sfumato.verify.verdict import verify, witness_faults
 
 FILES = sorted((Path(__file__).parent / "programs").glob("*.sfp"))
@@ -52,7 +52,7 @@ def test_wrong_programs_are_never_proved(name):
 
 @pytest.mark.parametrize("name", ["p_two", "p_count", "p_index", "p_gap", "p_nmin", "p_moves", "p_svt_23"])
 def test_right_programs_are_never_refuted(name):
-    looking = Search(read_program(TEXTS[name]), work=4000)
+    looking = RefuterSearch(read_program(TEXTS[name]), work=4000)
     assert looking.run() is None
     assert looking.best < 1 + 1e-9
     assert looking.work < 4000

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 from sfumato.verify import program
 from sfumato.verify.parse import read_program
-from sfumato.verify.refuter.chances import Noise, NotComputed, chance, with_precision
+from sfumato.verify.refuter.chances import CentredLaw, NotComputed, chance, with_precision
 from sfumato.verify.refuter.events import begins, chance_of, event_around, leaves_of, reduced
 from sfumato.verify.refuter.forms import Form, noise
 from sfumato.verify.refuter.paths import Walker
@@ -36,15 +36,15 @@ def below(x, b):
 
 def test_chances_agree_with_quadrature():
     with_precision(128)
-    two = [Noise("Laplace", F(2)), Noise("Laplace", F(4))]
+    two = [CentredLaw("Laplace", F(2)), CentredLaw("Laplace", F(4))]
     near(chance(two, [noise(1) - noise(0) - F(1)]), quad(lambda t: laplace(t, 2) * (1 - below(t + 1, 4)), -80, 80)[0])
-    star = [Noise("Laplace", F(2)), Noise("Laplace", F(4)), Noise("Laplace", F(4, 3))]
+    star = [CentredLaw("Laplace", F(2)), CentredLaw("Laplace", F(4)), CentredLaw("Laplace", F(4, 3))]
     tests = [noise(0) - noise(1) - F(3), noise(2) - noise(0) * 2 + F(1, 2)]
     inside = quad(
         lambda t: laplace(t, 2) * below(t - 3, 4) * (1 - below(2 * t - 0.5, 4 / 3)), -90, 90, points=[0, 3, 0.25]
     )[0]
     near(chance(star, tests), inside)
-    chain = [Noise("Exponential", F(1)), Noise("Exponential", F(2)), Noise("Laplace", F(1))]
+    chain = [CentredLaw("Exponential", F(1)), CentredLaw("Exponential", F(2)), CentredLaw("Laplace", F(1))]
     tests = [noise(1) - noise(0), noise(2) - noise(1)]
     inner = lambda y: 1 - exp(-y)  # noqa: E731  the chance that the first is below y
     near(chance(chain, tests), quad(lambda y: exp(-y / 2) / 2 * inner(y) * (1 - below(y, 1)), 0, 90)[0])
@@ -52,7 +52,7 @@ def test_chances_agree_with_quadrature():
 
 def test_an_interval_and_its_complement_make_one():
     with_precision(128)
-    laws = [Noise("Laplace", F(1, 3)), Noise("Exponential", F(5))]
+    laws = [CentredLaw("Laplace", F(1, 3)), CentredLaw("Exponential", F(5))]
     gap = noise(1) - noise(0)
     low = chance(laws, [gap - F(1)])
     middle = chance(laws, [-(gap - F(1)), gap + F(2)])
@@ -61,7 +61,7 @@ def test_an_interval_and_its_complement_make_one():
 
 
 def test_tests_that_hang_together_in_a_circle_are_not_computed():
-    three = [Noise("Laplace", F(1))] * 3
+    three = [CentredLaw("Laplace", F(1))] * 3
     with pytest.raises(NotComputed):
         chance(three, [noise(0) + noise(1) + noise(2)])
     with pytest.raises(NotComputed):

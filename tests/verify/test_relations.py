@@ -13,10 +13,10 @@ from sfumato.verify import program
 from sfumato.verify.checking import faults_of
 from sfumato.verify.explain import explained, summary
 from sfumato.verify.kernel import forms
-from sfumato.verify.kernel.pair import Case, Coupling, side_by_side
+from sfumato.verify.kernel.pair import CouplingCase, CouplingProof, side_by_side
 from sfumato.verify.kernel.second import second_solver
 from sfumato.verify.kernel.secrecy import first_open, is_shown, pairs_of, write
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.relational.exact import Laws
 from sfumato.verify.relational.finding import find
@@ -134,7 +134,7 @@ def test_what_is_not_listed_is_not_proved(name):
 def open_kinds(text, *, back=None, there="#noise", **case):
     """The kinds of the conditions that are not proved."""
     maps = {(1, 1): (read_proof(there), read_proof(back or there))}
-    (pair,) = pairs_of(read_program(text), Coupling((), (Case(maps, **case),)))
+    (pair,) = pairs_of(read_program(text), CouplingProof((), (CouplingCase(maps, **case),)))
     return {
         condition.kind
         for condition in pair.conditions
@@ -173,7 +173,7 @@ def test_a_map_is_undone_by_its_inverse_and_undoes_it():
 
 def test_bits_are_told_apart_and_lengths_compared():
     parity = words("return m[0] xor m[1]", out="{0,1}", requires="n >= 2")
-    assert not is_shown(read_program(parity), Coupling((), (Case(),)))
+    assert not is_shown(read_program(parity), CouplingProof((), (CouplingCase(),)))
     short = plain("m : private {0,1}^2", "{0,1}^3", "k :=$ Uniform({0,1}^3); return m xor k")
     assert "safe" in open_kinds(short, there="#noise xor m xor #two(m)")
 
@@ -198,11 +198,11 @@ def test_supports_of_both_runs_are_as_large():
 
 def test_a_map_sees_only_what_was_before():
     text = words("k :=$ Uniform({0,1}^n); j :=$ Uniform({0,1}^n); return m xor k xor j")
-    with pytest.raises(NotCovered):
+    with pytest.raises(NoProofRule):
         open_kinds(text, there="#noise xor j")
-    with pytest.raises(NotCovered):
+    with pytest.raises(NoProofRule):
         open_kinds(text, there="#noise xor #draw2")
-    with pytest.raises(NotCovered):
+    with pytest.raises(NoProofRule):
         open_kinds(text, there="#noise xor #two(#noise)")
 
 
@@ -210,8 +210,8 @@ def test_runs_that_stop_at_different_places_prove_nothing():
     text = plain(
         "s : private bool", "int", "if (s) { return 0 } k :=$ Bernoulli(1/2); while (k = 1) { k := 1 } return 0"
     )
-    case = Case({}, frozenset(), {1: (read_proof("#same(k)"),)})
-    (pair,) = pairs_of(read_program(text), Coupling((), (case,)))
+    case = CouplingCase({}, frozenset(), {1: (read_proof("#same(k)"),)})
+    (pair,) = pairs_of(read_program(text), CouplingProof((), (case,)))
     assert first_open(pair).kind == "path"
 
 
@@ -219,7 +219,7 @@ def test_a_list_whose_elements_cannot_be_proves_nothing_of_other_inputs():
     """With W = 0 there is no element from 1 to W: that says nothing about lists that are empty."""
     body = "if (size(d) > 0) { x := d[0] } if (W >= 1) { return 0 } return s"
     text = plain("d : private {1..W} list, s : private int, W : public int", "int", body, "noninterference")
-    (pair,) = pairs_of(read_program(text), Coupling((), (Case(),)))
+    (pair,) = pairs_of(read_program(text), CouplingProof((), (CouplingCase(),)))
     assert first_open(pair).kind == "output"
 
 
@@ -228,7 +228,7 @@ def test_a_list_whose_elements_cannot_be_proves_nothing_of_other_inputs():
 def test_a_support_on_one_way_says_nothing_of_others(body):
     """Where x is negative nothing is drawn, and the secret is shown."""
     text = plain("s : private int, x : public int", "int", body, "noninterference")
-    assert not is_shown(read_program(text), Coupling((), (Case(),)))
+    assert not is_shown(read_program(text), CouplingProof((), (CouplingCase(),)))
 
 
 def test_remainders_by_another_modulus_stay():
@@ -237,7 +237,7 @@ def test_remainders_by_another_modulus_stay():
     assert open_kinds(text, there=there, back=back) == {"output"}
     assert open_kinds(text.replace("k mod 2", "k mod 3"), there=there, back=back) == set()
     parity = plain("m : private int", "int", "return ((m mod 2) + 2 * m) mod 3", "noninterference")  # 0, 0, 1, …
-    assert not is_shown(read_program(parity), Coupling((), (Case(),)))
+    assert not is_shown(read_program(parity), CouplingProof((), (CouplingCase(),)))
 
 
 def test_invariants_are_entered_and_kept():
@@ -246,8 +246,8 @@ def test_invariants_are_entered_and_kept():
     good = ("#same(i)", "#same(r)", "i >= 0", "i <= N")
 
     def kinds(*said):
-        case = Case(maps, frozenset(), {1: tuple(read_proof(one) for one in said)})
-        (pair,) = pairs_of(read_program(text), Coupling((), (case,)))
+        case = CouplingCase(maps, frozenset(), {1: tuple(read_proof(one) for one in said)})
+        (pair,) = pairs_of(read_program(text), CouplingProof((), (case,)))
         return {c.kind for c in pair.conditions if not pair.world.follows(c.assumed, c.goal)}
 
     assert kinds(*good) == set()
@@ -270,8 +270,8 @@ def test_only_independent_draws_change_places():
     tree = read_program(PROVED["uniform pair, the later draw first"])
     coupling = program(tree.source).verify().finding.coupling
     assert coupling.cases[0].turned == (1, 0)
-    assert not is_shown(tree, Coupling((), (replace(coupling.cases[0], turned=()),)))
-    assert not is_shown(tree, Coupling((), (replace(coupling.cases[0], turned=(1, 1)),)))
+    assert not is_shown(tree, CouplingProof((), (replace(coupling.cases[0], turned=()),)))
+    assert not is_shown(tree, CouplingProof((), (replace(coupling.cases[0], turned=(1, 1)),)))
 
 
 def test_every_case_of_a_coupling_is_needed():
@@ -283,9 +283,9 @@ def test_every_case_of_a_coupling_is_needed():
     for number in range(4):
         cases = list(coupling.cases)
         cases[number] = cases[(number + 1) % 4]
-        assert not is_shown(tree, Coupling(coupling.tests, tuple(cases)))
-    assert not is_shown(tree, Coupling(coupling.tests[:1], coupling.cases[:2]))
-    assert not is_shown(tree, Coupling(coupling.tests, coupling.cases[:3]))
+        assert not is_shown(tree, CouplingProof(coupling.tests, tuple(cases)))
+    assert not is_shown(tree, CouplingProof(coupling.tests[:1], coupling.cases[:2]))
+    assert not is_shown(tree, CouplingProof(coupling.tests, coupling.cases[:3]))
 
 
 # ---- certificates
@@ -327,7 +327,8 @@ def test_a_changed_coupling_is_rejected():
     tree = read_program(renewed["program"])
     maps = (read_proof("#noise xor m xor #two(m)"),) * 2
     assert any(
-        fault.startswith("not proved") for fault in faults_of(write(tree, Coupling((), (Case({(1, 1): maps}),))))
+        fault.startswith("not proved")
+        for fault in faults_of(write(tree, CouplingProof((), (CouplingCase({(1, 1): maps}),))))
     )
 
 
@@ -502,7 +503,7 @@ def test_a_coupling_is_shown_with_its_marginals():
 
 def test_a_coupling_that_is_none_is_seen_in_its_table():
     tree = read_program(PAD)
-    wrong = Coupling((), (Case({(1, 1): (read_proof("#noise and m"),) * 2}),))
+    wrong = CouplingProof((), (CouplingCase({(1, 1): (read_proof("#noise and m"),) * 2}),))
     env = {"n": Fraction(1), "eps": HALF, "delta": Fraction(0)}
     joint = joint_law(tree, wrong, {**env, "m": (Fraction(0),)}, {**env, "m": (Fraction(1),)})
     assert joint.marginal(1) == {((Fraction(0),),): 1}

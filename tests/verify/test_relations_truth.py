@@ -6,7 +6,7 @@ import random
 import pytest
 
 from sfumato.verify.checking import faults_of
-from sfumato.verify.kernel.pair import Case, Coupling
+from sfumato.verify.kernel.pair import CouplingCase, CouplingProof
 from sfumato.verify.kernel.secrecy import is_shown
 from sfumato.verify.kernel.single import Reader
 from sfumato.verify.parse import read_program, read_proof
@@ -93,7 +93,7 @@ def accepted_and_false(seeds):
         made = Short(random.Random(seed), "word" if seed % 2 else "residue")
         tree = read_program(made.text("secrecy", "n >= 1"))
         for there, back in WORD_MAPS if made.kind == "word" else NUMBER_MAPS:
-            if is_shown(tree, Coupling((), (Case({(1, 1): (read_proof(there), read_proof(back))}),))):
+            if is_shown(tree, CouplingProof((), (CouplingCase({(1, 1): (read_proof(there), read_proof(back))}),))):
                 accepted += 1
                 if not made.is_secret():
                     false.append((seed, made.text("secrecy"), there))
@@ -143,7 +143,7 @@ FALSE = {
 def test_a_relational_kernel_with_a_fault_is_caught(kind, monkeypatch):
     text, there, back = FALSE[kind]
     loops = {1: ()} if kind == "path" else {}
-    coupling = Coupling((), (Case({(1, 1): (read_proof(there), read_proof(back))}, frozenset(), loops),))
+    coupling = CouplingProof((), (CouplingCase({(1, 1): (read_proof(there), read_proof(back))}, frozenset(), loops),))
     assert not is_shown(read_program(text), coupling)
     require = Reader.require
 

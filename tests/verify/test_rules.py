@@ -4,7 +4,7 @@ import pytest
 
 from sfumato.verify.kernel.check import covers, is_proved
 from sfumato.verify.kernel.proof import Proof
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.parse import read_program, read_proof
 from tests.verify.test_kernel import open_kinds
 
@@ -93,7 +93,7 @@ def test_cases_are_all_there_is():
 def test_a_case_is_public():
     proof = Proof("both", shifts={1: read_proof("-#shift(a)")}, case=read_proof("a >= 1"))
     text = "F(a : private real) : public real adjacent one; claim eps; z :=$ Laplace(1/eps, 0); return a + z"
-    with pytest.raises(NotCovered, match="case"):
+    with pytest.raises(NoProofRule, match="case"):
         open_kinds_of(text, proof)
 
 
@@ -133,7 +133,7 @@ def test_a_choice_costs_how_far_weights_move():
 )
 def test_weights_stand_side_by_side(old, new):
     text = (CHOICE % "eps").replace(old, new)
-    with pytest.raises(NotCovered):
+    with pytest.raises(NoProofRule):
         open_kinds(text, **BUILT, weights={"w": ("-1/2*eps", "1/2*eps")})
 
 
@@ -149,7 +149,7 @@ def test_a_loop_with_known_rounds_is_gone_through():
     assert is_proved(read_program(FIXED % (3, 2)), (proof,))
     assert is_proved(read_program(FIXED % ("size(q)", 2)), (proof,))
     assert open_kinds_of(FIXED % (3, 1), proof) == {"output"}
-    with pytest.raises(NotCovered, match="rounds"):
+    with pytest.raises(NoProofRule, match="rounds"):
         open_kinds_of((FIXED % ("size(q)", 2)).replace("size(q) = 3", "size(q) >= 3"), proof)
 
 

@@ -52,9 +52,7 @@ def test_the_least_amount_is_found_in_the_words_of_the_program(text, proved, ref
     assert again.verdict == "PROVED"
 
 
-@pytest.mark.parametrize(
-    ("chance", "loss"), [("2/3", "ln(2)"), ("exp(eps)/(1+exp(eps))", "eps"), ("4/5", "ln(4)")]
-)
+@pytest.mark.parametrize(("chance", "loss"), [("2/3", "ln(2)"), ("exp(eps)/(1+exp(eps))", "eps"), ("4/5", "ln(4)")])
 def test_the_loss_of_a_program_that_can_be_listed_is_found_whatever_it_claims(chance, loss):
     text = "Coin(x : private {0,1}) : public {0,1} adjacent any; claim 5 + eps; b :=$ Bernoulli(P);"
     text = text.replace("P)", f"{chance})") + " if (b = 1) { return x } else { return 1 - x }"

@@ -9,7 +9,7 @@ from sfumato.verify.kernel import laws
 from sfumato.verify.kernel.check import conditions_of, first_open, is_proved
 from sfumato.verify.kernel.evaluate import Evaluator
 from sfumato.verify.kernel.proof import Proof
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.prover.search import search
 from sfumato.verify.tree import Draw, statements
@@ -78,7 +78,7 @@ def accepted_and_false(seeds, tries, make=Maker.program):
             proof = Proof("both", pointwise, {number: read_proof(shift(dice, pointwise)) for number in numbers})
             try:
                 fine = first_open(conditions_of(tree, proof)) is None
-            except NotCovered:
+            except NoProofRule:
                 continue
             if fine:
                 accepted += 1

@@ -9,9 +9,10 @@ import pytest
 
 from sfumato.verify.checking import faults_of
 from sfumato.verify.parse import read_program
-from sfumato.verify.refuter.discrete import Listed
+from sfumato.verify.refuter.boxes import Boxes
+from sfumato.verify.refuter.discrete import ListingBudget
 from sfumato.verify.refuter.normal import Normal
-from sfumato.verify.refuter.search import Search
+from sfumato.verify.refuter.search import RefuterSearch
 from sfumato.verify.refuter.small import Small
 from sfumato.verify.run import NotRun
 from sfumato.verify.verdict import verify
@@ -65,7 +66,7 @@ def test_a_search_that_fails_refutes_nothing(monkeypatch):
     def fails(self):
         raise NotRun
 
-    for search in (Listed, Normal, Search, Small):
+    for search in (Boxes, ListingBudget, Normal, RefuterSearch, Small):
         monkeypatch.setattr(search, "run", fails)
     text = "P(x : private int) : public int adjacent one; claim 0; b :=$ Bernoulli(1/2); return b + x"
     assert verify(read_program(text)).verdict == "UNKNOWN"

@@ -4,7 +4,7 @@
 tells people apart, `filters` decides. Nothing here draws chance or sees data.
 """
 
-from sfumato.accounting.cells import Cells, Heights
+from sfumato.accounting.cells import Heights, TouchedCells
 from sfumato.accounting.compose import advanced, group, optimal, parallel, sequential
 from sfumato.accounting.curves import (
     belief,
@@ -19,7 +19,7 @@ from sfumato.accounting.events import (
     KINDS,
     BoundedRange,
     Event,
-    Gaussian,
+    GaussianRelease,
     GaussianSelection,
     Pure,
     Refinement,
@@ -29,23 +29,23 @@ from sfumato.accounting.events import (
     from_dict,
     price,
 )
-from sfumato.accounting.filters import COMPOSITIONS, Filter, RenyiFilter
+from sfumato.accounting.filters import COMPOSITIONS, PrivacyFilter, RenyiFilter
 
 __all__ = [
     "COMPOSITIONS",
     "KINDS",
     "BoundedRange",
-    "Cells",
     "Event",
-    "Filter",
-    "Gaussian",
+    "GaussianRelease",
     "GaussianSelection",
     "Heights",
+    "PrivacyFilter",
     "Pure",
     "Refinement",
     "RenyiFilter",
     "Selection",
     "Together",
+    "TouchedCells",
     "advanced",
     "belief",
     "charge",

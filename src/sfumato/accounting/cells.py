@@ -57,8 +57,10 @@ class Heights:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class TouchedCells:
     """The cells that a question touches, among the cells of one data version, in each currency.
+
+    A version is here a state of the rows: the ledger keeps other rows under the same name apart (`ledger.cells`).
 
     Guarantee: with charges to cells, everything that a filter ever admitted keeps the promise of that filter, for every
         person, if in each data version a person is in one cell at most, by her own rows alone, and an answer depends

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from sfumato.accounting.compose import FINE
-from sfumato.accounting.events import BoundedRange, Event, Gaussian, GaussianSelection, Pure, Selection, Together
+from sfumato.accounting.events import BoundedRange, Event, GaussianRelease, GaussianSelection, Pure, Selection, Together
 from sfumato.errors import InputError
 from sfumato.reals import Real, exp, ln, round_down, round_up
 from sfumato.words import as_written, positive, probability, show
@@ -149,7 +149,7 @@ def renyi(event: Event, order: object) -> Fraction | None:
             bound = min(_response(epsilon, alpha), round_up(alpha * epsilon**2 / 2))
         case BoundedRange(epsilon):
             bound = min(_response(epsilon, alpha), round_up(alpha * epsilon**2 / 8))
-        case Gaussian(rho) | GaussianSelection(rho, _):
+        case GaussianRelease(rho) | GaussianSelection(rho, _):
             bound = round_up(alpha * rho)
         case Together(events):
             parts = [renyi(part, alpha) for part in events]

@@ -62,7 +62,7 @@ class Selection(_Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian(_Record):
+class GaussianRelease(_Record):
     """Gaussian noise, rho = distance² / (2 sigma²). No epsilon without a delta, so none is claimed."""
 
     kind: ClassVar[str] = "gaussian"
@@ -101,10 +101,11 @@ class Together(_Record):
     events: tuple[Event, ...]
 
 
-Event: TypeAlias = Pure | BoundedRange | Selection | Gaussian | GaussianSelection | Refinement | Together
+Event: TypeAlias = Pure | BoundedRange | Selection | GaussianRelease | GaussianSelection | Refinement | Together
 
 KINDS: dict[str, type[Event]] = {
-    kind.kind: kind for kind in (Pure, BoundedRange, Selection, Gaussian, GaussianSelection, Refinement, Together)
+    kind.kind: kind
+    for kind in (Pure, BoundedRange, Selection, GaussianRelease, GaussianSelection, Refinement, Together)
 }
 
 
@@ -174,7 +175,7 @@ def charge(event: Event) -> Loss:
             loss = Loss(epsilon, epsilon**2 / 8)
         case Selection(epsilon, delta):
             loss = Loss(epsilon, epsilon**2 / 2, delta)
-        case Gaussian(rho):
+        case GaussianRelease(rho):
             loss = Loss(None, rho)
         case GaussianSelection(rho, delta):
             loss = Loss(None, rho, delta)

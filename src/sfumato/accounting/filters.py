@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 
-from sfumato.accounting.cells import Cells, Rooms, to_units
+from sfumato.accounting.cells import Rooms, TouchedCells, to_units
 from sfumato.accounting.curves import renyi, renyi_limit, rho_star
 from sfumato.accounting.events import Event, charge
 from sfumato.accounting.refusals import refusal
@@ -50,7 +50,7 @@ class _Sums:
         )
 
 
-class Filter:
+class PrivacyFilter:
     """One budget, spent by releases that are chosen adaptively.
 
     Guarantee: everything that was ever admitted is together (epsilon, delta)-private, under all three compositions.
@@ -101,7 +101,7 @@ class Filter:
             sums.delta * UNIT,
         )
 
-    def remaining(self, cells: Cells | None = None) -> Loss:
+    def remaining(self, cells: TouchedCells | None = None) -> Loss:
         """What is left at each door, to everybody or to these cells: 0 where it is shut, None where there is none."""
         epsilon, rho, delta = self._rooms(cells)
         return Loss(
@@ -110,7 +110,7 @@ class Filter:
             (delta or 0) * UNIT,
         )
 
-    def _rooms(self, cells: Cells | None) -> Rooms:
+    def _rooms(self, cells: TouchedCells | None) -> Rooms:
         sums = self._sums
         rooms = (
             _room(self._epsilon, sums.epsilon, sums.epsilon_shut),
@@ -119,7 +119,7 @@ class Filter:
         )
         return rooms if cells is None else cells.rooms(rooms)
 
-    def admits(self, loss: Loss, cells: Cells | None = None) -> bool:
+    def admits(self, loss: Loss, cells: TouchedCells | None = None) -> bool:
         """Whether this release fits; asking costs nothing."""
         return self._fits(self._sums.after(_growth(loss, cells)))
 
@@ -128,14 +128,14 @@ class Filter:
         by_rho = self._rho is not None and not sums.rho_shut and sums.rho <= self._rho
         return sums.delta <= self._delta and (by_epsilon or by_rho)
 
-    def spend(self, loss: Loss, cells: Cells | None = None) -> None:
+    def spend(self, loss: Loss, cells: TouchedCells | None = None) -> None:
         """Debit this release, to everybody or to these cells, or raise a BudgetError and change nothing."""
         sums = self._sums.after(_growth(loss, cells))
         if not self._fits(sums):
             raise refusal(self.composition, loss, self.remaining(cells), self.limit)
         self._sums = sums
 
-    def remaining_count(self, loss: Loss, cells: Cells | None = None) -> int:
+    def remaining_count(self, loss: Loss, cells: TouchedCells | None = None) -> int:
         """How many more releases of this price fit, exactly, if all of them are charged to the same."""
         epsilon, rho, delta = self._rooms(cells)
         doors = max(_times(epsilon, loss.epsilon), _times(rho, loss.rho))
@@ -166,7 +166,7 @@ def divide_delta(delta: object, delta_selection: object | None) -> tuple[Fractio
     return selection, whole - selection
 
 
-def _growth(loss: Loss, cells: Cells | None) -> Loss:
+def _growth(loss: Loss, cells: TouchedCells | None) -> Loss:
     """What a release adds to what is spent: its price, or what its cells make of it."""
     return loss if cells is None else cells.growth(loss)
 

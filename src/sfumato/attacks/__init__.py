@@ -1,7 +1,7 @@
 """The red team: attacks that anyone can run against a table behind a defence, or against a policy.
 
 Comes in: an endpoint that answers SQL, and what an attacker knows. Goes out: reports with numbers, before and after.
-One file for each attack and the table ATTACKS; `defences`, `mondrian` and `gate` are what is attacked, `scene` sets up,
+One file for each attack and the table ATTACKS; `defences` and `gate` are what is attacked, `scene` sets up,
 `decode` solves, `report` is the referee, `document` and `page` write it down. Attacks see what an analyst sees, and
 nothing else.
 """
@@ -22,7 +22,7 @@ from sfumato.attacks import (
     reconstruction,
     timing,
 )
-from sfumato.attacks.base import Endpoint, Found, Knowledge
+from sfumato.attacks.base import AttackResult, Endpoint, Knowledge
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Attack:
     """A name, the function, what it does, and the cheapest thing that would have stopped it."""
 
     name: str
-    run: Callable[[Endpoint, Knowledge], Found]
+    run: Callable[[Endpoint, Knowledge], AttackResult]
     what: str
     advice: str
 
@@ -94,4 +94,4 @@ _TABLE: Iterable[Attack] = (
 ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _TABLE}
 """Every attack by name."""
 
-__all__ = ["ATTACKS", "Attack", "Endpoint", "Found", "Knowledge"]
+__all__ = ["ATTACKS", "Attack", "AttackResult", "Endpoint", "Knowledge"]

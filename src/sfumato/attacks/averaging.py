@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, each
+from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, each
 from sfumato.errors import BudgetError
 from sfumato.words import identifier
 
@@ -26,7 +26,7 @@ _ODDS = math.log(50)
 """An answer is believed when the other one is fifty times less likely."""
 
 
-def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
+def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """Each person's own row, often enough for noise of a few units to vanish."""
     people = list(each(knowledge.people, min(PEOPLE, _enough(knowledge.base_rate))))
     repeats = REPEATS if endpoint.epsilon is None else PRICED
@@ -41,14 +41,14 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
         except BudgetError:
             break
         if found is None:
-            return Found(tuple(claims), reason="small sets are refused: averaging finds nothing to average")
+            return AttackResult(tuple(claims), reason="small sets are refused: averaging finds nothing to average")
         claims.append(Claim(i, found > 0.5))
         worst = worst or [asked.sql for asked in endpoint.log[-3:]]
         curve.append((len(endpoint.log) - before, tuple(claims)))
         if sum(asked.seconds for asked in endpoint.log[before:]) > SECONDS:
             break
     reason = "" if claims else "the budget was spent before anything was averaged"
-    return Found(tuple(claims), reason=reason, worst=tuple(worst), curve=tuple(curve))
+    return AttackResult(tuple(claims), reason=reason, worst=tuple(worst), curve=tuple(curve))
 
 
 def _enough(rate: float) -> int:

@@ -22,7 +22,7 @@ Rows = list[tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class TranscriptEntry:
     """One question of the transcript; `rows` is None where it was refused."""
 
     sql: str
@@ -49,7 +49,7 @@ class Endpoint:
     release: list[dict[str, Any]] | None = None
     between: int = 2
     clock: Callable[[], float] = time.process_time
-    log: list[Asked] = field(default_factory=list)
+    log: list[TranscriptEntry] = field(default_factory=list)
     noted: dict[str, float | None] = field(default_factory=dict)
 
     def ask(self, sql: str) -> Rows:
@@ -58,9 +58,9 @@ class Endpoint:
         try:
             rows = self.run(sql)
         except SfumatoError as error:
-            self.log.append(Asked(sql, None, error.message, self.clock() - start))
+            self.log.append(TranscriptEntry(sql, None, error.message, self.clock() - start))
             raise
-        self.log.append(Asked(sql, rows, None, self.clock() - start))
+        self.log.append(TranscriptEntry(sql, rows, None, self.clock() - start))
         return rows
 
     def number(self, sql: str) -> float | None:
@@ -81,7 +81,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
-class Fact:
+class SecretFact:
     """What is secret about a person: that a column has this value; or, of numbers and the like, one above it."""
 
     column: str
@@ -139,7 +139,7 @@ class Knowledge:
     """
 
     table: str
-    fact: Fact
+    fact: SecretFact
     people: tuple[Person, ...]
     key: str | None
     base_rate: float
@@ -175,7 +175,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Found:
+class AttackResult:
     """What an attack hands in. `curve` has (questions asked so far, claims so far) where it goes person by person."""
 
     claims: tuple[Claim, ...] = ()
@@ -190,9 +190,9 @@ def is_over(error: SfumatoError) -> bool:
     return isinstance(error, BudgetError) or error.sqlstate[:2] in ("08", "28")
 
 
-def not_applicable(reason: str) -> Found:
+def not_applicable(reason: str) -> AttackResult:
     """The attack cannot be tried here."""
-    return Found(applicable=False, reason=reason)
+    return AttackResult(applicable=False, reason=reason)
 
 
 def literal(value: Any) -> str:

@@ -15,19 +15,19 @@ from typing import Any
 
 import duckdb
 
-from sfumato.audit import Verdict
+from sfumato.audit import AuditVerdict
 from sfumato.audit.canary import verdict_of_guesses
 from sfumato.chance import sample_bernoulli
 from sfumato.errors import InputError
 from sfumato.gateway import fork_policy
-from sfumato.policy import Column, Policy, Table, load
+from sfumato.policy import ROW, Policy, PolicyColumn, Table, load
 from sfumato.words import identifier, string
 
 MOST = 1000
 """Persons that are planted or not."""
 
 
-def audit_gateway(path: Path, epsilon: Fraction, delta: Fraction) -> Verdict:
+def audit_gateway(path: Path, epsilon: Fraction, delta: Fraction) -> AuditVerdict:
     """Plant, ask once, guess.
 
     Where neighbours have one person more or less, a coin says whether she is there. Where they have another person in
@@ -55,9 +55,9 @@ def audit_gateway(path: Path, epsilon: Fraction, delta: Fraction) -> Verdict:
     return verdict_of_guesses(str(path), coins, scores, middle=middle, epsilon=epsilon, delta=delta)
 
 
-def _where(policy: Policy) -> tuple[Table, Column, list[Any]]:
+def _where(policy: Policy) -> tuple[Table, PolicyColumn, list[Any]]:
     """The column with the most cells that can be listed, in a table whose rows say whose they are."""
-    best: tuple[Table, Column, list[Any]] | None = None
+    best: tuple[Table, PolicyColumn, list[Any]] | None = None
     files = policy.source.files if isinstance(policy.source.files, dict) else {}
     if not files:
         raise InputError(
@@ -68,6 +68,7 @@ def _where(policy: Policy) -> tuple[Table, Column, list[Any]]:
             table.public
             or not isinstance(table.rows_per_unit, int)
             or not isinstance(table.unit, str)
+            or table.unit == ROW
             or not isinstance(files.get(table.name), str)
         ):
             continue
@@ -84,7 +85,7 @@ def _where(policy: Policy) -> tuple[Table, Column, list[Any]]:
     return best
 
 
-def _cells(column: Column) -> list[Any]:
+def _cells(column: PolicyColumn) -> list[Any]:
     if column.values is not None:
         return list(column.values)[:MOST]
     if column.type == "integer" and isinstance(column.low, int) and isinstance(column.high, int):
@@ -92,7 +93,9 @@ def _cells(column: Column) -> list[Any]:
     return []
 
 
-def _plant(policy: Policy, table: Table, column: Column, cells: list[Any], folder: Path) -> tuple[str, dict[Any, int]]:
+def _plant(
+    policy: Policy, table: Table, column: PolicyColumn, cells: list[Any], folder: Path
+) -> tuple[str, dict[Any, int]]:
     """The table's file with these persons, each like some other one but for name and cell; and the counts before."""
     assert isinstance(policy.source.files, dict)
     assert isinstance(table.unit, str)

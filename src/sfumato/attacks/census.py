@@ -47,7 +47,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Block:
+class CensusBlock:
     """Who lives there, and whether nobody else could."""
 
     people: tuple[Person, ...]
@@ -60,7 +60,7 @@ def reconstruct(
     *,
     oldest: int = 115,
     impossible: Sequence[Published] = (),
-) -> Block | None:
+) -> CensusBlock | None:
     """Some block that fits all tables, and whether it is the only one; None if none fits.
 
     Guarantee: the people found fit every table, checked in whole numbers and fractions; if `unique`, the solver has
@@ -91,7 +91,7 @@ def reconstruct(
             # switch = 1 means that fewer are in this cell: x_i <= count - switch + most (1 - switch)
             program.add({i: 1, switch: 1 + len(people)}, None, count + len(people))
     program.add(dict.fromkeys(fewer, 1), 1, None)
-    return Block(people, program.solve() is None)
+    return CensusBlock(people, program.solve() is None)
 
 
 class _Program:

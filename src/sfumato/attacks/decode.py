@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Guess:
+class GroupGuess:
     """Of each group of people who look alike: how many have the secret, and the log-odds that one of them has it."""
 
     counts: Floats
@@ -61,7 +61,7 @@ class Equations:
         self.expected += float((subsets @ self.spread).sum())
         self.questions += len(answers)
 
-    def solve(self, *, carefully: bool = True) -> Guess:
+    def solve(self, *, carefully: bool = True) -> GroupGuess:
         """The best estimate of the column from what has been added so far; carefully: with the noise it leaves over."""
         noise = self._first_noise()
         inverse = self._inverse(noise)
@@ -73,7 +73,7 @@ class Equations:
         error = self.spread * (1 - gain) / gain
         unbiased = self.mean + moved / gain
         odds = np.log(self.prior / (1 - self.prior)) + (unbiased - 0.5) / error
-        return Guess(self.mean + moved, odds)
+        return GroupGuess(self.mean + moved, odds)
 
     def _inverse(self, noise: float) -> Floats:
         return np.asarray(np.linalg.inv(self.gram + np.diag(noise / self.spread)))

@@ -16,8 +16,8 @@ from statistics import NormalDist
 
 import duckdb
 
+from sfumato.anonymity import generalize
 from sfumato.attacks.base import Endpoint, Rows
-from sfumato.attacks.mondrian import generalize
 from sfumato.attacks.sheet import TABLE, Sheet
 from sfumato.chance import sample_laplace, sample_uniform
 from sfumato.errors import EngineError, InputError, QueryError

@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Any
 
 from sfumato.attacks.base import (
+    AttackResult,
     Claim,
     Endpoint,
-    Found,
     Knowledge,
     Person,
     each,
@@ -30,7 +30,7 @@ _MOST = 1000
 Trick = Callable[[Endpoint, Knowledge, int], float | None]
 
 
-def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
+def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """The first trick that gives each of the first people nobody or one; or else the first that is answered at all."""
     if len(knowledge.people) < 4:
         return not_applicable("it takes at least four people")
@@ -50,13 +50,13 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
             if endpoint.epsilon is not None:
                 break
     except BudgetError:
-        return Found(reason="the budget was spent before a trick was found")
+        return AttackResult(reason="the budget was spent before a trick was found")
     if answered is None:
-        return Found(reason="every form of the question was refused")
+        return AttackResult(reason="every form of the question was refused")
     return _everybody(endpoint, knowledge, answered)
 
 
-def _everybody(endpoint: Endpoint, knowledge: Knowledge, trick: Trick) -> Found:
+def _everybody(endpoint: Endpoint, knowledge: Knowledge, trick: Trick) -> AttackResult:
     claims: list[Claim] = []
     curve: list[tuple[int, tuple[Claim, ...]]] = []
     exact = is_exact(endpoint, knowledge)
@@ -75,8 +75,8 @@ def _everybody(endpoint: Endpoint, knowledge: Knowledge, trick: Trick) -> Found:
         if i % 50 == 0:
             curve.append((len(endpoint.log), tuple(claims)))
     if not claims:
-        return Found(reason="the budget was spent before anybody was found")
-    return Found(tuple(claims), reason=_sentence(trick), worst=worst, curve=tuple(curve))
+        return AttackResult(reason="the budget was spent before anybody was found")
+    return AttackResult(tuple(claims), reason=_sentence(trick), worst=worst, curve=tuple(curve))
 
 
 def _questions(endpoint: Endpoint, before: int) -> tuple[str, ...]:

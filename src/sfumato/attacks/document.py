@@ -43,7 +43,8 @@ from typing import Any
 from sfumato.attacks import ATTACKS
 from sfumato.attacks.base import Knowledge
 from sfumato.attacks.defences import DEFENCES
-from sfumato.attacks.report import Report
+from sfumato.attacks.releases import RELEASE_ATTACKS
+from sfumato.attacks.report import AttackReport
 from sfumato.owner.admit import write_whole
 
 FILE = "redteam.json"
@@ -52,7 +53,9 @@ _PROMISED = "a gateway that promises never to exceed its epsilon"
 _PLAIN = "a server that promises nothing"
 
 
-def document(reports: Sequence[Report], what: str, knowledge: Knowledge, ledger: str | None = None) -> dict[str, Any]:
+def document(
+    reports: Sequence[AttackReport], what: str, knowledge: Knowledge, ledger: str | None = None
+) -> dict[str, Any]:
     """Everything that the page says, as plain values."""
     attacks = dict.fromkeys(report.attack for report in reports)
     defences = dict.fromkeys(report.defence for report in reports)
@@ -65,7 +68,7 @@ def document(reports: Sequence[Report], what: str, knowledge: Knowledge, ledger:
         "known": list(knowledge.people[0].known),
         "people": len(knowledge.people),
         "base_rate": reports[0].base_rate if reports else 0.5,
-        "attacks": [{"name": name, "what": ATTACKS[name].what, "advice": ATTACKS[name].advice} for name in attacks],
+        "attacks": [_attack(name) for name in attacks],
         "defences": [_defence(name, [r for r in reports if r.defence == name]) for name in defences],
         "reports": [report.to_dict() for report in reports],
     }
@@ -78,7 +81,12 @@ def keep(found: dict[str, Any], state: str) -> Path:
     return place
 
 
-def _defence(name: str, reports: Sequence[Report]) -> dict[str, Any]:
+def _attack(name: str) -> dict[str, str]:
+    attack = ATTACKS.get(name) or RELEASE_ATTACKS[name]
+    return {"name": name, "what": attack.what, "advice": attack.advice}
+
+
+def _defence(name: str, reports: Sequence[AttackReport]) -> dict[str, Any]:
     tried = [report for report in reports if report.applicable]
     lost = [report for report in tried if report.succeeded]
     if lost:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ def table_endpoint(sheet: Sheet, key: str | None, epsilon: Fraction) -> Iterator
     """The gateway over a plain table, one row a person, with this total."""
     with tempfile.TemporaryDirectory(prefix="sfumato-attack-") as name:
         folder = Path(name)
-        unit = key or "#row"
+        taken = {column.casefold() for column in sheet.columns}
+        unit = key or next(name for name in (f"row{i}" for i in count(1)) if name not in taken)  # "row" is no column
         extra = "" if key else f", rowid AS {identifier(unit)}"
         target = folder / "data.parquet"
         sheet.engine.execute(

@@ -6,11 +6,11 @@ have moved (Machanavajjhala and others, ICDE 2006; Li, Li, Venkatasubramanian, I
 
 from __future__ import annotations
 
-from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, not_applicable
+from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, not_applicable
 from sfumato.attacks.linking import link
 
 
-def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
+def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """Find each person's class, and look at its secrets."""
     rows = endpoint.release
     if rows is None:
@@ -22,4 +22,4 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
         if matches:
             share = having / len(matches)
             claims.append(Claim(i, share > 0.5, certain=having in (0, len(matches))))
-    return Found(tuple(claims), reason="classes whose secrets agree, or lean")
+    return AttackResult(tuple(claims), reason="classes whose secrets agree, or lean")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, is_exact, not_applicable, plain
+from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, is_exact, not_applicable, plain
 from sfumato.design.worlds import Minimum, posterior_of_minima
 from sfumato.errors import BudgetError
 from sfumato.words import identifier
@@ -19,7 +19,7 @@ _SURE = Fraction(9, 10)
 """How probable a secret must be, or its opposite, to be claimed."""
 
 
-def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
+def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """The least and the largest of every numeric column, among those with the secret."""
     people = knowledge.everybody
     columns = [c for c in people[0] if all(isinstance(p[c], (int, float)) and type(p[c]) is not bool for p in people)]
@@ -32,17 +32,17 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
     seen = _extremes(endpoint, knowledge, columns, people)
     worst = tuple(asked.sql for asked in endpoint.log[first:][:3])
     if not seen:
-        return Found(reason="smallest and largest values were refused, or nobody has them")
+        return AttackResult(reason="smallest and largest values were refused, or nobody has them")
     prior = _prior(knowledge.base_rate)
     chances = posterior_of_minima(len(people), prior, seen[:8])
     if chances is None:
-        return Found(reason="no world fits these answers: they are not exact", worst=worst)
+        return AttackResult(reason="no world fits these answers: they are not exact", worst=worst)
     exact = _is_complete(endpoint, knowledge) and is_exact(endpoint, knowledge)
     mine = enumerate(chances[: len(knowledge.people)])
     claims = [Claim(i, c >= _SURE, certain=exact and c in (0, 1)) for i, c in mine if not 1 - _SURE < c < _SURE]
     if not claims:
-        return Found(reason="the extremes leave everybody possible", worst=worst)
-    return Found(tuple(claims), reason="least and largest values, intersected", worst=worst)
+        return AttackResult(reason="the extremes leave everybody possible", worst=worst)
+    return AttackResult(tuple(claims), reason="least and largest values, intersected", worst=worst)
 
 
 def _extremes(

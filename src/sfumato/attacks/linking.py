@@ -14,7 +14,7 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
 
-from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, is_over, not_applicable
+from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, is_over, not_applicable
 from sfumato.errors import BudgetError, SfumatoError
 from sfumato.words import identifier
 
@@ -77,7 +77,7 @@ def _within(sign: str, edge: str, known: str) -> bool:
     return {"<": value < limit, "<=": value <= limit, "≤": value <= limit, ">": value > limit}.get(sign, value >= limit)
 
 
-def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
+def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """Get rows without names, as published or by asking for them, and join."""
     fact, rows = knowledge.fact, endpoint.release
     columns = [c for c in knowledge.people[0].known if c != knowledge.key]
@@ -90,7 +90,7 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
         except SfumatoError as error:
             if is_over(error) and not isinstance(error, BudgetError):
                 raise
-            return Found(reason="rows are refused, and none are published")
+            return AttackResult(reason="rows are refused, and none are published")
         rows = [dict(zip([*columns, fact.column], row, strict=True)) for row in found]
     linked = link([one.known for one in knowledge.people], rows, columns)
     claims = []
@@ -99,9 +99,9 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
         if len(having) == 1:  # one row, or several that agree
             claims.append(Claim(i, having.pop(), certain=True))
     if not claims:
-        return Found(reason="every person fits rows with the secret and rows without it")
+        return AttackResult(reason="every person fits rows with the secret and rows without it")
     worst = tuple(asked.sql for asked in endpoint.log[-1:])
-    return Found(tuple(claims), reason="rows without names are joined with a list of names", worst=worst)
+    return AttackResult(tuple(claims), reason="rows without names are joined with a list of names", worst=worst)
 
 
 def link(people: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> list[list[int]]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, each, equals, not_applicable
+from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, each, equals, not_applicable
 from sfumato.errors import BudgetError
 
 _MOST_VALUES = 12
 _FEWEST = 8
 
 
-def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
+def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """Frequencies of every trait among those with the secret and among everybody; then a score for each person."""
     traits = _traits(knowledge)
     if len(traits) < _FEWEST:
@@ -33,13 +33,13 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
                 inside, outside = _share(among, cases), _share(all_of - among, everybody - cases)
                 weights[column, value] = math.log(inside / outside), math.log((1 - inside) / (1 - outside))
     except BudgetError:
-        return Found(reason="the budget was spent before all traits were counted")
+        return AttackResult(reason="the budget was spent before all traits were counted")
     if not weights:
-        return Found(reason="counts were refused")
+        return AttackResult(reason="counts were refused")
     scores = [(_score(one.known, weights), i) for i, one in each(knowledge.people, len(knowledge.people))]
     cut = sorted((score for score, _ in scores), reverse=True)[max(0, round(knowledge.base_rate * len(scores)) - 1)]
     worst = tuple(asked.sql for asked in endpoint.log[2:5])
-    return Found(tuple(Claim(i, score >= cut) for score, i in scores), worst=worst)
+    return AttackResult(tuple(Claim(i, score >= cut) for score, i in scores), worst=worst)
 
 
 def _traits(knowledge: Knowledge) -> list[tuple[str, Any]]:

@@ -6,7 +6,7 @@ endpoint still answers: whether it answers then is her secret (the peers' gatewa
 
 from __future__ import annotations
 
-from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, Person, each, is_over, literal
+from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, Person, each, is_over, literal
 from sfumato.errors import BudgetError, SfumatoError
 from sfumato.words import identifier
 
@@ -22,7 +22,7 @@ _FAILING = (
 )
 
 
-def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
+def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """Errors first, then refusals."""
     endpoint.share(10 * _MOST)
     try:
@@ -36,7 +36,7 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
                 return found
         return _refusals(endpoint, knowledge)
     except BudgetError:
-        return Found(reason="the budget was spent before an oracle was found")
+        return AttackResult(reason="the budget was spent before an oracle was found")
 
 
 def _outcome(endpoint: Endpoint, knowledge: Knowledge, where: str) -> str:
@@ -55,7 +55,7 @@ def _facts(knowledge: Knowledge, one: Person) -> tuple[str, str]:
     return f"{one.where} AND {knowledge.secret}", f"{one.where} AND NOT ({knowledge.secret})"
 
 
-def _read(endpoint: Endpoint, knowledge: Knowledge, form: str) -> Found:
+def _read(endpoint: Endpoint, knowledge: Knowledge, form: str) -> AttackResult:
     """One of two questions fails for her: which one, is her secret. Where both fare alike, nothing is claimed."""
     claims = []
     for i, one in each(knowledge.people, _MOST):
@@ -65,14 +65,14 @@ def _read(endpoint: Endpoint, knowledge: Knowledge, form: str) -> Found:
         if i == _TRIED and not claims:
             break
     worst = tuple(asked.sql for asked in endpoint.log[-3:])
-    return Found(tuple(claims), reason="an error tells the secret", worst=worst)
+    return AttackResult(tuple(claims), reason="an error tells the secret", worst=worst)
 
 
-def _refusals(endpoint: Endpoint, knowledge: Knowledge) -> Found:
+def _refusals(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """Find the least size of a set of named people that is answered, then ask for one less and perhaps her."""
     size = _least_answered(endpoint, knowledge)
     if size is None:
-        return Found(reason="no error and no refusal depends on the data")
+        return AttackResult(reason="no error and no refusal depends on the data")
     claims = []
     for i, one in each(knowledge.people, _MOST):
         others = [p for j, p in enumerate(knowledge.people) if j != i][: size - 1]
@@ -83,9 +83,9 @@ def _refusals(endpoint: Endpoint, knowledge: Knowledge) -> Found:
         if i == _TRIED and not claims:
             break
     if not claims:
-        return Found(reason="refusals do not depend on one person")
+        return AttackResult(reason="refusals do not depend on one person")
     worst = tuple(asked.sql for asked in endpoint.log[-3:])
-    return Found(tuple(claims), reason="a refusal tells the secret", worst=worst)
+    return AttackResult(tuple(claims), reason="a refusal tells the secret", worst=worst)
 
 
 def _least_answered(endpoint: Endpoint, knowledge: Knowledge) -> int | None:

@@ -10,7 +10,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.attacks.report import Report
+from sfumato.attacks.report import AttackReport
 from sfumato.pictures import STYLE, curves
 
 _STYLE = """
@@ -48,7 +48,7 @@ _LEDGER = {
 }
 
 
-def cell(report: Report) -> str:
+def cell(report: AttackReport) -> str:
     """The outcome in a few words: lost or held, and the number that decides."""
     return _cell(report.to_dict())
 

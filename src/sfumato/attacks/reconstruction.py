@@ -12,9 +12,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, not_applicable
+from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, not_applicable
 from sfumato.attacks.decode import Equations, all_subsets, closest, is_gross, least_absolute
-from sfumato.attacks.subsets import Lines, Source, listed, named, source
+from sfumato.attacks.subsets import Lines, SubsetSource, listed, named, source
 from sfumato.errors import BudgetError, InputError
 
 _TRIES = 20
@@ -27,7 +27,7 @@ _PRICED = 200
 Floats = NDArray[np.float64]
 
 
-def run(endpoint: Endpoint, knowledge: Knowledge, questions_per_person: int = 4) -> Found:
+def run(endpoint: Endpoint, knowledge: Knowledge, questions_per_person: int = 4) -> AttackResult:
     """Ask, decode, claim."""
     if len(knowledge.people) < 2:
         return not_applicable("it takes at least two people")
@@ -46,7 +46,7 @@ def run(endpoint: Endpoint, knowledge: Knowledge, questions_per_person: int = 4)
         asked = listed(knowledge, len(asked.place))
         lines, given = _ask(endpoint, knowledge, asked, wanted)
     if len(given) < 8:
-        return Found(reason="subset counts were refused, or the budget was spent")
+        return AttackResult(reason="subset counts were refused, or the budget was spent")
     return _decode(knowledge, asked, lines, given, worst)
 
 
@@ -59,7 +59,7 @@ def _is_framed(endpoint: Endpoint, knowledge: Knowledge) -> bool:
     return found is None or abs(found - many) <= 50 + 0.1 * many
 
 
-def _ask(endpoint: Endpoint, knowledge: Knowledge, asked: Source, wanted: int) -> tuple[Lines, Floats]:
+def _ask(endpoint: Endpoint, knowledge: Knowledge, asked: SubsetSource, wanted: int) -> tuple[Lines, Floats]:
     """Some small sets, some of half, some of most people; then whichever are answered, halves being the best."""
     lines: list[Lines] = []
     answers: list[float] = []
@@ -87,7 +87,9 @@ def _ask(endpoint: Endpoint, knowledge: Knowledge, asked: Source, wanted: int) -
     return np.array(lines, bool), np.array(answers, float)
 
 
-def _decode(knowledge: Knowledge, asked: Source, lines: Lines, given: Floats, worst: tuple[str, ...]) -> Found:
+def _decode(
+    knowledge: Knowledge, asked: SubsetSource, lines: Lines, given: Floats, worst: tuple[str, ...]
+) -> AttackResult:
     equations = Equations(asked.sizes, knowledge.base_rate)
     curve, done = [], 0
     for mark in _marks(len(given)):
@@ -96,15 +98,15 @@ def _decode(knowledge: Knowledge, asked: Source, lines: Lines, given: Floats, wo
         curve.append((mark, _claims(asked, equations.solve(carefully=False).odds)))
     whole = _solved(asked, lines, given)
     if whole is not None:
-        return Found(_claims(asked, whole - 0.5, certain=True), worst=worst, curve=tuple(curve))
+        return AttackResult(_claims(asked, whole - 0.5, certain=True), worst=worst, curve=tuple(curve))
     equations.add(lines[done:], given[done:])
     guess = equations.solve()
     other = _absolute(lines, given, guess.counts)
     claims = _claims(asked, guess.odds if other is None else other - 0.5)
-    return Found(claims, worst=worst, curve=tuple(curve))
+    return AttackResult(claims, worst=worst, curve=tuple(curve))
 
 
-def _solved(asked: Source, lines: Lines, given: Floats) -> Floats | None:
+def _solved(asked: SubsetSource, lines: Lines, given: Floats) -> Floats | None:
     """The only whole numbers that fit all answers exactly, if there are any: then they are proved."""
     if len(given) < len(asked.sizes) or not _is_fine(given):
         return None
@@ -131,7 +133,7 @@ def _absolute(lines: Lines, given: Floats, counts: Floats) -> Floats | None:
         return None
 
 
-def _claims(asked: Source, lean: Floats, *, certain: bool = False) -> tuple[Claim, ...]:
+def _claims(asked: SubsetSource, lean: Floats, *, certain: bool = False) -> tuple[Claim, ...]:
     """Of everybody who looks like nobody else: whether the odds are for her having the secret."""
     return tuple(
         Claim(i, bool(lean[group] > 0), certain=certain)
@@ -144,7 +146,7 @@ def _marks(questions: int) -> list[int]:
     return sorted({max(8, questions * part // 4) for part in range(1, 4)} - {questions})
 
 
-def _exhaustive(endpoint: Endpoint, knowledge: Knowledge) -> Found:
+def _exhaustive(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """All subsets of very few people: the columns that are nearest to the answers, and what these agree on."""
     subsets = all_subsets(len(knowledge.people))
     endpoint.share(len(subsets) - 1)
@@ -153,9 +155,9 @@ def _exhaustive(endpoint: Endpoint, knowledge: Knowledge) -> Found:
         try:
             value = endpoint.number(knowledge.count(f"{named(knowledge, line)} AND {knowledge.secret}"))
         except BudgetError:
-            return Found(reason="the budget was spent before all subsets were counted")
+            return AttackResult(reason="the budget was spent before all subsets were counted")
         if value is None:
-            return Found(reason="counts of some subsets are refused")
+            return AttackResult(reason="counts of some subsets are refused")
         answers.append(value)
     given = np.array(answers)
     alpha, columns = closest(given)
@@ -163,4 +165,4 @@ def _exhaustive(endpoint: Endpoint, knowledge: Knowledge) -> Found:
     agreed = [i for i in range(columns.shape[1]) if len(set(columns[:, i].tolist())) == 1]
     claims = tuple(Claim(i, bool(columns[0, i]), certain=certain) for i in agreed)
     reason = f"all {len(subsets)} subsets were counted, and the nearest column is off by {alpha:g}"
-    return Found(claims, reason=reason, worst=tuple(one.sql for one in endpoint.log[-3:]))
+    return AttackResult(claims, reason=reason, worst=tuple(one.sql for one in endpoint.log[-3:]))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sfumato.attacks.base import Asked, Claim, Endpoint, Found, Knowledge
+from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, TranscriptEntry
 from sfumato.audit.bounds import bound_above, bound_below
 from sfumato.words import show
 
@@ -24,7 +24,7 @@ _FIRST, _LAST, _LONG = 8, 4, 600
 
 
 @dataclass(frozen=True)
-class Report:
+class AttackReport:
     """One attack on one endpoint."""
 
     attack: str
@@ -121,7 +121,7 @@ def referee(
     *,
     advice: str,
     trend: float = 0.0,
-) -> Report:
+) -> AttackReport:
     """Run one attack and compare what it claims with the truth.
 
     `trend` is how often the others' rows tell a secret (`trend.rate_of_trend`): an attack wins by doing better than
@@ -129,7 +129,7 @@ def referee(
     """
     start, before = time.process_time(), len(endpoint.log)
     spent = endpoint.spent() if endpoint.spent else None
-    found: Found = run(endpoint, knowledge)
+    found: AttackResult = run(endpoint, knowledge)
     whole = time.process_time() - start
     asked = endpoint.log[before:]
     asking = sum(question.seconds for question in asked)
@@ -143,7 +143,7 @@ def referee(
     won = bool(claims) and bound_below(right, claims, SURE) > (max(rate, trend) if bound is None else bound)
     shown = bound is None and 0 < sure == len(certain)  # without a promise one proof is enough: who is shown is shown
     ends = [*found.curve, (len(asked), found.claims)] if found.curve else []
-    return Report(
+    return AttackReport(
         attack=name,
         defence=endpoint.name,
         applicable=found.applicable,
@@ -171,7 +171,7 @@ def referee(
     )
 
 
-def _some(asked: Sequence[Asked]) -> Sequence[Asked]:
+def _some(asked: Sequence[TranscriptEntry]) -> Sequence[TranscriptEntry]:
     return asked if len(asked) <= _FIRST + _LAST else [*asked[:_FIRST], *asked[-_LAST:]]
 
 

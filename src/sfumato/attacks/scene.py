@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sfumato.attacks.base import Fact, Knowledge, Person, equals, literal, person, plain
+from sfumato.attacks.base import Knowledge, Person, SecretFact, equals, literal, person, plain
 from sfumato.errors import InputError
 from sfumato.words import identifier
 
@@ -45,7 +45,7 @@ def set_scene(
 
 
 def _by_key(
-    rows: Sequence[Row], table: str, fact: Fact, seen: Sequence[str], key: str
+    rows: Sequence[Row], table: str, fact: SecretFact, seen: Sequence[str], key: str
 ) -> tuple[Knowledge, tuple[bool, ...]]:
     only = ""
     if len(rows) > _MOST:
@@ -61,7 +61,7 @@ def _by_key(
 
 
 def _by_description(
-    rows: Sequence[Row], table: str, fact: Fact, seen: Sequence[str]
+    rows: Sequence[Row], table: str, fact: SecretFact, seen: Sequence[str]
 ) -> tuple[Knowledge, tuple[bool, ...]]:
     needed = _needed(rows, seen)
     apart = _apart(rows, needed)
@@ -95,7 +95,7 @@ def _hidden(columns: Sequence[str], secret: str | None) -> tuple[str, str | None
     return column, secret[len(column) + 1 :]
 
 
-def _fact(values: Sequence[Any], column: str, wanted: str | None) -> Fact:
+def _fact(values: Sequence[Any], column: str, wanted: str | None) -> SecretFact:
     """One value, or of numbers, dates and names that hardly come again, all above one: whichever is nearest to half."""
     counts = Counter(plain(value) for value in values if value is not None)
     if not counts:
@@ -104,18 +104,18 @@ def _fact(values: Sequence[Any], column: str, wanted: str | None) -> Fact:
         found = next((value for value in counts if str(value).casefold() == wanted.casefold()), None)
         if found is None:
             raise InputError(f'nobody has the secret "{wanted}"', hint=f'It is no value of the column "{column}".')
-        return Fact(column, found)
+        return SecretFact(column, found)
     best = min(counts, key=lambda value: (abs(counts[value] / len(values) - 0.5), str(value)))
     text = isinstance(best, str)
     if isinstance(best, bool) or len(counts) <= _MANY or (text and counts[best] > _RARE * len(values)):
-        return Fact(column, best)
+        return SecretFact(column, best)
     ordered, below, away = sorted(counts), 0, {}
     for value in ordered[:-1]:
         below += counts[value]
         away[value] = abs((len(values) - below) / len(values) - 0.5)
     middle = min(away, key=lambda value: (away[value], str(value)))
     nearer = away[middle] < abs(counts[best] / len(values) - 0.5)
-    return Fact(column, middle, above=True) if nearer else Fact(column, best)
+    return SecretFact(column, middle, above=True) if nearer else SecretFact(column, best)
 
 
 def _key(rows: Sequence[Row], columns: Sequence[str]) -> str | None:
@@ -145,7 +145,9 @@ def _apart(rows: Sequence[Row], columns: Sequence[str]) -> list[bool]:
     return [counts[line] == 1 for line in lines]
 
 
-def _frame(rows: Sequence[Row], apart: Sequence[bool], columns: Sequence[str], fact: Fact) -> tuple[str, list[int]]:
+def _frame(
+    rows: Sequence[Row], apart: Sequence[bool], columns: Sequence[str], fact: SecretFact
+) -> tuple[str, list[int]]:
     """A condition, and the places of those who fulfil it: few enough to be solved for, and many to be told apart.
 
     Values of one column are put together, or where each alone is too common, of one column within a value of another.
@@ -166,7 +168,7 @@ def _frame(rows: Sequence[Row], apart: Sequence[bool], columns: Sequence[str], f
 
 
 def _slice(
-    rows: Sequence[Row], places: Iterable[int], apart: Sequence[bool], column: str, fact: Fact
+    rows: Sequence[Row], places: Iterable[int], apart: Sequence[bool], column: str, fact: SecretFact
 ) -> tuple[float, str, list[int]]:
     """The values of a column whose people can be told apart best, up to a thousand rows; worth most if the secret is
     open among them.

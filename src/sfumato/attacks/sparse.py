@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfumato.attacks import ATTACKS
-from sfumato.attacks.base import Endpoint, Fact, Knowledge, Person
+from sfumato.attacks.base import Endpoint, Knowledge, Person, SecretFact
 from sfumato.attacks.linking import Sparse
-from sfumato.attacks.report import SURE, Report
+from sfumato.attacks.report import SURE, AttackReport
 from sfumato.attacks.sheet import TABLE
 from sfumato.audit.bounds import bound_above, bound_below
 from sfumato.errors import InputError, SfumatoError
@@ -66,7 +66,7 @@ def _some(name: str, items: list[str]) -> list[str]:
     return sorted(items, key=lambda item: hashlib.sha256(f"{name} {item}".encode()).digest())[:KNOWN]
 
 
-def attack_sparse(endpoint: Endpoint, columns: Sequence[str], records: Records, known: Records) -> Report:
+def attack_sparse(endpoint: Endpoint, columns: Sequence[str], records: Records, known: Records) -> AttackReport:
     """Ask for the rows with a number in the place of the person, and link."""
     number = f"DENSE_RANK() OVER (ORDER BY {identifier(columns[0])})"
     sql = f"SELECT {', '.join([number, *map(identifier, columns[1:])])} FROM {identifier(TABLE)}"
@@ -87,7 +87,7 @@ def attack_sparse(endpoint: Endpoint, columns: Sequence[str], records: Records, 
             right += place is not None and names[place] == name
     rate = 1 / len(records)
     interval = (bound_below(right, claims, 0.025), bound_above(right, claims, 0.025)) if claims else (0.0, 1.0)
-    return Report(
+    return AttackReport(
         "linking",
         endpoint.name,
         applicable=True,
@@ -117,4 +117,4 @@ def attack_sparse(endpoint: Endpoint, columns: Sequence[str], records: Records, 
 def knowledge_of(known: Records, records: Records) -> Knowledge:
     """For the page: what was attacked is whose a record is."""
     people = tuple(Person({f"{len(items)} items": None}, "") for items in known.values())
-    return Knowledge(TABLE, Fact("the owner of a record", "she"), people, None, 1 / len(records))
+    return Knowledge(TABLE, SecretFact("the owner of a record", "she"), people, None, 1 / len(records))

@@ -31,7 +31,7 @@ _CASES = 120
 
 
 @dataclass(frozen=True)
-class Source:
+class SubsetSource:
     """Whom it can ask about: groups of people who look alike, of these sizes. `place` is each person's group.
 
     `make(number, share)` gives a condition that about this share fulfils, and who does. `short` says that conditions
@@ -44,7 +44,7 @@ class Source:
     short: bool = False
 
 
-def source(knowledge: Knowledge, *, priced: bool) -> Source:
+def source(knowledge: Knowledge, *, priced: bool) -> SubsetSource:
     """The shortest way that reaches the most people."""
     keys = [one.known[knowledge.key] for one in knowledge.people] if knowledge.key else []
     if keys and knowledge.only is not None and all(type(k) is int and abs(k) < 2**63 for k in keys):
@@ -60,7 +60,7 @@ def random_numbers(words: str, count: int) -> list[int]:
     return [int(number) for number in np.frombuffer(digest, ">u4")]
 
 
-def _by_number(knowledge: Knowledge, keys: list[int]) -> Source:
+def _by_number(knowledge: Knowledge, keys: list[int]) -> SubsetSource:
     """A quadratic pattern of the key modulo a prime, another one each time: two keys agree modulo few of them. The
     primes are small enough for products to fit into 32 bits, which is what some engines compute in.
     """
@@ -75,7 +75,7 @@ def _by_number(knowledge: Knowledge, keys: list[int]) -> Source:
         where = f"(({column} % {p}) * (({column} % {p}) * {a} % {p} + {b}) + {c}) % {p} < {cut}"
         return knowledge.among(where), np.fmod(left * (np.fmod(left * a, p) + b) + c, p) < cut
 
-    return Source(np.ones(len(keys)), list(range(len(keys))), make, short=True)
+    return SubsetSource(np.ones(len(keys)), list(range(len(keys))), make, short=True)
 
 
 def _primes(low: int, high: int) -> list[int]:
@@ -88,7 +88,7 @@ def _primes(low: int, high: int) -> list[int]:
 _PRIMES = _primes(20_000, 30_000)
 
 
-def _by_weights(knowledge: Knowledge) -> Source:
+def _by_weights(knowledge: Knowledge) -> SubsetSource:
     """Each value of each known column has a weight, drawn anew each time; the sum modulo a prime decides."""
     people = knowledge.everybody
     columns = _telling(people, len(knowledge.people))
@@ -107,7 +107,7 @@ def _by_weights(knowledge: Knowledge) -> Source:
         cut = int(_PRIME * share)
         return knowledge.among(f"({' + '.join(terms) or '0'}) % {_PRIME} < {cut}"), np.fmod(total, _PRIME) < cut
 
-    return Source(sizes, place[: len(knowledge.people)], make)
+    return SubsetSource(sizes, place[: len(knowledge.people)], make)
 
 
 def _telling(people: list[dict[str, Any]], wanted: int) -> list[str]:
@@ -181,7 +181,7 @@ def _range_weigher(name: str, there: list[Any], values: list[Any]) -> Callable[[
     return weigh
 
 
-def listed(knowledge: Knowledge, most: int) -> Source:
+def listed(knowledge: Knowledge, most: int) -> SubsetSource:
     """Lists of names, or of descriptions."""
     people = knowledge.people[:most]
 
@@ -189,7 +189,7 @@ def listed(knowledge: Knowledge, most: int) -> Source:
         line = np.array(random_numbers(f"subset {number}", len(people))) < share * 2**32
         return named(knowledge, line), line
 
-    return Source(np.ones(len(people)), list(range(len(people))), make)
+    return SubsetSource(np.ones(len(people)), list(range(len(people))), make)
 
 
 def named(knowledge: Knowledge, line: Lines) -> str:

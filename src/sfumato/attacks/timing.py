@@ -7,7 +7,7 @@ themselves cost an engine, without such help, is not measured here.
 
 from __future__ import annotations
 
-from sfumato.attacks.base import Claim, Endpoint, Found, Knowledge, each
+from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, each
 from sfumato.errors import BudgetError
 
 _MOST = 60
@@ -18,7 +18,7 @@ _LETTERS = (500_000, 4_000_000, 32_000_000)
 """How long a text is made for her: the least that the clock tells apart."""
 
 
-def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
+def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """Calibrate on somebody who is surely there, then time everybody."""
     endpoint.share(2 * _MOST)
     there = knowledge.people[0].where
@@ -28,22 +28,22 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> Found:
             slow = [_seconds(endpoint, knowledge, f"{there} AND {n} = {n}", letters) for n in range(5)]
             fast = [_seconds(endpoint, knowledge, f"{there} AND {n} = 9", letters) for n in range(5)]
             if None in slow or None in fast:
-                return Found(reason="work that one row causes is refused")
+                return AttackResult(reason="work that one row causes is refused")
             low, high = max(s or 0.0 for s in fast), min(s or 0.0 for s in slow)
             if high > _APART * low:
                 return _everybody(endpoint, knowledge, letters, (high * max(low, 1e-9)) ** 0.5)
     except BudgetError:
-        return Found(reason="the budget was spent before the clock told anything")
-    return Found(reason="answers take as long with such work as without it")
+        return AttackResult(reason="the budget was spent before the clock told anything")
+    return AttackResult(reason="answers take as long with such work as without it")
 
 
-def _everybody(endpoint: Endpoint, knowledge: Knowledge, letters: int, cut: float) -> Found:
+def _everybody(endpoint: Endpoint, knowledge: Knowledge, letters: int, cut: float) -> AttackResult:
     claims = []
     for i, one in each(knowledge.people, _MOST):
         took = _seconds(endpoint, knowledge, f"{one.where} AND {knowledge.secret}", letters)
         if took is not None:
             claims.append(Claim(i, took > cut))
-    return Found(tuple(claims), reason="time tells the secret", worst=tuple(a.sql for a in endpoint.log[-3:]))
+    return AttackResult(tuple(claims), reason="time tells the secret", worst=tuple(a.sql for a in endpoint.log[-3:]))
 
 
 def _seconds(endpoint: Endpoint, knowledge: Knowledge, fact: str, letters: int) -> float | None:

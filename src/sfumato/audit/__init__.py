@@ -5,7 +5,7 @@ or "consistent", never more. `bounds` are the exact intervals, `outputs`, `views
 out, `events` choose, `neighbours` and `subjects` say what is run, `run` certifies, `canary` is the audit by one run.
 """
 
-from sfumato.audit.run import Verdict, audit
+from sfumato.audit.run import AuditVerdict, audit
 from sfumato.audit.subjects import Subject, of_function, of_mechanism
 
-__all__ = ["Subject", "Verdict", "audit", "of_function", "of_mechanism"]
+__all__ = ["AuditVerdict", "Subject", "audit", "of_function", "of_mechanism"]

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.audit.bounds import epsilon_from_guesses, guessing_p_value
-from sfumato.audit.run import MISS, Verdict
+from sfumato.audit.run import MISS, AuditVerdict
 
 
 def verdict_of_guesses(
@@ -22,7 +22,7 @@ def verdict_of_guesses(
     middle: Any,
     epsilon: Fraction,
     delta: Fraction = Fraction(0),
-) -> Verdict:
+) -> AuditVerdict:
     """Guess "planted" where a score is above `middle`, "not" where it is below, nothing where it is there.
 
     `middle` is fixed before the run. Half of a person's weight above what is there without her is the natural one.
@@ -33,4 +33,4 @@ def verdict_of_guesses(
     p_value = guessing_p_value(len(guesses), right, float(epsilon), delta=float(delta), planted=len(coins))
     words = f"{right} of {len(guesses)} coins guessed right, {len(coins)} persons planted or not"
     refuted = p_value <= float(MISS) and found > float(epsilon)
-    return Verdict(name, epsilon, delta, found, 0.0, refuted, 1, None, words, found)
+    return AuditVerdict(name, epsilon, delta, found, 0.0, refuted, 1, None, words, found)

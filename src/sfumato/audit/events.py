@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.outputs import Outputs, show_row
+from sfumato.audit.outputs import OutputTable, show_row
 from sfumato.audit.views import View, views_of
 from sfumato.audit.worth import Worth, estimate
 
@@ -29,7 +29,7 @@ _WORTH = 4
 
 
 @dataclass(frozen=True)
-class Event:
+class OutputEvent:
     """A set of outputs, likelier for the first neighbour (`forward`) or for the second one."""
 
     view: View
@@ -38,11 +38,11 @@ class Event:
     promise: float
     example: str = "none seen"
 
-    def count(self, outputs: Outputs) -> int:
+    def count(self, outputs: OutputTable) -> int:
         """How many of these outputs are in it."""
         return int(np.isin(self.view.cells(outputs), self.members).sum())
 
-    def shown(self, outputs: Outputs) -> Event:
+    def shown(self, outputs: OutputTable) -> OutputEvent:
         """The same with an example from these outputs, if one of the first is in it."""
         outputs = outputs.rows(0, _SHOWN)
         inside = np.flatnonzero(np.isin(self.view.cells(outputs), self.members))
@@ -55,7 +55,9 @@ class Event:
         return f"{self.view.name}: {cells}, for example {self.example}"
 
 
-def best_events(one: Outputs, other: Outputs, *, delta: float, sure: float, few: bool = False) -> list[Event]:
+def best_events(
+    one: OutputTable, other: OutputTable, *, delta: float, sure: float, few: bool = False
+) -> list[OutputEvent]:
     """For each view and direction the event with the best estimated lower bound, `sure` standard errors down; the most
     promising first. Where there are many runs, a part of them says which views are worth all.
     """
@@ -78,8 +80,8 @@ def best_events(one: Outputs, other: Outputs, *, delta: float, sure: float, few:
 
 
 def _events_of(
-    view: View, fit: tuple[Outputs, Outputs], look: tuple[Outputs, Outputs], worth: Worth
-) -> Iterator[Event]:
+    view: View, fit: tuple[OutputTable, OutputTable], look: tuple[OutputTable, OutputTable], worth: Worth
+) -> Iterator[OutputEvent]:
     cells_of = view.cells(fit[0]), view.cells(fit[1])
     ordered = np.unique(np.concatenate(cells_of))[::-1] if view.ordered else _ordered(*cells_of)
     seen = view.cells(look[0]), view.cells(look[1])
@@ -89,7 +91,7 @@ def _events_of(
         often, seldom = _running(first, cells), _running(second, cells)
         bounds = worth(often, len(first), seldom, len(second))
         best = int(np.argmax(bounds))
-        yield Event(view, np.sort(cells[: best + 1]), forward, float(bounds[best]))
+        yield OutputEvent(view, np.sort(cells[: best + 1]), forward, float(bounds[best]))
 
 
 def _ordered(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from sfumato.audit.events import Event, best_events
-from sfumato.audit.outputs import Outputs, together
+from sfumato.audit.events import OutputEvent, best_events
+from sfumato.audit.outputs import OutputTable, together
 from sfumato.audit.subjects import Subject
 
 _SURE = 2.0
@@ -25,14 +25,16 @@ class Finder:
 
     def __init__(self, subject: Subject, delta: float) -> None:
         self.subject, self.delta, self.runs = subject, delta, 0
-        self._held: dict[int, tuple[list[Outputs], list[Outputs]]] = {i: ([], []) for i in range(len(subject.pairs))}
+        self._held: dict[int, tuple[list[OutputTable], list[OutputTable]]] = {
+            i: ([], []) for i in range(len(subject.pairs))
+        }
 
-    def draw(self, number: int, side: int, count: int) -> Outputs:
+    def draw(self, number: int, side: int, count: int) -> OutputTable:
         """Fresh runs of one side of a pair."""
         self.runs += count
         return self.subject.sample(self.subject.pairs[number][side], count)
 
-    def search(self, samples: int) -> list[tuple[int, Event]]:
+    def search(self, samples: int) -> list[tuple[int, OutputEvent]]:
         """The events to certify, with the pairs that they are of, the most promising first.
 
         Many pairs get few runs, the promising ones more: a quarter of the field goes on, and at most four of it are
@@ -40,7 +42,7 @@ class Finder:
         """
         field = list(range(len(self.subject.pairs)))
         rounds = max(1, math.ceil(math.log(len(field), 4)))
-        events: dict[int, list[Event]] = {}
+        events: dict[int, list[OutputEvent]] = {}
         for turn in range(1, rounds + 1):
             each = max(40, samples // len(field))
             last = turn == rounds
@@ -61,7 +63,7 @@ class Finder:
         for side in (0, 1):
             self._held[number][side].append(self.draw(number, side, count))
 
-    def _trained(self, number: int, *, sure: float, few: bool = False) -> list[Event]:
+    def _trained(self, number: int, *, sure: float, few: bool = False) -> list[OutputEvent]:
         """Events of one pair by the runs that are held of it, the most promising first."""
         one, other = (together(side) for side in self._held[number])
         places = max(one.numbers.shape[1], other.numbers.shape[1])
@@ -69,7 +71,7 @@ class Finder:
         return best_events(*sides, delta=self.delta, sure=sure, few=few)
 
 
-def _mixed(outputs: Outputs) -> Outputs:
+def _mixed(outputs: OutputTable) -> OutputTable:
     """Every other run first: both halves of the training then have early and late runs."""
     halves = slice(0, None, 2), slice(1, None, 2)
-    return together([Outputs(outputs.numbers[half], outputs.symbols[half]) for half in halves])
+    return together([OutputTable(outputs.numbers[half], outputs.symbols[half]) for half in halves])

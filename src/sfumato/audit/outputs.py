@@ -23,7 +23,7 @@ LONGEST = 64
 
 
 @dataclass(frozen=True)
-class Outputs:
+class OutputTable:
     """n runs by k places: `symbols` says what stands there, `numbers` which number (0 where none does)."""
 
     numbers: NDArray[np.float64]
@@ -32,27 +32,27 @@ class Outputs:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def rows(self, start: int, stop: int) -> Outputs:
+    def rows(self, start: int, stop: int) -> OutputTable:
         """Some of the runs."""
-        return Outputs(self.numbers[start:stop], self.symbols[start:stop])
+        return OutputTable(self.numbers[start:stop], self.symbols[start:stop])
 
-    def wide(self, places: int) -> Outputs:
+    def wide(self, places: int) -> OutputTable:
         """The same with so many places."""
         have = self.numbers.shape[1]
         if have >= places:
-            return Outputs(self.numbers[:, :places], self.symbols[:, :places])
+            return OutputTable(self.numbers[:, :places], self.symbols[:, :places])
         pad = ((0, 0), (0, places - have))
-        return Outputs(np.pad(self.numbers, pad), np.pad(self.symbols, pad, constant_values=ABSENT))
+        return OutputTable(np.pad(self.numbers, pad), np.pad(self.symbols, pad, constant_values=ABSENT))
 
 
-def together(parts: Sequence[Outputs]) -> Outputs:
+def together(parts: Sequence[OutputTable]) -> OutputTable:
     """Runs after runs, as wide as the widest."""
     places = max(part.numbers.shape[1] for part in parts)
     padded = [part.wide(places) for part in parts]
-    return Outputs(np.concatenate([p.numbers for p in padded]), np.concatenate([p.symbols for p in padded]))
+    return OutputTable(np.concatenate([p.numbers for p in padded]), np.concatenate([p.symbols for p in padded]))
 
 
-def encode(values: Any) -> Outputs:
+def encode(values: Any) -> OutputTable:
     """Rows from an array (one run per entry of its first axis) or from a list of outputs."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
         return _encode_array(values)
@@ -63,17 +63,17 @@ def encode(values: Any) -> Outputs:
     for i, row in enumerate(rows):
         for j, item in enumerate(row[:places]):
             symbols[i, j], numbers[i, j] = _item(item)
-    return _special(Outputs(numbers, symbols))
+    return _special(OutputTable(numbers, symbols))
 
 
-def _encode_array(values: NDArray[Any]) -> Outputs:
+def _encode_array(values: NDArray[Any]) -> OutputTable:
     flat = values.reshape(len(values), -1)[:, :LONGEST]
     if values.dtype.kind == "b":
-        return Outputs(np.zeros(flat.shape), np.where(flat, TRUE, FALSE).astype(np.int64))
-    return _special(Outputs(flat.astype(np.float64), np.zeros(flat.shape, np.int64)))
+        return OutputTable(np.zeros(flat.shape), np.where(flat, TRUE, FALSE).astype(np.int64))
+    return _special(OutputTable(flat.astype(np.float64), np.zeros(flat.shape, np.int64)))
 
 
-def _special(outputs: Outputs) -> Outputs:
+def _special(outputs: OutputTable) -> OutputTable:
     """What is a float but no finite number becomes a symbol."""
     if np.isfinite(outputs.numbers).all():
         return outputs
@@ -82,7 +82,7 @@ def _special(outputs: Outputs) -> Outputs:
     symbols[np.isposinf(numbers)] = PLUS
     symbols[np.isneginf(numbers)] = MINUS
     numbers[~np.isfinite(numbers)] = 0.0
-    return Outputs(numbers, symbols)
+    return OutputTable(numbers, symbols)
 
 
 def _flat(value: Any) -> list[Any]:
@@ -114,7 +114,7 @@ def _item(item: Any) -> tuple[int, float]:
     return OTHER + zlib.crc32(repr(item).encode()), 0.0
 
 
-def show_row(outputs: Outputs, row: int) -> str:
+def show_row(outputs: OutputTable, row: int) -> str:
     """One output, for people."""
     names = {NONE: "None", FALSE: "False", TRUE: "True", NAN: "nan", PLUS: "inf", MINUS: "-inf"}
     shown = []

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.outputs import NUMBER, Outputs, together
+from sfumato.audit.outputs import NUMBER, OutputTable, together
 from sfumato.audit.worth import Worth
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ _UNSHARED = 250_000
 """Products of a block: below this a matrix product stays in one thread."""
 
 
-def profile_score(one: Outputs, other: Outputs, worth: Worth) -> Callable[[Outputs], Floats] | None:
+def profile_score(one: OutputTable, other: OutputTable, worth: Worth) -> Callable[[OutputTable], Floats] | None:
     """The larger, the likelier for the first neighbour, at one of its two ends; None where there are no numbers but
     signs. `worth` says what counts of both sides are worth.
     """
@@ -68,7 +68,7 @@ def profile_score(one: Outputs, other: Outputs, worth: Worth) -> Callable[[Outpu
         return None
     _, which, slope, start, forward = best
 
-    def score(o: Outputs) -> Floats:
+    def score(o: OutputTable) -> Floats:
         at, ends = _profile(o.wide(places), signs)
         inside = np.isfinite(ends[which]) & (at >= start)
         height = np.where(inside, slope * at - np.where(inside, ends[which], 0.0), _OUTSIDE)
@@ -90,13 +90,13 @@ def _spread(values: Floats) -> float:
     return float(high - low)
 
 
-def _signs(outputs: Outputs) -> Floats:
+def _signs(outputs: OutputTable) -> Floats:
     numbers = outputs.numbers[outputs.symbols == NUMBER]
     values, counts = np.unique(numbers, return_counts=True)
     return np.asarray(values[counts > _SIGN * max(1, numbers.size)])
 
 
-def _profile(outputs: Outputs, signs: Floats) -> tuple[Floats, tuple[Floats, Floats]]:
+def _profile(outputs: OutputTable, signs: Floats) -> tuple[Floats, tuple[Floats, Floats]]:
     """Where the first number stands; the least of all and the opposite of the largest, infinite where there is none."""
     numbers, there = outputs.numbers, outputs.symbols == NUMBER
     for sign in signs:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.audit.bounds import bound_above, bound_below, delta_from, epsilon_from
-from sfumato.audit.events import Event
+from sfumato.audit.events import OutputEvent
 from sfumato.audit.find import Finder
 from sfumato.audit.neighbours import Pair
 from sfumato.audit.subjects import Subject
@@ -32,7 +32,7 @@ FEWEST = 200
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AuditVerdict:
     """What was found. `epsilon` and `delta` are lower bounds that hold at `confidence`."""
 
     name: str
@@ -50,11 +50,11 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """One line: refuted or consistent."""
+        """One line: refuted, or no violation found."""
         sure = f"{show(100 * self.confidence)} %"
         claim = show(self.claim) + (f", delta {show(self.claim_delta)}" if self.claim_delta else "")
         if not self.refuted:
-            return f"consistent: could not tell from {claim}"
+            return f"no violation found at the claimed epsilon {claim}"
         if self.claim_delta:
             return f"refuted: delta >= {_down(self.delta, self.claim_delta)} at epsilon {show(self.claim)}, at {sure}"
         return f"refuted: epsilon >= {_down(self.epsilon, self.claim)} at {sure}"
@@ -87,7 +87,7 @@ def _down(number: float, claim: Fraction) -> str:
     return text
 
 
-def audit(subject: Subject, epsilon: Fraction, delta: Fraction = Fraction(0), samples: int = 100_000) -> Verdict:
+def audit(subject: Subject, epsilon: Fraction, delta: Fraction = Fraction(0), samples: int = 100_000) -> AuditVerdict:
     """A lower bound on what a black box spends, and whether it refutes the claim.
 
     `samples` is how often each side of the best pair is run to certify, and up to sixteen times that where what was
@@ -125,7 +125,7 @@ def audit(subject: Subject, epsilon: Fraction, delta: Fraction = Fraction(0), sa
         racing.sort(key=lambda racer: -racer.above(claim, upto))
         leading = list(dict.fromkeys(racer.number for racer in racing))[:going]
         racing = [racer for racer in racing if racer.number in leading]
-    return Verdict(
+    return AuditVerdict(
         subject.name,
         Fraction(epsilon),
         Fraction(delta),
@@ -142,7 +142,7 @@ def audit(subject: Subject, epsilon: Fraction, delta: Fraction = Fraction(0), sa
 class _Racer:
     """An event of a pair on its way through the looks."""
 
-    def __init__(self, number: int, event: Event, part: float) -> None:
+    def __init__(self, number: int, event: OutputEvent, part: float) -> None:
         self.number, self.event, self.part, self.counts = number, event, part, [0, 0]
 
     @property

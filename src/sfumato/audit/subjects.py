@@ -16,11 +16,11 @@ import numpy as np
 
 from sfumato.accounting.curves import rho_star
 from sfumato.audit.neighbours import Pair, pairs_of
-from sfumato.audit.outputs import ABSENT, NONE, NUMBER, Outputs, encode
+from sfumato.audit.outputs import ABSENT, NONE, NUMBER, OutputTable, encode
 from sfumato.errors import InputError, SfumatoError
 from sfumato.mechanisms import MECHANISMS
 
-Sampler = Callable[[Any, int], Outputs]
+Sampler = Callable[[Any, int], OutputTable]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _sampler(function: Callable[..., Any]) -> Sampler:
     if not _is_many(function):
         return lambda given, count: encode([_run(function, given) for _ in range(count)])
 
-    def sample(given: Any, count: int) -> Outputs:
+    def sample(given: Any, count: int) -> OutputTable:
         found = function(given, size=count)
         if len(found) != count:
             raise InputError(f"the function was asked for {count} outputs and gave {len(found)}")
@@ -147,12 +147,22 @@ def _noisy_max(name: str, epsilon: Fraction, _: Fraction) -> Subject:
 def _sparse(name: str, epsilon: Fraction, _: Fraction) -> Subject:
     made = MECHANISMS[name](1, epsilon, 2)
 
-    def sample(given: Any, count: int) -> Outputs:
+    def sample(given: Any, count: int) -> OutputTable:
         said, gaps = made.release(given, count=count)
         kinds = np.select([said == 1, said == 0], [NUMBER, NONE], ABSENT)
-        return Outputs(gaps.astype(np.float64), kinds.astype(np.int64))
+        return OutputTable(gaps.astype(np.float64), kinds.astype(np.int64))
 
     return Subject(name, sample, _STREAMS)
+
+
+def _ranks(*arguments: Any) -> Callable[[str, Fraction, Fraction], Subject]:
+    """Rows at the places 0 to 3, by their weights; neighbours have one row more."""
+
+    def build(name: str, epsilon: Fraction, _: Fraction) -> Subject:
+        made = MECHANISMS[name](*arguments, 1, epsilon)
+        return _many(name, lambda weights, count: made.release([0, 1, 2, 3], weights, 0, 3, count), *_WEIGHTS)
+
+    return build
 
 
 def _gaussian(name: str, epsilon: Fraction, delta: Fraction) -> Subject:
@@ -176,7 +186,21 @@ def _gaussian_selection(name: str, epsilon: Fraction, delta: Fraction) -> Subjec
     return _entries(name, made.release, (0, 1), (1, 2), (made.threshold - 1, made.threshold))
 
 
+def _thresholded(name: str, epsilon: Fraction, delta: Fraction) -> Subject:
+    """Two keys of one person, or one; hidden counts are None."""
+    made = MECHANISMS[name](2, epsilon, delta, 2)
+
+    def sample(count: int, times: int) -> OutputTable:
+        told = made.release([count] * times)
+        kinds = np.array([[NONE if number is None else NUMBER] for number in told], np.int64)
+        return OutputTable(np.array([[0 if number is None else number] for number in told], np.float64), kinds)
+
+    near = made.threshold - 1
+    return Subject(name, sample, ((0, 2), (near, near + 2), (near - 2, near)))
+
+
 _SCORES: tuple[Pair, ...] = (([1, 1, 1], [2, 0, 0]), ([3, 2, 1], [2, 3, 2]))
+_WEIGHTS: tuple[Pair, ...] = (([1, 0, 0, 1], [1, 0, 0, 2]), ([2, 1, 1, 2], [2, 2, 1, 2]))
 _STREAMS: tuple[Pair, ...] = (([0, 0, 1], [1, 1, 0]), ([0, 0, 0, 0], [1, 1, 1, 1]))
 _BUILD: dict[str, Callable[[str, Fraction, Fraction], Subject]] = {
     "Geometric": _on_entries(2, ..., pairs=((0, 2), (5, 3))),
@@ -188,12 +212,15 @@ _BUILD: dict[str, Callable[[str, Fraction, Fraction], Subject]] = {
     "PermuteAndFlip": _on_vectors(1, ..., pairs=_SCORES),
     "NoisyMax": _noisy_max,
     "RankedChoice": _on_vectors(1, ..., pairs=(([1, 1, 1], [0, 2, 2]), ([0, 1, 2], [1, 0, 1]))),
+    "OrderStatistic": _ranks(Fraction(1, 2)),
+    "MostFrequent": _ranks(),
     "RandomizedResponse": _on_entries(..., 4, pairs=((0, 1),)),
     "Staircase": _on_vectors(3, ..., pairs=((0, 3), (0, 1))),
     "SparseVector": _sparse,
     "Channel": _channel,
     "KeySelection": _selection,
     "GaussianKeySelection": _gaussian_selection,
+    "ThresholdedCounts": _thresholded,
     "PrefixSums": _on_vectors(1, 4, ..., pairs=(([0, 0, 0, 0], [1, 0, 0, 0]), ([0, 0, 0, 0], [0, 0, 0, 1]))),
 }
 """How each mechanism is built and run: by `release`, with a count where one release is of a vector."""

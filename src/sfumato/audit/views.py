@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.outputs import ABSENT, NUMBER, Outputs, together
+from sfumato.audit.outputs import ABSENT, NUMBER, OutputTable, together
 from sfumato.audit.profile import logistic, profile_score
 from sfumato.audit.worth import Worth
 
@@ -30,7 +30,7 @@ class View:
     """A name for people, and the function."""
 
     name: str
-    cells: Callable[[Outputs], Cells]
+    cells: Callable[[OutputTable], Cells]
     bits: bool = False
     """Whether it looks at how a number is stored, not only at how large it is."""
     ordered: bool = False
@@ -38,7 +38,7 @@ class View:
 
 
 def views_of(
-    one: Outputs, other: Outputs, worth: Worth, *, few: bool = False, named: set[str] | None = None
+    one: OutputTable, other: OutputTable, worth: Worth, *, few: bool = False, named: set[str] | None = None
 ) -> Iterator[View]:
     """All views worth trying, fitted to the outputs of two neighbours by what counts are worth; or a few, to tell which
     pair is promising; or those of these names.
@@ -52,7 +52,7 @@ def views_of(
 
 
 def _views(
-    one: Outputs, other: Outputs, both: Outputs, worth: Worth, *, few: bool
+    one: OutputTable, other: OutputTable, both: OutputTable, worth: Worth, *, few: bool
 ) -> Iterator[tuple[str, Callable[[], View | None]]]:
     name = "the kinds of values and how many there are"
     yield name, partial(View, name, _shape)
@@ -76,16 +76,16 @@ def _views(
         yield "a score of all places together", lambda: _score(one, other)
 
 
-def _if_few(name: str, both: Outputs) -> View | None:
+def _if_few(name: str, both: OutputTable) -> View | None:
     return View(name, _whole) if len(np.unique(_whole(both))) <= len(both) // 8 else None
 
 
-def _profile_view(name: str, one: Outputs, other: Outputs, both: Outputs, worth: Worth) -> View | None:
+def _profile_view(name: str, one: OutputTable, other: OutputTable, both: OutputTable, worth: Worth) -> View | None:
     score = profile_score(one, other, worth)
     return None if score is None else _binned(name, score, both)
 
 
-def _kinds_and_sum(both: Outputs) -> View:
+def _kinds_and_sum(both: OutputTable) -> View:
     summed = _place("the sum", both, _sum, bins=24).cells
     return View("kinds of values, with their sum", lambda o: _mix(_shape(o), summed(o)))
 
@@ -103,39 +103,39 @@ def _hashed(columns: NDArray[np.int64]) -> Cells:
     return cells
 
 
-def _shape(outputs: Outputs) -> Cells:
+def _shape(outputs: OutputTable) -> Cells:
     return _hashed(np.where(outputs.symbols == NUMBER, NUMBER, outputs.symbols))
 
 
-def _whole(outputs: Outputs) -> Cells:
+def _whole(outputs: OutputTable) -> Cells:
     bits = np.ascontiguousarray(outputs.numbers + 0.0).view(np.int64)  # + 0.0: minus zero is zero
     return _mix(_hashed(bits), _shape(outputs))
 
 
-def _column(j: int) -> Callable[[Outputs], tuple[NDArray[np.float64], NDArray[np.int64]]]:
+def _column(j: int) -> Callable[[OutputTable], tuple[NDArray[np.float64], NDArray[np.int64]]]:
     return lambda o: (o.numbers[:, j], o.symbols[:, j]) if j < o.numbers.shape[1] else _nothing(o)
 
 
-def _nothing(o: Outputs) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _nothing(o: OutputTable) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return np.zeros(len(o)), np.full(len(o), ABSENT, np.int64)
 
 
-def _sum(o: Outputs) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _sum(o: OutputTable) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return o.numbers.sum(axis=1), (o.symbols == NUMBER).sum(axis=1)
 
 
-def _max(o: Outputs) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _max(o: OutputTable) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return np.where(o.symbols == NUMBER, o.numbers, -np.inf).max(axis=1), np.zeros(len(o), np.int64)
 
 
-def _min(o: Outputs) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _min(o: OutputTable) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return np.where(o.symbols == NUMBER, o.numbers, np.inf).min(axis=1), np.zeros(len(o), np.int64)
 
 
 def _place(
     name: str,
-    both: Outputs,
-    read: Callable[[Outputs], tuple[NDArray[np.float64], NDArray[np.int64]]],
+    both: OutputTable,
+    read: Callable[[OutputTable], tuple[NDArray[np.float64], NDArray[np.int64]]],
     bins: int = _BINS,
 ) -> View:
     """A number sorted into quantiles, atoms having cells of their own; symbols beside it."""
@@ -145,7 +145,7 @@ def _place(
     finite = numbers[np.isfinite(numbers) & there]
     edges = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1))) if finite.size else np.zeros(1)
 
-    def cells(o: Outputs) -> Cells:
+    def cells(o: OutputTable) -> Cells:
         found, symbols = read(o)
         left = np.searchsorted(edges, found, side="left") + np.searchsorted(edges, found, side="right")
         return left.astype(np.int64) + symbols * np.int64(4 * bins)
@@ -153,13 +153,13 @@ def _place(
     return View(name, cells)
 
 
-def _low_bit_view(j: int) -> Callable[[Outputs], Cells]:
+def _low_bit_view(j: int) -> Callable[[OutputTable], Cells]:
     """Which power of two the last set bit of a double is: sums of floats lie on grids that their parts betray.
 
     With it, coarsely, how large the number is: it decides which grid rounding left.
     """
 
-    def cells(o: Outputs) -> Cells:
+    def cells(o: OutputTable) -> Cells:
         numbers, symbols = _column(j)(o)
         mantissa, exponent = np.frexp(numbers)
         digits = np.abs(mantissa * 2.0**53).astype(np.int64)
@@ -170,7 +170,7 @@ def _low_bit_view(j: int) -> Callable[[Outputs], Cells]:
     return cells
 
 
-def _score(one: Outputs, other: Outputs) -> View:
+def _score(one: OutputTable, other: OutputTable) -> View:
     """An additive score of all places, by logistic regression on coarse cells of each place and of differences."""
     one, other = one.rows(0, _FITTED), other.rows(0, _FITTED)
     both = together([one, other])
@@ -181,20 +181,20 @@ def _score(one: Outputs, other: Outputs) -> View:
     return _binned("a score of all places together", lambda o: np.einsum("ij,j->i", features(o), weights), both)
 
 
-def _binned(name: str, score: Callable[[Outputs], NDArray[np.float64]], both: Outputs) -> View:
+def _binned(name: str, score: Callable[[OutputTable], NDArray[np.float64]], both: OutputTable) -> View:
     """A score in quantiles, finer toward both ends, where the events are that tell most."""
     tail = np.geomspace(1e-4, 0.05, _BINS // 2)
     edges = np.unique(np.quantile(score(both), np.concatenate([tail, np.linspace(0.05, 0.95, _BINS), 1 - tail])))
     return View(name, lambda o: np.searchsorted(edges, score(o), side="left").astype(np.int64), ordered=True)
 
 
-def _features_of(both: Outputs) -> Callable[[Outputs], NDArray[np.float64]]:
+def _features_of(both: OutputTable) -> Callable[[OutputTable], NDArray[np.float64]]:
     places = min(both.numbers.shape[1], 24)
     cuts = np.linspace(0, 1, 6 if places <= 8 else 4)[1:-1]
     edges = [np.unique(np.quantile(c, cuts)) for c in _channels(both, places).T]
     symbols = [np.unique(both.symbols[:, j])[:8] for j in range(places)]
 
-    def features(o: Outputs) -> NDArray[np.float64]:
+    def features(o: OutputTable) -> NDArray[np.float64]:
         columns = [np.ones(len(o))]
         for channel, cuts in zip(_channels(o, places).T, edges, strict=True):
             columns += [(channel > cut).astype(float) for cut in cuts]
@@ -206,7 +206,7 @@ def _features_of(both: Outputs) -> Callable[[Outputs], NDArray[np.float64]]:
     return features
 
 
-def _channels(o: Outputs, places: int) -> NDArray[np.float64]:
+def _channels(o: OutputTable, places: int) -> NDArray[np.float64]:
     numbers = o.wide(places).numbers
     if places > 8:
         return numbers

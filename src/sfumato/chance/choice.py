@@ -19,22 +19,23 @@ from typing import Any
 import numpy as np
 
 from sfumato.chance.bits import Bits, source
-from sfumato.chance.cuts import Table, cuts_of
+from sfumato.chance.cuts import CutTable, cuts_of
+from sfumato.errors import InputError
 from sfumato.reals import Real, exp
 
 
 @lru_cache(maxsize=256)
-def _coin_table(probability: Fraction) -> Table:
-    return Table(cuts_of([probability, 1 - probability]), 0)
+def _coin_table(probability: Fraction) -> CutTable:
+    return CutTable(cuts_of([probability, 1 - probability]), 0)
 
 
 @lru_cache(maxsize=256)
-def _exp_table(gamma: Fraction) -> Table:
+def _exp_table(gamma: Fraction) -> CutTable:
     chance = exp(-gamma)
-    return Table(cuts_of([chance, 1 - chance]), 0)
+    return CutTable(cuts_of([chance, 1 - chance]), 0)
 
 
-def _flip(table: Table, count: int | None, bits: Bits | None) -> Any:
+def _flip(table: CutTable, count: int | None, bits: Bits | None) -> Any:
     stream = bits or source()
     if count is None:
         return table.draw(stream) == 0
@@ -44,14 +45,14 @@ def _flip(table: Table, count: int | None, bits: Bits | None) -> Any:
 def sample_bernoulli(probability: Fraction, count: int | None = None, bits: Bits | None = None) -> Any:
     """True with the stated probability, a fraction from 0 to 1: one bool, or an array."""
     if not 0 <= probability <= 1:
-        raise ValueError("a probability lies between 0 and 1")
+        raise InputError("a probability must be from 0 to 1")
     return _flip(_coin_table(Fraction(probability)), count, bits)
 
 
 def sample_bernoulli_exp(gamma: Fraction, count: int | None = None, bits: Bits | None = None) -> Any:
     """True with probability e^-gamma, gamma >= 0: one bool, or an array."""
     if gamma < 0:
-        raise ValueError("gamma must not be negative")
+        raise InputError("gamma must be at least 0")
     return _flip(_exp_table(Fraction(gamma)), count, bits)
 
 
@@ -60,7 +61,7 @@ def sample_uniform(size: int, count: int | None = None, bits: Bits | None = None
     size).
     """
     if size < 1:
-        raise ValueError("the size must be at least 1")
+        raise InputError("the size must be at least 1")
     stream = bits or source()
     width = (size - 1).bit_length()
     if count is None:
@@ -76,11 +77,11 @@ def sample_uniform(size: int, count: int | None = None, bits: Bits | None = None
     return words
 
 
-def choice_table(weights: Sequence[Real | Fraction | int]) -> Table:
+def choice_table(weights: Sequence[Real | Fraction | int]) -> CutTable:
     """A table that draws i with probability proportional to weights[i]; keep it where it is drawn from often."""
     if not weights or len(weights) > 1 << 15:
-        raise ValueError("a choice has between 1 and 32768 outcomes")
-    return Table(cuts_of(weights), 0)
+        raise InputError("a choice must have from 1 to 32768 outcomes")
+    return CutTable(cuts_of(weights), 0)
 
 
 def sample_choice(weights: Sequence[Real | Fraction | int], count: int | None = None, bits: Bits | None = None) -> Any:

@@ -30,10 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.chance.bits import Bits, Words
-from sfumato.reals import Real, as_real, ceil_shift
+from sfumato.errors import InputError
+from sfumato.reals import Real, TooCoarse, as_real, ceil_shift
 
 UNDECIDED = np.int16(-(1 << 15))
 _GUARD = 48
+_MOST = 1 << 16
+"""Weights whose sum is not above 2^-65536 are taken for zeros."""
 _SMALL = 1 << 13
 """So many draws of a table take as long without a guide as building one: it is built when there are more."""
 
@@ -55,11 +58,21 @@ class RealCuts:
         """Sums of lower ends, by the lemma of `divide`."""
         inner = bits + _GUARD
         while True:
-            ends = [w.enclose(inner) for w in self._weights]
+            try:
+                ends = [w.enclose(inner) for w in self._weights]
+            except TooCoarse:  # a weight that divides by nearly nothing needs more bits
+                if inner > _MOST:
+                    raise InputError("these weights are too close to tell apart") from None
+                inner *= 2
+                continue
+            if any(high < 0 for _, high in ends):
+                raise InputError("a weight must be at least 0")
             lows = list(accumulate(low for low, _ in ends))
             slack = sum(high - low for low, high in ends)
             if lows[-1] > slack:
                 return divide(lows[:-1], slack, lows[-1], slack, bits)
+            if inner > _MOST:
+                raise InputError("a weight must be above 0")
             inner *= 2
 
 
@@ -68,7 +81,12 @@ class FractionCuts:
 
     def __init__(self, weights: Sequence[Fraction | int]) -> None:
         common = lcm(*(Fraction(w).denominator for w in weights))
-        self._sums = list(accumulate(int(w * common) for w in weights))
+        whole = [int(w * common) for w in weights]
+        if min(whole) < 0:
+            raise InputError("a weight must be at least 0")
+        if not any(whole):
+            raise InputError("a weight must be above 0")
+        self._sums = list(accumulate(whole))
 
     def enclose(self, bits: int) -> tuple[list[int], int]:
         """Truncated quotients."""
@@ -106,7 +124,7 @@ def floors(cuts: Cuts, width: int) -> list[int]:
         guard *= 2
 
 
-class Table:
+class CutTable:
     """Draws from a law given by cuts; region i stands for the integer first + i.
 
     `open_ends`: the first and the last region are tails whose exact value the caller draws afterwards; they are never
@@ -137,11 +155,11 @@ class Table:
         words = bits.take(count, self.guide_width)
         values = self.guide.take(words)
         rare = np.flatnonzero(values == UNDECIDED)
-        if rare.size:
-            rest = self.width - self.guide_width
-            longer = words[rare].astype(np.uint64) << np.uint64(rest)
-            longer |= bits.take(rare.size, rest).astype(np.uint64)
-            values[rare] = self._complete(longer, bits)
+        # also where there are none, so that the time does not tell
+        rest = self.width - self.guide_width
+        longer = words[rare].astype(np.uint64) << np.uint64(rest)
+        longer |= bits.take(rare.size, rest).astype(np.uint64)
+        values[rare] = self._complete(longer, bits)
         return values, rare
 
     @property

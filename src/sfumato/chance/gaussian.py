@@ -28,13 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.chance.bits import Bits, SystemBits, source
-from sfumato.chance.cuts import Table, divide
+from sfumato.chance.cuts import CutTable, divide
 from sfumato.chance.laplace import sample_geometric
 from sfumato.chance.pool import Pool
+from sfumato.errors import InputError
 from sfumato.reals import bound_exp_neg, ceil_shift
 
 _TOP = 24
-_CHUNK = 1 << 14
+_CHUNK = 1 << 15
 _ROOM = 62
 """Where 2a + L of every row in the table has at most 62 bits, arrays of int64 do; beyond, one at a time in Python."""
 _SCALE = 30
@@ -157,7 +158,7 @@ class _Plan:
         self.step = 1 << self.shift
         cuts = RowCuts(variance, self.step, width)
         self.reach = cuts.reach
-        self.top = Table(cuts, -2 - cuts.reach, open_ends=True, guide=guide, width=width)
+        self.top = CutTable(cuts, -2 - cuts.reach, open_ends=True, guide=guide, width=width)
         self.pool = Pool(self.draws)
         if self.shift:
             self.coin = _Coin(variance, self.step, cuts.reach)
@@ -250,8 +251,9 @@ def _plan(variance: Fraction) -> _Plan:
 def sample_gaussian(variance: Fraction, count: int | None = None, bits: Bits | None = None) -> Any:
     """Draw from the discrete Gaussian law of parameter sigma² = variance: one int, or an array of `count`."""
     if variance <= 0:
-        raise ValueError("the variance must be above 0")
+        raise InputError("the variance must be above 0")
     plan, stream = _plan(variance), bits or source()
-    if count is not None:
-        return plan.draws(stream, count)
-    return plan.pool.take(stream) if isinstance(stream, SystemBits) else int(plan.draws(stream, 1)[0])
+    if not isinstance(stream, SystemBits):
+        drawn = plan.draws(stream, 1 if count is None else count)
+        return int(drawn[0]) if count is None else drawn
+    return plan.pool.take(stream) if count is None else plan.pool.many(stream, count)

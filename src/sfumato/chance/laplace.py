@@ -26,15 +26,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.chance.bits import Bits, SystemBits, source
-from sfumato.chance.cuts import Table, divide
+from sfumato.chance.cuts import CutTable, divide
 from sfumato.chance.pool import Pool
+from sfumato.errors import InputError
 from sfumato.reals import bound_exp_neg
 
 _DIGIT = 8
 _TOP = 16
-"""The top digit's scale is at most 16, so that its table has at most some 450 cuts."""
-_TAIL_BITS = 20
-_CHUNK = 1 << 15
+"""The top digit's scale is at most 16, so that its table has at most some 900 cuts."""
+_TAIL_BITS = 40
+"""One draw in 2^40 lies beyond the table and takes longer."""
+_CHUNK = 1 << 16
 _ROOM = 62
 
 
@@ -96,17 +98,17 @@ class _Plan:
         self, scale: Fraction, *, guide: int = 16, width: int = 64, digit: int = _DIGIT, top: int = _TOP
     ) -> None:
         self.digit = digit
-        self.lower: list[Table] = []
+        self.lower: list[CutTable] = []
         step = 1
         rate = 1 / scale
         while scale > top * step:
-            self.lower.append(Table(DigitCuts(rate, step, 1 << digit), 0, guide=guide, width=width))
+            self.lower.append(CutTable(DigitCuts(rate, step, 1 << digit), 0, guide=guide, width=width))
             step <<= digit
         self.lower.reverse()
         self.step = step
         cuts = TopCuts(rate, step, _TAIL_BITS if width == 64 else width // 2)
         self.reach = cuts.reach
-        self.top = Table(cuts, -1 - cuts.reach, open_ends=True, guide=guide, width=width)
+        self.top = CutTable(cuts, -1 - cuts.reach, open_ends=True, guide=guide, width=width)
         self.pool = Pool(self.many)
 
     def beyond(self, high: int, bits: Bits) -> int:
@@ -164,9 +166,10 @@ def _plan(scale: Fraction) -> _Plan:
 def sample_laplace(scale: Fraction, count: int | None = None, bits: Bits | None = None) -> Any:
     """Draw from the discrete Laplace law: one int, or an array of `count`."""
     plan, stream = _plan(_positive(scale)), bits or source()
-    if count is not None:
-        return plan.many(stream, count)
-    return plan.pool.take(stream) if isinstance(stream, SystemBits) else int(plan.many(stream, 1)[0])
+    if not isinstance(stream, SystemBits):
+        drawn = plan.many(stream, 1 if count is None else count)
+        return int(drawn[0]) if count is None else drawn
+    return plan.pool.take(stream) if count is None else plan.pool.many(stream, count)
 
 
 def sample_geometric(scale: Fraction, count: int | None = None, bits: Bits | None = None) -> Any:
@@ -177,5 +180,5 @@ def sample_geometric(scale: Fraction, count: int | None = None, bits: Bits | Non
 
 def _positive(scale: Fraction) -> Fraction:
     if scale <= 0:
-        raise ValueError("the scale must be above 0")
+        raise InputError("the scale must be above 0")
     return scale

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sfumato.design.databases import Database, Domain, as_adjacency
+from sfumato.design.databases import Database, DatabaseDomain, as_adjacency
 from sfumato.design.queries import QUERIES, query_named
 from sfumato.design.ranges import ladder, tidy
 from sfumato.errors import InputError, SfumatoError
@@ -19,7 +19,7 @@ from sfumato.words import as_written, show, whole
 
 
 @dataclass(frozen=True)
-class Asked:
+class SensitivityProblem:
     """What the sensitivity is wanted of."""
 
     query: str | Callable[[Database], Any]
@@ -50,11 +50,11 @@ def ask(
     step: Any = None,
     percentile: Any = 50,
     where: Callable[[Any], bool] | None = None,
-) -> Asked:
+) -> SensitivityProblem:
     """The words as a record, each of them checked."""
     if min_size is None and size is None and not isinstance(query, str):
         min_size = _fewest(query)
-    return Asked(
+    return SensitivityProblem(
         query if not isinstance(query, str) else query_named(query).name,
         None if low is None else as_written(low, "low"),
         None if high is None else as_written(high, "high"),
@@ -94,7 +94,7 @@ def _metrics(given: tuple[Metric, Metric] | str | None) -> tuple[Metric, Metric]
 class Survey:
     """Every database of a domain and its answer."""
 
-    domain: Domain
+    domain: DatabaseDomain
     answers: dict[Database, Any]
     approximate: bool
 
@@ -107,7 +107,7 @@ class Survey:
         return f"all {self.domain.count} databases of {sizes} {many} with {len(self.domain.values)} values"
 
 
-def survey(asked: Asked) -> Survey:
+def survey(asked: SensitivityProblem) -> Survey:
     """Ask every database."""
     values = asked.values
     if values is None:
@@ -117,12 +117,12 @@ def survey(asked: Asked) -> Survey:
     least = max(asked.least, QUERIES[asked.query].needs if isinstance(asked.query, str) else 0)
     grows = asked.size is None and asked.adjacency != "replace" and (asked.metrics or ("hamming",))[0] == "hamming"
     most = asked.size if asked.size is not None else (asked.most or max(least + int(grows), 1))
-    domain = Domain(values, least, max(most, least))
+    domain = DatabaseDomain(values, least, max(most, least))
     function = _function(asked)
     try:
         answers = {database: function(database) for database in domain.all()}
     except TypeError:  # it may want ints, where fractions would keep its averages exact
-        plain = Domain(tuple(tidy(v) if isinstance(v, Fraction) else v for v in values), least, domain.largest)
+        plain = DatabaseDomain(tuple(tidy(v) if isinstance(v, Fraction) else v for v in values), least, domain.largest)
         answers = {database: _answer(function, database) for database in plain.all()}
         domain = plain
     except SfumatoError:
@@ -133,7 +133,7 @@ def survey(asked: Asked) -> Survey:
     return Survey(domain, answers, any(isinstance(answer, float) for answer in answers.values()))
 
 
-def _function(asked: Asked) -> Callable[[Database], Any]:
+def _function(asked: SensitivityProblem) -> Callable[[Database], Any]:
     if not isinstance(asked.query, str):
         return asked.query
     query, p = QUERIES[asked.query], asked.percentile

@@ -26,7 +26,7 @@ _FINE = Fraction(1, 1 << 200)
 
 
 @dataclass(frozen=True)
-class Order:
+class MechanismOrder:
     """What a mechanism that is called by its name is made from."""
 
     inputs: tuple[Any, ...]
@@ -69,12 +69,12 @@ def with_tails(places: Sequence[Any]) -> list[Any]:
     return [f"<={show(places[0])}", *places[1:-1], f">={show(places[-1])}"]
 
 
-def _geometric(order: Order) -> Channel:
+def _geometric(order: MechanismOrder) -> Channel:
     made = _truncated_geometric(order)
     return made if order.outputs is not None else Channel(made.matrix, made.inputs, with_tails(made.outputs))
 
 
-def _truncated_geometric(order: Order) -> Channel:
+def _truncated_geometric(order: MechanismOrder) -> Channel:
     """a^|z-y| (1-a)/(1+a) inside, a^|z-y|/(1+a) at the ends; a = e^(-epsilon step/sensitivity)."""
     numbers = [as_written(x, "input") for x in order.inputs]
     ends = numbers if order.outputs is None else [as_written(y, "output") for y in order.outputs]
@@ -100,7 +100,7 @@ def _mass(level: Level, a: Entry, places: Sequence[Any], x: Fraction, y: Any) ->
     return _decay(level, abs(x - y)) / (1 + a)
 
 
-def _randomized_response(order: Order) -> Channel:
+def _randomized_response(order: MechanismOrder) -> Channel:
     """The truth with e^epsilon times the probability of any other answer."""
     size = len(order.inputs)
     check_size(size, size)
@@ -113,7 +113,7 @@ def _randomized_response(order: Order) -> Channel:
     return Channel(rows, order.inputs, order.outputs or order.inputs)
 
 
-def _exponential(order: Order) -> Channel:
+def _exponential(order: MechanismOrder) -> Channel:
     """Outputs by e^(-epsilon d/(2 sensitivity)), each row divided by its sum."""
     outputs = order.outputs or order.inputs
     level = order.need_level().over(2 * order.sensitivity)
@@ -126,7 +126,7 @@ def _exponential(order: Order) -> Channel:
     return Channel(rows, order.inputs, outputs)
 
 
-def _across(order: Order, outputs: Sequence[Any]) -> list[list[Any]]:
+def _across(order: MechanismOrder, outputs: Sequence[Any]) -> list[list[Any]]:
     """Distances from inputs to outputs; a number is measured by its difference unless another metric is named."""
     metric = "manhattan" if order.metric is None else order.metric
     check_size(len(order.inputs), len(outputs))
@@ -138,7 +138,7 @@ def _across(order: Order, outputs: Sequence[Any]) -> list[list[Any]]:
     return [[apart[place[x]][place[y]] for y in outputs] for x in order.inputs]
 
 
-def _tight_constraints(order: Order) -> Channel:
+def _tight_constraints(order: MechanismOrder) -> Channel:
     """K(z|x) = v(z) e^(-epsilon d(x, z)), every row adding up to 1: exists where all v are at least 0."""
     level, apart = order.need_level().over(order.sensitivity), _across(order, order.inputs)
     decays = [[_decay(level, d) for d in row] for row in apart]
@@ -161,7 +161,7 @@ def _below(decay: Entry) -> Fraction:
     return round_down(decay, _FINE) if isinstance(decay, Real) else decay
 
 
-BUILDERS: dict[str, Callable[[Order], Channel]] = {
+BUILDERS: dict[str, Callable[[MechanismOrder], Channel]] = {
     "geometric": _geometric,
     "truncated-geometric": _truncated_geometric,
     "randomized-response": _randomized_response,
@@ -171,7 +171,7 @@ BUILDERS: dict[str, Callable[[Order], Channel]] = {
 """Mechanisms by name, over any inputs."""
 
 
-def builder(name: str) -> Callable[[Order], Channel]:
+def builder(name: str) -> Callable[[MechanismOrder], Channel]:
     """The mechanism of this name."""
     word = name.strip().lower().replace("_", "-")
     if word not in BUILDERS:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from sfumato.design.builders import Order, builder, check_size, with_tails
+from sfumato.design.builders import MechanismOrder, builder, check_size, with_tails
 from sfumato.design.level import as_level
 from sfumato.design.priors import distribution, has_floats
 from sfumato.design.ranges import ladder
@@ -62,7 +62,7 @@ def channel(
             raise InputError("a channel needs its inputs", hint="For example inputs=range(11).")
         level = None if epsilon is None else as_level(epsilon)
         apart = positive(sensitivity, "sensitivity"), positive(step, "step")
-        order = Order(tuple(inputs), None if outputs is None else tuple(outputs), level, *apart, metric)
+        order = MechanismOrder(tuple(inputs), None if outputs is None else tuple(outputs), level, *apart, metric)
         return builder(mechanism)(order)
     if isinstance(mechanism, (Sequence, Mapping)) or hasattr(mechanism, "tolist"):
         return table(mechanism, inputs, outputs)

@@ -117,7 +117,7 @@ def summed(terms: Sequence[Entry]) -> Entry:
 
 
 @dataclass(frozen=True)
-class Pair:
+class TellingPair:
     """Two inputs, the output that tells them apart best, and what that needs."""
 
     first: Any
@@ -128,7 +128,7 @@ class Pair:
     epsilon: Fraction | None
 
 
-def pairs(channel: Channel, metric: Metric = None) -> list[Pair]:
+def pairs(channel: Channel, metric: Metric = None) -> list[TellingPair]:
     """For any two inputs the larger of the two directions, those that need the most first.
 
     `ratio` is the largest ratio of probabilities of one output (from above, where entries are powers of e), None where
@@ -139,14 +139,16 @@ def pairs(channel: Channel, metric: Metric = None) -> list[Pair]:
     return sorted(found, key=lambda pair: (pair.epsilon is not None, -(pair.epsilon or 0)))
 
 
-def _pair(channel: Channel, x: int, other: int, distance: Distance) -> Pair:
+def _pair(channel: Channel, x: int, other: int, distance: Distance) -> TellingPair:
     sides = []
     for a, b in ((x, other), (other, x)):
         worst = channel.ratio(a, b)
         if worst is not None:
             sides.append((worst[1] is None, worst[1] or Fraction(0), a, b, worst[0]))
     if not sides:
-        return Pair(channel.inputs[x], channel.inputs[other], None, Fraction(1), distance, Fraction(0))
+        return TellingPair(channel.inputs[x], channel.inputs[other], None, Fraction(1), distance, Fraction(0))
     never, ratio, a, b, y = max(sides, key=lambda side: side[:2])
     needed = None if never else needed_epsilon(ratio, distance)
-    return Pair(channel.inputs[a], channel.inputs[b], channel.outputs[y], None if never else ratio, distance, needed)
+    return TellingPair(
+        channel.inputs[a], channel.inputs[b], channel.outputs[y], None if never else ratio, distance, needed
+    )

@@ -28,7 +28,7 @@ def as_adjacency(word: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Domain:
+class DatabaseDomain:
     """Every database with a number of records from `smallest` to `largest`, each with one of the values."""
 
     values: tuple[Any, ...]

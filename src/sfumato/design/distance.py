@@ -45,7 +45,7 @@ class Skew(Generic[Value]):
 
 
 @dataclass(frozen=True, slots=True)
-class Loss(Generic[Value]):
+class PureDistance(Generic[Value]):
     """The pure distance of two laws: the value whose chances are furthest apart; `ratio` None if one of them is 0."""
 
     at: Value
@@ -137,7 +137,7 @@ def skewed_distance(one: Law[Value], two: Law[Value], epsilon: object = 0) -> Sk
     return first if above == (weight < 0) else second
 
 
-def pure_distance(one: Law[Value], two: Law[Value]) -> Loss[Value]:
+def pure_distance(one: Law[Value], two: Law[Value]) -> PureDistance[Value]:
     """The privacy loss of two laws: the greatest |ln one(v)/two(v)|, infinite where only one of them is 0.
 
     Guarantee: the laws are epsilon-indistinguishable if and only if e^epsilon >= ratio.
@@ -147,14 +147,14 @@ def pure_distance(one: Law[Value], two: Law[Value]) -> Loss[Value]:
     """
     check_law(one, "first law")
     check_law(two, "second law")
-    best: Loss[Value] | None = None
+    best: PureDistance[Value] | None = None
     for swapped, (first, second) in enumerate(((one, two), (two, one))):
         for value, chance in first.items():
             other = Fraction(second.get(value, Fraction(0)))
             if not chance:
                 continue
             ratio = Fraction(chance) / other if other else None
-            found = Loss(value, Fraction(chance), other, ratio, bool(swapped))
+            found = PureDistance(value, Fraction(chance), other, ratio, bool(swapped))
             if ratio is None:
                 return found
             if best is None or best.ratio is None or ratio > best.ratio:

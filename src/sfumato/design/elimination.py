@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.design.program import Rows
+from sfumato.design.program import PrivacyRows
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -33,7 +33,7 @@ _SMALL = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class RootBlock:
     """Columns with the same number of roots. Inputs are reordered by `place`, the roots last.
 
     `within` is the inverse between inputs that are no roots; `member` says to which root's piece an input belongs;
@@ -78,8 +78,8 @@ class Block:
 
 
 def factor(
-    rows: Rows, k: Floats, slack: Floats, price: Floats, roots: NDArray[np.bool_], *, limit: float
-) -> list[Block]:
+    rows: PrivacyRows, k: Floats, slack: Floats, price: Floats, roots: NDArray[np.bool_], *, limit: float
+) -> list[RootBlock]:
     """The inverses of the systems of all columns. `roots`: those of the step before, likely to be roots again."""
     size = k.shape[1]
     stiff = price / slack
@@ -128,7 +128,7 @@ class _Held:
     price: Floats
 
 
-def _assembled(rows: Rows, held: _Held) -> Block:
+def _assembled(rows: PrivacyRows, held: _Held) -> RootBlock:
     """Pieces, what pulls at them, and the roots' own system."""
     count, size = held.k.shape
     free = held.within.shape[1]
@@ -148,10 +148,10 @@ def _assembled(rows: Rows, held: _Held) -> Block:
     inner = pull[:, :free]
     lean = np.matmul(held.within, inner)
     between = np.linalg.inv(own - np.matmul(inner.transpose(0, 2, 1), lean))
-    return Block(held.columns, held.place, held.k, held.within, member, inner, lean, between)
+    return RootBlock(held.columns, held.place, held.k, held.within, member, inner, lean, between)
 
 
-def _roots_own(rows: Rows, held: _Held, piece: Places, across: Floats) -> Floats:
+def _roots_own(rows: PrivacyRows, held: _Held, piece: Places, across: Floats) -> Floats:
     """The diagonal of the roots' system: weights to other pieces, and what prices say of the piece as a whole.
 
     Rows inside a piece say price times slack, which is exact; only rows between pieces, whose prices are small, say the

@@ -11,14 +11,15 @@ numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.design.elimination import WEAK, Block, factor
-from sfumato.design.program import Program
+from sfumato.design.elimination import WEAK, RootBlock, factor
+from sfumato.design.program import LinearProgram, PrivacyRows
 
 Floats = NDArray[np.float64]
 
@@ -29,19 +30,26 @@ _PATIENCE = 3
 """Steps without a better pair, once they agree to 1e-6: rounding has the last word."""
 _SHY = 0.995
 """How far towards the nearest wall a step goes."""
-_CORRECTORS = 3
+_CORRECTORS = 1
+_COARSE = 1e-2
+"""Systems are solved with a refinement once columns and prices agree to this."""
+_NEAR = 16
+"""So many rows for each input from the start; the others join when they become tight."""
+_TIGHT = 0.05
+"""A row joins when its slack is below this part of the probability it bounds."""
 _SHARES = (1.0, 0.5, 0.25)
 """How much of a corrector is taken: whatever makes the longest step (Colombo and Gondzio, 2008)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class InteriorPoint:
     """Columns and prices, one for each output that the program has; `gap` is in units of what is at stake."""
 
     columns: Floats
     prices: Floats
     gap: float
     steps: int
+    rows: PrivacyRows
 
 
 @dataclass(eq=False)
@@ -61,13 +69,15 @@ class _Step:
     y: Floats
 
 
-def maximise(program: Program) -> Point:
-    """The best pair of columns and prices that was met on the way."""
+def maximise(program: LinearProgram) -> InteriorPoint:
+    """The best pair of columns and prices that was met on the way. Rows of far pairs join when they begin to matter."""
     scale = float(np.ptp(program.whole(program.worth), axis=0).sum()) / program.worth.shape[1]
     top = program.whole(program.worth).max(axis=0)
     worth = (program.worth - top) / (scale or 1.0)
+    every, among = program.rows, program.rows.near(_NEAR)
+    program = replace(program, rows=every.some(among))
     at = _start(program, worth)
-    best, waited, steps = Point(at.k, at.price, inf, 0), 0, 0
+    best, waited, steps = InteriorPoint(at.k, at.price, inf, 0, program.rows), 0, 0
     with np.errstate(all="ignore"):  # the last steps may divide by what has become 0: they are not taken
         for steps in range(MOST):
             gap = _gap(program, worth, at)
@@ -75,27 +85,54 @@ def maximise(program: Program) -> Point:
                 break
             if gap < best.gap:
                 waited = 0 if gap < 0.9 * best.gap else waited
-                best = Point(at.k, at.price, gap, steps)
+                best = InteriorPoint(at.k, at.price, gap, steps, program.rows)
             waited += best.gap < 1e-6
             if gap < ENOUGH or waited > _PATIENCE:
                 break
             try:
-                at = _walked(program, worth, at)
+                ahead = _walked(program, worth, at, refine=gap < _COARSE)
             except np.linalg.LinAlgError:
                 break
-    return Point(program.settled(best.columns), best.prices * scale, best.gap, steps)
+            at, among, program = _joined(program, every, among, at, ahead)
+    return InteriorPoint(program.settled(best.columns), best.prices * scale, best.gap, steps, best.rows)
 
 
-def _start(program: Program, worth: Floats) -> _State:
-    """All outputs equally likely; prices inversely to slacks, so that no row is nearer to its wall than another."""
-    columns, size = worth.shape
-    outputs = float(program.count.sum())
-    k = np.full((columns, size), 1 / outputs)
+def _joined(
+    program: LinearProgram, every: PrivacyRows, among: NDArray[np.bool_], at: _State, ahead: _State
+) -> tuple[_State, NDArray[np.bool_], LinearProgram]:
+    """The state after a step that breaks no row, and the rows from there on: those that have become tight join."""
+    if among.all():
+        return ahead, among, program
+    rest = every.some(~among | (every.here == every.there))
+    before, after = rest.slack(at.k), rest.slack(ahead.k)
+    part = min(1.0, 0.9 * _length(float(((after - before) / before).min())))
+    slack, k = ahead.slack, ahead.k
+    if part < 0.9:
+        k, slack = at.k + part * (k - at.k), at.slack + part * (slack - at.slack)
+        after = rest.slack(k)
+    tight = ((after < _TIGHT * k.take(rest.here, axis=1)).any(axis=0)) & (rest.here != rest.there)
+    if not tight.any():
+        return _State(k, slack, ahead.price, ahead.y, ahead.roots), among, program
+    mean = _mean(program, ahead.price * slack)
+    wider = np.zeros((len(slack), len(every.here), 2))
+    wider[:, among] = np.stack([slack, ahead.price], axis=-1)
+    place = np.flatnonzero(~among | (every.here == every.there))[tight]
+    wider[:, place] = np.stack([after[:, tight], mean / after[:, tight]], axis=-1)
+    among = among.copy()
+    among[place] = True
+    slack, price = np.moveaxis(wider[:, among], -1, 0).copy()
+    return _State(k, slack, price, ahead.y, ahead.roots), among, replace(program, rows=every.some(among))
+
+
+def _start(program: LinearProgram, worth: Floats) -> _State:
+    """Prices inversely to slacks, so that no row is nearer to its wall than another."""
+    k, size = program.first, worth.shape[1]
     slack = program.rows.slack(k)
-    return _State(k, slack, 1 / (outputs * size) / slack, np.zeros(size), np.zeros(k.shape, dtype=bool))
+    price = 0.1 / (float(program.count.sum()) * size) / slack
+    return _State(k, slack, price, np.zeros(size), np.zeros(k.shape, dtype=bool))
 
 
-def _gap(program: Program, worth: Floats, at: _State) -> float:
+def _gap(program: LinearProgram, worth: Floats, at: _State) -> float:
     """What the prices allow less what the columns reach, in units of what is at stake."""
     if not (at.slack.min() > 0 and at.price.min() >= 0):
         return inf
@@ -110,23 +147,33 @@ def _gap(program: Program, worth: Floats, at: _State) -> float:
 class _System:
     """The linear system of one step, ready to be solved for several right sides."""
 
-    program: Program
+    program: LinearProgram
     at: _State
-    blocks: list[Block]
+    blocks: list[RootBlock]
     sums: Floats
+    refine: bool
 
     def direction(self, target: Floats, dual: Floats, primal: Floats) -> _Step:
-        """The step that moves price * slack by target, mends the dual residual and the sums; refined once."""
+        """The step that moves price * slack by target, mends the dual residual and the sums; refined near the end."""
         rows, at = self.program.rows, self.at
-        stiff = at.price / at.slack
-        piece, differ, y = self._solve(dual + rows.prices(target / at.slack), primal)
+        price = target / at.slack
+        piece, differ, y = self._solve(dual + rows.prices(price), primal)
         slack = self._slack(piece, differ)
-        price = (target - at.price * slack) / at.slack
+        price -= self._stiff * slack
+        if not self.refine:
+            return _Step(at.k * (piece + differ), slack, price, y)
         left = dual + rows.prices(price) - y
         piece2, differ2, y2 = self._solve(left, primal - self.program.everywhere(at.k * (piece + differ)))
         slack2 = self._slack(piece2, differ2)
         k = at.k * ((piece + piece2) + (differ + differ2))
-        return _Step(k, slack + slack2, price - stiff * slack2, y + y2)
+        slack += slack2
+        slack2 *= self._stiff
+        price -= slack2
+        return _Step(k, slack, price, y + y2)
+
+    @cached_property
+    def _stiff(self) -> Floats:
+        return np.asarray(self.at.price / self.at.slack)
 
     def _solve(self, b: Floats, primal: Floats) -> tuple[Floats, Floats, Floats]:
         piece, differ = self._columns(b)
@@ -140,15 +187,30 @@ class _System:
             piece[at, block.place], differ[at, block.place] = block.solve(b[at, block.place])
         return piece, differ
 
+    @cached_property
+    def _far(self) -> Floats:
+        rows = self.program.rows
+        far = self.at.k.take(rows.there, axis=1)
+        far *= rows.decay
+        return np.asarray(far)
+
     def _slack(self, piece: Floats, differ: Floats) -> Floats:
         """How slacks change, from relative changes: what moves as a whole does not cancel against itself."""
-        rows, at = self.program.rows, self.at
-        far = rows.decay * at.k[:, rows.there]
-        bend = (differ[:, rows.here] - differ[:, rows.there]) + (piece[:, rows.here] - piece[:, rows.there])
-        return np.asarray(at.slack * (piece + differ)[:, rows.here] + far * bend)
+        rows = self.program.rows
+        bend = differ.take(rows.here, axis=1)
+        bend -= differ.take(rows.there, axis=1)
+        if any(block.roots.shape[1] > 1 for block in self.blocks):  # else all of a column is one piece
+            apart = piece.take(rows.here, axis=1)
+            apart -= piece.take(rows.there, axis=1)
+            bend += apart
+        bend *= self._far
+        out = (piece + differ).take(rows.here, axis=1)
+        out *= self.at.slack
+        out += bend
+        return np.asarray(out)
 
 
-def _system(program: Program, at: _State, limit: float) -> _System:
+def _system(program: LinearProgram, at: _State, limit: float, refine: bool) -> _System:
     blocks = factor(program.rows, at.k, at.slack, at.price, at.roots, limit=limit)
     sums = np.zeros((at.k.shape[1],) * 2)
     share = program.count / len(program.group.inputs)
@@ -158,7 +220,7 @@ def _system(program: Program, at: _State, limit: float) -> _System:
     total = np.zeros_like(sums)
     for back in program.group.back:
         total += sums[np.ix_(back, back)]
-    return _System(program, at, blocks, total)
+    return _System(program, at, blocks, total, refine)
 
 
 def _shared(square: Floats, right: Floats) -> Floats:
@@ -171,14 +233,14 @@ def _shared(square: Floats, right: Floats) -> Floats:
         return np.asarray(found * scale)
 
 
-def _solved(program: Program, at: _State, dual: Floats, primal: Floats) -> tuple[_System, _Step]:
+def _solved(program: LinearProgram, at: _State, dual: Floats, primal: Floats, *, refine: bool) -> tuple[_System, _Step]:
     """The system and its predictor, for the first limit at which the predictor does what it should; or the best."""
     product = at.price * at.slack
     good = 1e-3 * float(program.count @ product.sum(axis=1)) / at.k.shape[1]
     best: tuple[float, _System, _Step] | None = None
     for limit in WEAK:
         try:
-            system = _system(program, at, limit)
+            system = _system(program, at, limit, refine)
             step = system.direction(-product, dual, primal)
         except np.linalg.LinAlgError:
             continue
@@ -192,11 +254,11 @@ def _solved(program: Program, at: _State, dual: Floats, primal: Floats) -> tuple
     return best[1:]
 
 
-def _walked(program: Program, worth: Floats, at: _State) -> _State:
+def _walked(program: LinearProgram, worth: Floats, at: _State, *, refine: bool) -> _State:
     """One predictor, one corrector, and further ones while they lengthen the step."""
     dual = worth + program.rows.prices(at.price) - at.y
     primal = 1 - program.everywhere(at.k)
-    system, step = _solved(program, at, dual, primal)
+    system, step = _solved(program, at, dual, primal, refine=refine)
     reach, pay = _lengths(at, step)
     before = _mean(program, at.price * at.slack)
     after = _mean(program, (at.price + pay * step.price) * (at.slack + reach * step.slack))
@@ -230,25 +292,28 @@ def _nothing(dual: Floats) -> tuple[Floats, Floats]:
 
 def _longest(at: _State, step: _Step, further: _Step) -> _Step:
     """The step with as much of the further one as allows the longest way."""
-    mixed = [
-        _Step(
-            step.k + w * further.k,
-            step.slack + w * further.slack,
-            step.price + w * further.price,
-            step.y + w * further.y,
-        )
-        for w in _SHARES
-    ]
-    return max(mixed, key=lambda one: sum(_lengths(at, one)))
+    here = step.slack / at.slack, step.price / at.price
+    beyond = further.slack / at.slack, further.price / at.price
+    reach = {w: sum(_length(float((a + w * b).min())) for a, b in zip(here, beyond, strict=True)) for w in _SHARES}
+    w = max(reach, key=reach.__getitem__)
+    return _Step(
+        step.k + w * further.k,
+        step.slack + w * further.slack,
+        step.price + w * further.price,
+        step.y + w * further.y,
+    )
 
 
-def _mean(program: Program, product: Floats) -> float:
+def _mean(program: LinearProgram, product: Floats) -> float:
     total = float(program.count @ product.sum(axis=1))
     return total / float(program.count.sum() * product.shape[1])
 
 
 def _lengths(at: _State, step: _Step) -> tuple[float, float]:
     """How much of the step columns and prices can take until the first of them meets its wall, at most 1."""
-    worst = float((step.slack / at.slack).min()), float((step.price / at.price).min())
-    one, other = (1.0 if w >= -1 else -1 / w for w in worst)
-    return one, other
+    return _length(float((step.slack / at.slack).min())), _length(float((step.price / at.price).min()))
+
+
+def _length(worst: float) -> float:
+    """The part of a step that can be taken where the worst relative change is this one."""
+    return 1.0 if worst >= -1 else -1 / worst

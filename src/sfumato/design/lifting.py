@@ -22,7 +22,7 @@ Relation = Callable[[Any, Any], bool] | Collection[tuple[Any, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Coupling:
+class LiftedCoupling:
     """A joint law inside a relation. With epsilon and delta its first marginal may fall short by `lost`, and its second
     may exceed the second law by the factor e^epsilon.
     """
@@ -57,7 +57,7 @@ class Gap:
 
 def lifting(
     one: Law[Any], two: Law[Any], relation: Relation, *, epsilon: object = 0, delta: object = 0
-) -> Coupling | Gap:
+) -> LiftedCoupling | Gap:
     """A coupling of two laws whose support lies in a relation, or the gap that excludes one.
 
     Guarantee: a Coupling has exactly these marginals (with epsilon: the second at most e^epsilon two; with delta: at
@@ -80,7 +80,7 @@ def lifting(
         flow, _ = _greatest_flow(one, two, low, related)
         lost = 1 - sum(flow.values(), Fraction(0))
         if lost <= slack:
-            return Coupling(flow, lost)
+            return LiftedCoupling(flow, lost)
         flow, reached = _greatest_flow(one, two, high, related)
         if 1 - sum(flow.values(), Fraction(0)) > slack:
             return _gap(one, two, related, reached)

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from sfumato.design.certificate import Prices, bound_utility, check
 from sfumato.design.dominance import replace
 from sfumato.design.gains import Gain
-from sfumato.design.interior import Point, maximise
+from sfumato.design.interior import InteriorPoint, maximise
 from sfumato.design.level import Level
 from sfumato.design.line import Paid, on_a_line
 from sfumato.design.priors import Prior
 from sfumato.design.problem import BITS, Problem, problem_of
-from sfumato.design.program import Program, program_of
+from sfumato.design.program import LinearProgram, program_of
 from sfumato.design.repair import WIDE, repaired
 from sfumato.errors import ClaimError, InputError
 from sfumato.mechanisms import Channel
@@ -190,9 +190,9 @@ def _refuse_size(inputs: int, guesses: int) -> NoReturn:
     )
 
 
-def _paid(program: Program, point: Point, least: float) -> Iterator[tuple[int, Paid]]:
+def _paid(program: LinearProgram, point: InteriorPoint, least: float) -> Iterator[tuple[int, Paid]]:
     """For each output the rows that have a price: the images of those of its orbit's first output."""
-    rows, seen = program.rows, set()
+    rows, seen = point.rows, set()
     pairs = [np.flatnonzero((price > least) & (rows.here != rows.there)) for price in point.prices]
     for outputs, inputs in zip(program.group.outputs, program.group.inputs, strict=True):
         for z, pair, price in zip(outputs[program.group.chosen].tolist(), pairs, point.prices, strict=True):

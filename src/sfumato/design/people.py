@@ -26,7 +26,7 @@ MOST = 12
 
 
 @dataclass(frozen=True)
-class Told:
+class AnswerAboutPeople:
     """An answer about those who have the secret: a query of their values, through noise or exactly; what it said."""
 
     query: str
@@ -44,12 +44,12 @@ class Told:
         return deterministic(self.answer, worlds) if self.noise is None else after(self.answer, worlds, self.noise)
 
 
-def told(query: str, values: Sequence[Any], noise: Channel | None, seen: Any) -> Told:
+def told(query: str, values: Sequence[Any], noise: Channel | None, seen: Any) -> AnswerAboutPeople:
     """An answer, its query known by name."""
-    return Told(query_named(query).name, tuple(values), noise, seen)
+    return AnswerAboutPeople(query_named(query).name, tuple(values), noise, seen)
 
 
-def who(people: int, answers: Sequence[Told], each: Any = "1/2", having: int | None = None) -> Belief:
+def who(people: int, answers: Sequence[AnswerAboutPeople], each: Any = "1/2", having: int | None = None) -> Belief:
     """What is believed of the worlds after these answers; `of(lambda world: world[3])` is what is believed of a person.
 
     Before, everybody has it with probability `each`, independently; or exactly `having` people have it, all alike.

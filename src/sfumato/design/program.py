@@ -23,7 +23,7 @@ FARTHEST = 69.0
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class PrivacyRows:
     """Ordered pairs (here, there), sorted by here: k_here - decay k_there >= 0.
 
     Each input is also a pair with itself, of decay 0: a probability is at least 0. `short` is 1 - decay, computed
@@ -40,30 +40,47 @@ class Rows:
 
     def slack(self, k: Floats) -> Floats:
         """What each row has to spare: columns of k in, one number for each column and row out."""
-        far = k[:, self.there]
-        out: Floats = k[:, self.here] - far
+        far = k.take(self.there, axis=1)
+        out: Floats = k.take(self.here, axis=1)
+        out -= far
         far *= self.short
         out += far
         return out
 
+    def some(self, chosen: NDArray[np.bool_]) -> PrivacyRows:
+        """The chosen rows; each input must keep the pair with itself."""
+        return _rows(self.here[chosen], self.there[chosen], self.decay[chosen], self.short[chosen])
+
+    def near(self, count: int) -> NDArray[np.bool_]:
+        """Which rows compare an input with itself or with one of the `count` inputs nearest to either of the two."""
+        rank = np.empty(len(self.here), dtype=np.intp)
+        order = np.lexsort((-self.decay, self.here))
+        rank[order] = np.arange(len(order)) - self.by_here.take(self.here[order])
+        close = np.zeros((len(self.by_here),) * 2, dtype=bool)
+        close[self.here, self.there] = (rank < count) | (self.here == self.there)
+        close |= close.T
+        return np.asarray(close[self.here, self.there])
+
     def prices(self, price: Floats) -> Floats:
         """The transpose: what prices of rows add to each unknown."""
         out: Floats = np.add.reduceat(price, self.by_here, axis=1)
-        out -= np.add.reduceat((price * self.decay)[:, self.order], self.by_there, axis=1)
+        out -= np.add.reduceat((price * self.decay).take(self.order, axis=1), self.by_there, axis=1)
         return out
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class LinearProgram:
     """Maximise the sum of worth * k over columns, which add up to 1 for every input, each column obeying the rows.
 
-    With a group of symmetries only one output of each orbit has a column; `count` is the size of its orbit.
+    With a group of symmetries only one output of each orbit has a column; `count` is the size of its orbit. `first` are
+    columns to start from.
     """
 
     worth: Floats
-    rows: Rows
+    rows: PrivacyRows
     group: Group
     count: Floats
+    first: Floats
 
     def everywhere(self, columns: Floats) -> Floats:
         """The sum of one vector for each output, over all outputs: those without a column are images."""
@@ -103,29 +120,39 @@ def chain(distance: Floats) -> NDArray[np.bool_]:
     return needed
 
 
-def rows_of(distance: Floats) -> Rows:
+def rows_of(distance: Floats) -> PrivacyRows:
     """The rows for a table of distances, epsilon d; infinity where nothing is asked."""
     needed = chain(distance)
     np.fill_diagonal(needed, val=True)
     here, there = np.nonzero(needed)
     own = here == there
     apart = np.where(own, np.inf, distance[here, there])
+    return _rows(here, there, np.exp(-apart), -np.expm1(-apart))
+
+
+def _rows(here: Places, there: Places, decay: Floats, short: Floats) -> PrivacyRows:
     order = np.argsort(there, kind="stable")
-    return Rows(
-        here,
-        there,
-        np.exp(-apart),
-        -np.expm1(-apart),
-        np.flatnonzero(np.diff(here, prepend=-1)),
-        np.flatnonzero(np.diff(there[order], prepend=-1)),
-        order,
-    )
+    first, other = (np.flatnonzero(np.diff(side, prepend=-1)) for side in (here, there[order]))
+    return PrivacyRows(here, there, decay, short, first, other, order)
 
 
-def program_of(worth: Floats, distance: Floats) -> Program:
+def program_of(worth: Floats, distance: Floats) -> LinearProgram:
     """The program with its symmetries. worth: a row for each output, no two rows equal."""
     group = symmetries(worth, distance)
     chosen = group.chosen
     orbit = np.sort(group.outputs, axis=0)[0]
     count = np.bincount(orbit, minlength=len(worth))[chosen].astype(np.float64)
-    return Program(worth[chosen], rows_of(distance), group, count)
+    return LinearProgram(worth[chosen], rows_of(distance), group, count, first_columns(worth, distance)[chosen])
+
+
+def first_columns(worth: Floats, distance: Floats) -> Floats:
+    """Columns that obey every row with something to spare: the exponential mechanism around the input that each output
+    suits best, and a tenth of the uniform one.
+
+    Both e^(-d/2) and its sum over outputs change by at most e^(d/2) between inputs, so their quotient by at most e^d.
+    """
+    regret, span = worth.max(axis=0) - worth, np.ptp(worth, axis=0)
+    home = np.where(span > 0, regret / np.where(span > 0, span, 1), np.inf).argmin(axis=1)
+    around = np.exp(-0.5 * distance[home])
+    around /= np.maximum(around.sum(axis=0), 1e-300)
+    return np.asarray(0.9 * around + 0.1 / len(worth))

@@ -22,7 +22,7 @@ Where = Callable[[Any], bool]
 
 
 @dataclass(frozen=True)
-class Range:
+class DatabaseRange:
     """Over which databases: numbers from low to high, at least `least` records; a step where the values have one."""
 
     low: Fraction
@@ -37,7 +37,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Query:
+class NamedQuery:
     """A name, how to compute it, the fewest records that it needs, and what it is with a property."""
 
     name: str
@@ -53,22 +53,22 @@ def _rank(records: Sequence[Any], p: Fraction) -> Any:
 QUERIES = {
     query.name: query
     for query in (
-        Query("count", lambda x, where, _: sum(1 for v in x if where(v)), 0, property=True),
-        Query("sum", lambda x, _, __: sum(x, Fraction(0)), 0),
-        Query("average", lambda x, _, __: sum(x, Fraction(0)) / len(x), 1),
-        Query(
+        NamedQuery("count", lambda x, where, _: sum(1 for v in x if where(v)), 0, property=True),
+        NamedQuery("sum", lambda x, _, __: sum(x, Fraction(0)), 0),
+        NamedQuery("average", lambda x, _, __: sum(x, Fraction(0)) / len(x), 1),
+        NamedQuery(
             "percentage", lambda x, where, _: Fraction(100 * sum(1 for v in x if where(v)), len(x)), 1, property=True
         ),
-        Query("percentile", lambda x, _, p: _rank(x, p), 1),
-        Query("median", lambda x, _, __: _rank(x, Fraction(50)), 1),
-        Query("max", lambda x, _, __: max(x), 1),
-        Query("min", lambda x, _, __: min(x), 1),
+        NamedQuery("percentile", lambda x, _, p: _rank(x, p), 1),
+        NamedQuery("median", lambda x, _, __: _rank(x, Fraction(50)), 1),
+        NamedQuery("max", lambda x, _, __: max(x), 1),
+        NamedQuery("min", lambda x, _, __: min(x), 1),
     )
 }
 """Every query that has a closed form."""
 
 
-def query_named(name: str) -> Query:
+def query_named(name: str) -> NamedQuery:
     """The query of this name."""
     word = {"mean": "average", "avg": "average", "maximum": "max", "minimum": "min"}.get(name, name)
     if word not in QUERIES:
@@ -78,7 +78,7 @@ def query_named(name: str) -> Query:
     return QUERIES[word]
 
 
-def by_adjacency(query: Query, over: Range, adjacency: str, exact_size: bool) -> Fraction:
+def by_adjacency(query: NamedQuery, over: DatabaseRange, adjacency: str, exact_size: bool) -> Fraction:
     """The sensitivity under an adjacency, in closed form.
 
     Guarantee: no two neighbours over the range have answers further apart, and some two are that far apart.
@@ -105,7 +105,7 @@ def by_adjacency(query: Query, over: Range, adjacency: str, exact_size: bool) ->
     return max(parts)
 
 
-def _replaced(name: str, over: Range, n: int) -> Fraction:
+def _replaced(name: str, over: DatabaseRange, n: int) -> Fraction:
     if over.width == 0:
         return Fraction(0)
     return {
@@ -116,7 +116,7 @@ def _replaced(name: str, over: Range, n: int) -> Fraction:
     }.get(name, over.width)
 
 
-def _added(name: str, over: Range, n: int) -> Fraction:
+def _added(name: str, over: DatabaseRange, n: int) -> Fraction:
     return {
         "count": Fraction(1),
         "sum": max(abs(over.low), abs(over.high)),
@@ -125,7 +125,7 @@ def _added(name: str, over: Range, n: int) -> Fraction:
     }.get(name, over.width)
 
 
-def by_metric(query: Query, over: Range, normalised: bool) -> Fraction:
+def by_metric(query: NamedQuery, over: DatabaseRange, normalised: bool) -> Fraction:
     """The sensitivity with respect to the Manhattan distance of databases of one size, in closed form.
 
     Guarantee: answers are at most this times the distance apart, and for some two databases exactly this.

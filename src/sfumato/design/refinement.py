@@ -20,7 +20,7 @@ LARGEST = 900
 
 
 @dataclass(frozen=True)
-class Refinement:
+class RefinementVerdict:
     """Whether the first channel can be turned into the second, with the reason.
 
     Guarantee: `factor` is a channel whose cascade after the first is the second; or `gain`, a matrix with a row for
@@ -37,7 +37,7 @@ class Refinement:
     utilities: tuple[Fraction, Fraction] | None
 
 
-def refines(first: Channel, second: Channel) -> Refinement:
+def refines(first: Channel, second: Channel) -> RefinementVerdict:
     """Whether the second channel is the first with something done to its outputs.
 
     >>> fair, copy = Channel([["1/2", "1/2"], ["1/2", "1/2"]]), Channel([[1, 0], [0, 1]])
@@ -110,7 +110,7 @@ def _simplex(
     return None, [[prices[x * outputs + w] for x in range(inputs)] for w in range(outputs)]
 
 
-def _found(first: Channel, second: Channel, groups: list[list[int]], factor: Matrix) -> Refinement:
+def _found(first: Channel, second: Channel, groups: list[list[int]], factor: Matrix) -> RefinementVerdict:
     """The factor on all outputs of the first: those that say the same are treated the same."""
     place = {j: g for g, group in enumerate(groups) for j in group}
     never = [Fraction(int(w == 0)) for w in range(len(second.outputs))]  # an output that does not happen
@@ -121,10 +121,10 @@ def _found(first: Channel, second: Channel, groups: list[list[int]], factor: Mat
             value = sum((as_fraction(p) * rows[z][w] for z, p in enumerate(row)), Fraction(0))
             if value != second.matrix[x][w]:
                 raise ArithmeticError("the factor does not give the second channel")
-    return Refinement(True, made, None, None)
+    return RefinementVerdict(True, made, None, None)
 
 
-def _refused(first: Channel, second: Channel, gain: list[list[Fraction]]) -> Refinement:
+def _refused(first: Channel, second: Channel, gain: list[list[Fraction]]) -> RefinementVerdict:
     """The gain, and what both channels are worth under it: a claim that the caller can check by `utility`."""
     scale = max((abs(g) for row in gain for g in row), default=Fraction(1)) or Fraction(1)
     table = tuple(tuple(g / scale for g in row) for row in gain)
@@ -133,4 +133,4 @@ def _refused(first: Channel, second: Channel, gain: list[list[Fraction]]) -> Ref
     before, after = (as_fraction(value) for value in worth)
     if before >= after:
         raise ArithmeticError("the gain does not tell the channels apart")
-    return Refinement(False, None, table, (before, after))
+    return RefinementVerdict(False, None, table, (before, after))

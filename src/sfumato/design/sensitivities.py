@@ -12,9 +12,9 @@ from fractions import Fraction
 from math import lcm
 from typing import Any
 
-from sfumato.design.asking import Asked, Survey, ask, shown, survey
-from sfumato.design.databases import Database, Domain, path_of
-from sfumato.design.queries import QUERIES, Query, Range, by_adjacency, by_metric
+from sfumato.design.asking import SensitivityProblem, Survey, ask, shown, survey
+from sfumato.design.databases import Database, DatabaseDomain, path_of
+from sfumato.design.queries import QUERIES, DatabaseRange, NamedQuery, by_adjacency, by_metric
 from sfumato.design.telling import html_table, say
 from sfumato.errors import InputError
 from sfumato.mechanisms.metrics import (
@@ -87,7 +87,7 @@ def swing(
     return _formula(asked) if formula and _has_formula(asked) else _widest(asked, survey(asked))
 
 
-def _has_formula(asked: Asked) -> bool:
+def _has_formula(asked: SensitivityProblem) -> bool:
     if asked.metrics is None:
         return True
     first, second = asked.metrics
@@ -95,7 +95,7 @@ def _has_formula(asked: Asked) -> bool:
     return plain and isinstance(first, str) and first in (*CLOSED, "hamming")
 
 
-def _formula(asked: Asked) -> Swing:
+def _formula(asked: SensitivityProblem) -> Swing:
     query = QUERIES[str(asked.query)]
     over = _range(asked, query)
     if asked.size == 0:
@@ -113,22 +113,22 @@ def _formula(asked: Asked) -> Swing:
     return Swing(found, None, None, f"closed form: {values}{sizes}, {apart}")
 
 
-def _range(asked: Asked, query: Query) -> Range:
+def _range(asked: SensitivityProblem, query: NamedQuery) -> DatabaseRange:
     least = max(asked.least, query.needs)
     if asked.size is not None and asked.size < query.needs:
         raise InputError(f"the {query.name} of nobody is not defined", hint="Name a size of at least 1.")
     if asked.low is None or asked.high is None:
         if not query.property or asked.metrics is not None:
             raise InputError(f"the {query.name} needs low and high: the range of a value")
-        return Range(Fraction(0), Fraction(1), least, asked.step)
+        return DatabaseRange(Fraction(0), Fraction(1), least, asked.step)
     if asked.low > asked.high:
         raise InputError(f"low must be at most high, but is {show(asked.low)} > {show(asked.high)}")
     if not 0 < asked.percentile <= 100:
         raise InputError(f"percentile must be above 0 and at most 100, but is {show(asked.percentile)}")
-    return Range(asked.low, asked.high, least, asked.step)
+    return DatabaseRange(asked.low, asked.high, least, asked.step)
 
 
-def _widest(asked: Asked, seen: Survey) -> Swing:
+def _widest(asked: SensitivityProblem, seen: Survey) -> Swing:
     """Every pair of databases of the domain."""
     d_x, d_y = asked.metrics or (None, "manhattan")
     answers, between, unit = _in_units(d_y, seen.answers)
@@ -172,7 +172,9 @@ def _more(ratio: Distance, found: Distance) -> bool:
         return False
 
 
-def _pairs(asked: Asked, domain: Domain, d_x: Metric) -> Iterator[tuple[Database, Database, Distance]]:
+def _pairs(
+    asked: SensitivityProblem, domain: DatabaseDomain, d_x: Metric
+) -> Iterator[tuple[Database, Database, Distance]]:
     if asked.metrics is None or (isinstance(d_x, str) and d_x == "hamming"):
         # any two databases are joined by neighbours: the largest ratio is one of neighbours
         word = asked.adjacency if asked.metrics is None or asked.size is None else "replace"

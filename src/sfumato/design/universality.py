@@ -12,8 +12,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from sfumato.design.asking import Asked, ask, survey
-from sfumato.design.builders import BUILDERS, Order
+from sfumato.design.asking import SensitivityProblem, ask, survey
+from sfumato.design.builders import BUILDERS, MechanismOrder
 from sfumato.design.compose import Entry
 from sfumato.design.databases import Database, path_of
 from sfumato.design.gains import Gain
@@ -107,7 +107,7 @@ def universal(
     return Universal(line is not None, ordered, edges, how, found)
 
 
-def _graph(asked: Asked) -> tuple[list[Any], tuple[Edge, ...], str]:
+def _graph(asked: SensitivityProblem) -> tuple[list[Any], tuple[Edge, ...], str]:
     seen = survey(asked)
     stepwise = asked.metrics is not None and asked.metrics[0] != "hamming"
     if stepwise and not path_of(seen.domain.values):
@@ -158,14 +158,14 @@ def _noise(answers: tuple[Any, ...], edges: tuple[Edge, ...], level: Level) -> t
     places = range(len(answers))
     if _line(answers, edges) is not None or not _numbers(answers):
         word = "truncated-geometric" if _line(answers, edges) is not None else "tight-constraints"
-        made = BUILDERS[word](Order(tuple(places), None, level, Fraction(1), Fraction(1), apart))
+        made = BUILDERS[word](MechanismOrder(tuple(places), None, level, Fraction(1), Fraction(1), apart))
         return Channel(made.matrix, answers, made.outputs), apart
     numbers = [as_written(answer, "answer") for answer in answers]
     widest = max(abs(as_written(a, "answer") - as_written(b, "answer")) for a, b in edges)
     unit = min(b - a for a, b in pairwise(numbers))
     if any(((n - numbers[0]) / unit).denominator != 1 for n in numbers):
         unit = Fraction(1, max(n.denominator for n in numbers))
-    order = Order(tuple(numbers), None, level, widest, unit, None)
+    order = MechanismOrder(tuple(numbers), None, level, widest, unit, None)
     made = BUILDERS["truncated-geometric"](order)
     return Channel(made.matrix, answers, made.outputs), apart
 

@@ -6,34 +6,44 @@ is written down as a refusal. It runs in a thread of the door.
 
 from __future__ import annotations
 
-from typing import Any
-
-from sfumato.doors.journal import Journal
+from sfumato.doors.audit_log import Journal
 from sfumato.doors.users import User, check_may_ask
 from sfumato.errors import SfumatoError
-from sfumato.gateway import Answer, Gateway
+from sfumato.gateway import Answer, Gateway, Query
+from sfumato.gateway.answer import FREE
+
+LONGEST = 500
+"""Characters of a refused query, or of a free one, that the audit log keeps."""
 
 
-def ask(gateway: Gateway, journal: Journal, user: User, sql: str, **options: Any) -> Answer:
+def ask(gateway: Gateway, journal: Journal, user: User, query: Query, key: str | None = None) -> Answer:
     """Ask, and pay, as the analyst that the ledger knows this user by."""
     try:
         check_may_ask(user)
-        answer = gateway.sql(sql, analyst=user.asks_as, **options)
+        answer = gateway.answer(query, user.asks_as, key)
     except SfumatoError as error:
-        said = {"user": user.name, "analyst": user.asks_as, "question": sql}
-        journal.write("refusal", **said, sqlstate=error.sqlstate, message=error.message)
+        said = {"user": user.name, "analyst": user.asks_as, **_cut(query.sql)}
+        journal.write("refusal", **said, sqlstate=error.sqlstate, message=error.message[:LONGEST])
         raise
-    return _told(journal, user, sql, answer)
+    return _told(journal, user, query.sql, answer)
 
 
-def recall(gateway: Gateway, journal: Journal, user: User, sql: str, **options: Any) -> Answer | None:
+def recall(gateway: Gateway, journal: Journal, user: User, query: Query) -> Answer | None:
     """The same where the answer is at hand: nothing is waited for, nothing is paid; None where there is work to do."""
     check_may_ask(user)
-    answer = gateway.recall(sql, analyst=user.asks_as, **options)
-    return None if answer is None else _told(journal, user, sql, answer)
+    answer = gateway.recall(query, user.asks_as)
+    return None if answer is None else _told(journal, user, query.sql, answer)
+
+
+def _cut(sql: str) -> dict[str, object]:
+    """The text of a query that nobody paid for, and how long it was: a refused one must not fill the disk."""
+    if len(sql) <= LONGEST:
+        return {"question": sql}
+    return {"question": sql[:LONGEST], "characters": len(sql)}
 
 
 def _told(journal: Journal, user: User, sql: str, answer: Answer) -> Answer:
-    said = {"user": user.name, "analyst": user.asks_as, "question": sql}
+    text = {"question": sql} if answer.cost != FREE else _cut(sql)
+    said = {"user": user.name, "analyst": user.asks_as, **text}
     journal.write("question", **said, cost=answer.cost.to_dict(), receipt=answer.receipt)
     return answer

@@ -1,7 +1,8 @@
 """A file of lines that is only ever appended to, which nobody else may read; a disk that is full stops nobody.
 
-Comes in: lines. Goes out: the file, made by its first line. What cannot be written is counted, and said in the file
-itself as soon as it can be: a gap is a line too. Nothing is raised: a log that fails must not cost an answer.
+Comes in: lines. Goes out: the file, made by its first line, and made anew after it was moved away. What cannot be
+written is counted, and said in the file itself as soon as it can be: a gap is a line too. Nothing is raised: a log that
+fails must not cost an answer.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+
+from sfumato.files import make_private_directory
 
 
 class Lines:
@@ -36,14 +39,25 @@ class Lines:
             return None
 
     def _write(self, line: str) -> None:
+        if self._handle is not None and self._is_moved(self._handle):
+            os.close(self._handle)
+            self._handle, self._torn = None, False
         if self._handle is None:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_directory(self._path.parent)
             self._handle = os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         data = ("\n" * self._torn + line + "\n").encode("utf-8", "backslashreplace")
         done = os.write(self._handle, data)
         self._torn = (self._torn and done == 0) or 0 < done < len(data)
         if done < len(data):  # a disk that is full takes a part, and says so only at the next write
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _is_moved(self, handle: int) -> bool:
+        """Whether the file that is open has lost its name: somebody has moved it away, to keep it elsewhere."""
+        try:
+            named, ours = self._path.stat(), os.fstat(handle)
+        except OSError:
+            return True
+        return (named.st_dev, named.st_ino) != (ours.st_dev, ours.st_ino)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -36,6 +36,7 @@ def keep_log(policy: Policy) -> None:
         log.addHandler(handler)
         log.propagate = False
     _LOG.setLevel(logging.INFO)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # its warnings are about requests: strangers would write them
 
 
 def tell(message: str, **fields: Any) -> None:

@@ -27,7 +27,7 @@ _MOST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class AccessToken:
     """What is known of a token: its id names it to people, and opens nothing."""
 
     id: str
@@ -40,12 +40,12 @@ class Token:
 
 def issue(
     users: Users, name: str, lasts: timedelta, *, role: str | None = None, kind: str = TOKEN
-) -> tuple[Token, str]:
+) -> tuple[AccessToken, str]:
     """A new token and its text, which is not kept. An owner may make one that only looks, as an auditor does."""
     if lasts <= timedelta(0) or lasts > timedelta(days=3660):
         raise InputError("a token lasts between a moment and 3660 days")
     made = datetime.now(UTC)
-    token = Token(secrets.token_hex(6), name, role, kind, made, made + lasts)
+    token = AccessToken(secrets.token_hex(6), name, role, kind, made, made + lasts)
     text = f"sfumato_{token.id}_{secrets.token_urlsafe(32)}"
     with users.changing() as document:
         if name not in document["users"]:
@@ -60,7 +60,7 @@ def issue(
     return token, text
 
 
-def admit(users: Users, text: str) -> tuple[User, Token] | None:
+def admit(users: Users, text: str) -> tuple[User, AccessToken] | None:
     """Who shows this token, now; None if it opens nothing."""
     form = _FORM.fullmatch(text)
     document = users.document()
@@ -76,12 +76,12 @@ def admit(users: Users, text: str) -> tuple[User, Token] | None:
     return User(user.name, role, user.verifier), token
 
 
-def link(users: Users, name: str, lasts: timedelta = timedelta(minutes=10)) -> tuple[Token, str]:
+def link(users: Users, name: str, lasts: timedelta = timedelta(minutes=10)) -> tuple[AccessToken, str]:
     """A text that `GET /?link=TEXT` takes once, and soon, in place of name and password: nothing else takes it."""
     return issue(users, name, lasts, kind=LINK)
 
 
-def redeem(users: Users, text: str, lasts: timedelta) -> tuple[User, Token, str] | None:
+def redeem(users: Users, text: str, lasts: timedelta) -> tuple[User, AccessToken, str] | None:
     """A session for a link, which has ended with this; of many who come with it at once, the first gets one."""
     found = admit(users, text)
     if found is None or found[1].kind != LINK:
@@ -94,7 +94,7 @@ def redeem(users: Users, text: str, lasts: timedelta) -> tuple[User, Token, str]
     return user, *issue(users, user.name, lasts, kind=SESSION)
 
 
-def tokens(users: Users) -> list[Token]:
+def tokens(users: Users) -> list[AccessToken]:
     """Those that have not ended, by user and age."""
     now = datetime.now(UTC)
     found = [_token(which, entry) for which, entry in users.document()["tokens"].items()]
@@ -122,15 +122,15 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def _written(token: Token, text: str) -> dict[str, Any]:
+def _written(token: AccessToken, text: str) -> dict[str, Any]:
     entry = {"user": token.user, "kind": token.kind, "hash": _digest(text)}
     entry |= {"made": token.made.isoformat(), "ends": token.ends.isoformat()}
     return entry if token.role is None else entry | {"role": token.role}
 
 
-def _token(which: str, entry: dict[str, Any]) -> Token:
+def _token(which: str, entry: dict[str, Any]) -> AccessToken:
     made, ends = _moment(entry["made"]), _moment(entry["ends"])
-    return Token(which, entry["user"], entry.get("role"), entry["kind"], made, ends)
+    return AccessToken(which, entry["user"], entry.get("role"), entry["kind"], made, ends)
 
 
 def _moment(text: str) -> datetime:

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.doors.failures import Failures
+from sfumato.doors.login_throttle import Failures
 from sfumato.doors.scram import Verifier, mock, verifier
 from sfumato.errors import InputError, QueryError
+from sfumato.files import make_private_directory, replace_file
 
 ANALYST, OWNER, AUDITOR = "analyst", "owner", "auditor"
 ROLES = (ANALYST, OWNER, AUDITOR)
@@ -97,8 +98,7 @@ class Users:
     @contextmanager
     def changing(self) -> Iterator[dict[str, Any]]:
         """The document, to be changed by one process at a time; written when the block ends."""
-        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._home.chmod(0o700)
+        make_private_directory(self._home)
         handle = os.open(self._home / "users.lock", os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -109,13 +109,7 @@ class Users:
             os.close(handle)
 
     def _write(self, document: dict[str, Any]) -> None:
-        made = self._home / f"users.{secrets.token_hex(4)}.new"
-        handle = os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(document, file, indent=2)
-            file.flush()
-            os.fsync(file.fileno())
-        made.replace(self._file)
+        replace_file(self._file, json.dumps(document, indent=2).encode())
 
     def document(self) -> dict[str, Any]:
         """What the file says now: `users` and `tokens` by name, and the key for strangers."""

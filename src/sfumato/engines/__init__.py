@@ -1,30 +1,42 @@
-"""Engines: one file each, one line in the table."""
+"""Engines: one package each, one line in the table."""
 
 from collections.abc import Callable
 from typing import Any
 
 from sfumato.engines.base import Engine
-from sfumato.engines.prepared import Prepared
 from sfumato.errors import PolicyError
-from sfumato.policy import Policy
+from sfumato.policy import ROW, Policy
 
 
-def _duckdb(policy: Policy, frames: dict[str, Any] | None, prepared: Prepared | None, later: bool) -> Engine:
-    from sfumato.engines.duckdb import DuckDB
+def _duckdb(policy: Policy, frames: dict[str, Any] | None, prepared: bool, later: bool) -> Engine:
+    from sfumato.engines.duckdb import open_engine
 
-    return DuckDB(policy, frames, prepared=prepared, later=later)
+    return open_engine(policy, frames, prepared=prepared, later=later)
 
 
-ENGINES: dict[str, Callable[[Policy, dict[str, Any] | None, Prepared | None, bool], Engine]] = {"duckdb": _duckdb}
+def _postgres(policy: Policy, frames: dict[str, Any] | None, prepared: bool, later: bool) -> Engine:  # noqa: ARG001  rows stay where they are
+    from sfumato.engines.postgres import PostgreSQL
+
+    return PostgreSQL(policy)
+
+
+ENGINES: dict[str, Callable[[Policy, dict[str, Any] | None, bool, bool], Engine]] = {
+    "duckdb": _duckdb,
+    "postgres": _postgres,
+}
 """Every engine by name."""
 
 
 def connect(
-    policy: Policy, frames: dict[str, Any] | None = None, prepared: Prepared | None = None, *, later: bool = False
+    policy: Policy, frames: dict[str, Any] | None = None, *, prepared: bool = False, later: bool = False
 ) -> Engine:
-    """The engine that the policy names; tables that are `prepared` are not loaded again, others at once or `later`."""
+    """The engine that the policy names; rows that were `prepared` are not loaded again, others at once or `later`."""
     if policy.source.engine not in ENGINES:
-        raise PolicyError(f'engine "{policy.source.engine}" is not supported yet', hint='Use engine = "duckdb".')
+        hint = 'Use engine = "duckdb" or "postgres".'
+        raise PolicyError(f'engine "{policy.source.engine}" is not supported yet', hint=hint)
+    if policy.source.engine != "duckdb" and any(table.unit == ROW for table in policy.tables.values()):
+        hint = "Name a column that identifies a person."
+        raise PolicyError(f'unit = "row" needs engine = "duckdb", not "{policy.source.engine}"', hint=hint)
     return ENGINES[policy.source.engine](policy, frames, prepared, later)
 
 

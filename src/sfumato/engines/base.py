@@ -1,55 +1,137 @@
-"""What an engine is: something that holds the owner's tables and runs the SQL that `sql` wrote, nothing else.
+"""What an engine is: it holds the owner's tables, compiles jobs and runs them.
 
-Comes in: engine SQL. Goes out: group keys in the clear, sums sealed as Exact. Whatever an engine says when it fails
-goes to the operator's log; the analyst sees one fixed sentence (semantics 6.2).
+Comes in: jobs, bound queries and finished tables; no text of any dialect. Goes out: keys in the clear, sums sealed as
+Exact. Whatever an engine says when it fails goes to the operator's log; the analyst sees one fixed sentence
+(semantics 6.2).
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol
 
 from sfumato.errors import EngineError
-from sfumato.policy import Table
-from sfumato.words import Exact, Sheet
+from sfumato.policy import Policy, Table
+from sfumato.sql.finished_tables import FinishedTable
+from sfumato.sql.job import Job
+from sfumato.sql.public_rows import PublicRows
+from sfumato.sql.question import Question
+from sfumato.sql.relations import Fixed
+from sfumato.sql.release.column_elements import Elements
+from sfumato.sql.release.releases import Cut
+from sfumato.sql.release.unit_histogram import Histogram
+from sfumato.words import Exact
 
 OPERATOR = logging.getLogger("sfumato.operator")
+Rows = list[tuple[tuple[Any, ...], Exact]]
+"""Groups in the clear, each with its sealed numbers."""
+Say = Callable[[str], object]
 
 
-class Engine(Protocol):
+@dataclass(frozen=True)
+class JobRows:
+    """What a job returns: sums by group, the number of people by open key, the rows of each aggregate of `extras`."""
+
+    sums: Rows
+    people: Rows
+    extras: tuple[Rows, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the rows of one table are like, for the owner alone. Of a public table only the rows are counted.
+
+    `without_person` are rows that are dropped, `most_rows` those of the person who has most, `over` the persons with
+    more than are `declared`, `removed` how many rows' worth of theirs a query over all rows would leave out.
+    """
+
+    rows: int
+    persons: int | None = None
+    without_person: int = 0
+    most_rows: int = 0
+    declared: int | str | None = None
+    over: int = 0
+    removed: int = 0
+    columns: Mapping[str, Mapping[str, int]] | None = None
+
+    @property
+    def unique_unit(self) -> bool:
+        """Nobody has two rows here."""
+        return self.persons is not None and self.most_rows <= 1
+
+
+class Engine(PublicRows, Protocol):
     """One connection to the owner's data."""
 
-    def run(
-        self, sql: str, keys: int, sheets: tuple[Sheet, ...] = (), salt: str | None = None
-    ) -> list[tuple[tuple[Any, ...], Exact]]:
-        """Rows as (group, sealed sums); the first `keys` columns are the group.
+    def compile(self, job: Job) -> None:
+        """Write the job in the engine's own language, or raise QueryError where it cannot be; nothing is run."""
 
-        `sheets` are released tables, `salt` is the hash key for SQL that hashes.
-        """
+    def identity(self, job: Job) -> str:
+        """A text that two jobs share only where this engine computes the same numbers for both, on every database."""
 
-    def run_public(self, sql: str, sheets: tuple[Sheet, ...] = ()) -> list[tuple[Any, ...]]:
-        """Rows of public and released tables, in the clear."""
+    def dry_run(self, job: Job, fixed: Mapping[int, FinishedTable]) -> None:
+        """Run a job on empty tables of the same types: what its text alone breaks is raised here, for free."""
+
+    def run(self, job: Job, fixed: Mapping[int, FinishedTable], salt: str) -> JobRows:
+        """The rows of a job. `fixed` are public rows made of earlier releases, `salt` is the hash key for keys."""
+
+    def fixed_table(self, fixed: Fixed, released: tuple[FinishedTable, ...]) -> FinishedTable:
+        """Public rows made of released tables, computed once."""
+
+    def finish(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
+        """The rows of what lies above the releases, in the clear: values of the items, then what intervals need."""
+
+    def rehearse(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
+        """The same over stand-ins; an engine may remember the rows."""
+
+    def histogram(self, of: Histogram) -> Rows:
+        """Buckets, and the number of units in each."""
+
+    def elements(self, of: Elements) -> Rows:
+        """Rows without a key: a value in steps of its grid, and how often it occurs."""
+
+    def first_digest(self, policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> str | None:
+        """The key under which versions before the normal form stored an answer, where this engine was there then."""
+
+    def first_text(self, of: Histogram | Elements) -> str | None:
+        """What stood for a histogram or elements in such keys."""
 
     def schema(self, table: Table) -> dict[str, str]:
         """The columns of a table with their types, in the policy's words, as its source declares them."""
 
-    def keep(self, scans: dict[str, str]) -> None:
-        """Keep each table as this SELECT gives it, if that saves work: what a question sees stays the same."""
+    def public_decimals(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
+        """The decimals of a public table: the lowest and the highest value, and the grid of their type."""
+
+    def check_scan(self, policy: Policy, name: str) -> None:
+        """Raise QueryError where a table cannot be scanned as it is declared; no row is read."""
+
+    def keep(self, policy: Policy, names: Iterable[str]) -> None:
+        """Keep these tables as their scans give them, if that saves work: what a query sees stays the same."""
 
     def stored(self) -> frozenset[str]:
         """The tables that are kept so."""
 
-    def unique(self) -> frozenset[str]:
-        """Tables in which each person surely has one row: for the choice of a plan, and nothing else."""
+    def measure(self, policy: Policy, say: Say) -> dict[str, Measured]:
+        """How far the rows keep to what was declared, for the owner alone."""
 
-    def counted(self) -> dict[str, tuple[str, ...]]:
-        """Tables that are prepared, and what is stored of them, by its names: for the choice of a plan, too."""
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Everything that is run inside of the block sees the same rows."""
+
+    def marker(self) -> str:
+        """A text that changes whenever rows may have changed, and never comes again; "" where rows never change."""
 
     def salt(self) -> str:
         """The hash key by which a person's open keys are kept: a new one each time, or that of the prepared rows."""
 
     def views(self) -> dict[str, str]:
         """The tables of the policy that are views in the source, with their queries."""
+
+    def stop(self) -> None:
+        """End every run, now and later: the server shuts down."""
 
     def close(self) -> None:
         """Let go of the data."""

@@ -1,21 +1,29 @@
-"""The corridor: a question walks from the analyst's words to a noisy answer, in the order that the promise needs.
+"""The gateway: a query becomes a noisy answer, in the order that the promise needs.
 
-Comes in: SQL and who asks. Goes out: an Answer, or a preview. Order, always (semantics 5.2): plan, price, debit
-durable, run, draw, store the answer durable, reply. A crash may waste budget, never privacy.
+Comes in: a Query and an analyst's name. Goes out: an Answer, or a preview. Order, always (semantics 5.2): plan, charge
+(durable), run, sample, store the answer (durable), reply. A crash may waste budget, never privacy.
 """
 
 from sfumato.gateway.answer import Answer, Spent
-from sfumato.gateway.bounds import Found
-from sfumato.gateway.corridor import Gateway
-from sfumato.gateway.opening import Loaded, enter, fork_policy, open_policy, protect, read_rows
+from sfumato.gateway.bounds import FoundBound
+from sfumato.gateway.budgets import AnalystBudget
+from sfumato.gateway.charts import Chart
+from sfumato.gateway.gateway import Gateway
+from sfumato.gateway.opening import Loaded, enter, fork_policy, open_policy, read_rows
 from sfumato.gateway.preview import Preview
+from sfumato.gateway.protecting import protect
+from sfumato.gateway.query import OWNER, Query
 
 __all__ = [
+    "OWNER",
+    "AnalystBudget",
     "Answer",
-    "Found",
+    "Chart",
+    "FoundBound",
     "Gateway",
     "Loaded",
     "Preview",
+    "Query",
     "Spent",
     "enter",
     "fork_policy",

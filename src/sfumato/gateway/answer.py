@@ -1,32 +1,37 @@
-"""What an analyst gets: rows, intervals, cost, what remains, notes and a receipt; and one document for all doors."""
+"""What an analyst gets: rows, intervals, cost, what remains, notes and a receipt; one document for all interfaces."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
-from html import escape
-from importlib import import_module
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.gateway.drawn import Found, Planned, laws, possible, released_as
-from sfumato.gateway.sheets import Draws, bare, sheets
+from sfumato.gateway import charts, display, frames
+from sfumato.gateway.interval_sources import DrawnNumbers, Planned, Supposed, laws, possible, released_as
+from sfumato.gateway.released_tables import Draws, bare, is_bare, released_tables
+from sfumato.gateway.spent import FREE, Spent
 from sfumato.mechanisms import Gaussian, Geometric
-from sfumato.sql.aggregates.base import CHOICE, Interval
-from sfumato.sql.bind import Question
-from sfumato.sql.cut import GAUSSIAN, Part
-from sfumato.sql.cut import Released as ReleasedBundle
-from sfumato.sql.forms import ONE
-from sfumato.sql.origins import Choice, Made, Maybe, Origin, Released
-from sfumato.sql.plan import Plan
-from sfumato.sql.public import is_bare
-from sfumato.sql.told import Ratio, ends, told
+from sfumato.sql.aggregates import AGGREGATES
+from sfumato.sql.aggregates.base import CHOICE
+from sfumato.sql.finished_tables import FinishedTable
+from sfumato.sql.interval_ends import HIGH, LOW
+from sfumato.sql.intervals.cell_intervals import ends, told
+from sfumato.sql.intervals.provenance import Choice, Made, Maybe, Origin, ReleasedColumn
+from sfumato.sql.noise_sums import ONE, Ratio
+from sfumato.sql.noise_widths import Interval
+from sfumato.sql.question import Question
+from sfumato.sql.release.plan import Plan
+from sfumato.sql.release.ranks import ranks
+from sfumato.sql.release.releases import GAUSSIAN, Part, ReleasedBundle
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Column, Facts
 from sfumato.sql.tree import columns_of as columns_in
-from sfumato.words import Loss, Sheet, certainty, show
+from sfumato.words import certainty, show
+
+__all__ = ["FREE", "TYPES", "Answer", "Spent"]
 
 TYPES = {
     INTEGER: "bigint",
@@ -40,44 +45,19 @@ TYPES = {
 """PostgreSQL's names."""
 _WIDE = Context(prec=80)
 """More digits than a number of the engine has."""
-_WIDEST = Decimal(10**24)
-"""With the twelve digits behind the point that a number may have, it fits into a decimal of 38."""
 
 
-Run = Callable[[str, tuple[Sheet, ...]], list[tuple[Any, ...]]]
+Finish = Callable[[Question, tuple[FinishedTable, ...]], list[tuple[Any, ...]]]
 """Where what lies above the cut runs."""
 
 
-@dataclass(frozen=True)
-class Spent:
-    """What was debited, or what is left: epsilon, rho and delta, and about how many more questions like this one."""
-
-    epsilon: Fraction | None
-    rho: Fraction | None
-    delta: Fraction
-    queries: int | None = None
-
-    @classmethod
-    def of(cls, loss: Loss, queries: int | None = None) -> Spent:
-        """A loss, for people."""
-        return cls(loss.epsilon, loss.rho, loss.delta, queries)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Fractions as text."""
-        amounts = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
-        document: dict[str, Any] = {name: None if x is None else str(x) for name, x in amounts.items()}
-        if self.queries is not None:
-            document["queries"] = self.queries
-        return document
-
-
-FREE = Spent(Fraction(0), Fraction(0), Fraction(0))
-"""What a stored answer costs."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
-    """A noisy answer. `rows` are tuples of int, Decimal, str, date, bool and None."""
+    """A noisy answer: iterate over its rows, take a column by name, or turn it into a frame.
+
+    `rows` are tuples of int, Decimal, str, date, bool and None; `types` are PostgreSQL's names. `cost` was charged for
+    it, `remaining` is left, `notes` are (column or None, text), and `receipt` names it in the ledger.
+    """
 
     columns: tuple[str, ...]
     types: tuple[str, ...]
@@ -93,12 +73,12 @@ class Answer:
     """What origins need of each row: which released rows are behind it, and what is public in it."""
 
     def intervals(self, confidence: Any = None) -> list[list[tuple[Any, Any] | None]]:
-        """One list per row: (low, high) for each column that is an aggregate, else None."""
+        """Confidence intervals, one list per row: (low, high) for each noisy column, else None."""
         wanted = self.confidence if confidence is None else certainty(confidence)
         plan = self._plan
         if plan is None or not plan.cuts:
             return [[None] * len(self.columns) for _ in self.rows]
-        origins, found = plan.question.origins, Found(plan, self._draws)
+        origins, found = plan.question.origins, DrawnNumbers(plan, self._draws)
         result, nothing = [], ((),) * len(self.rows)
         for shown, slots in zip(self.rows, zip(*self._traces, strict=True) if self._traces else nothing, strict=True):
             row: list[tuple[Any, Any] | None] = []
@@ -106,6 +86,19 @@ class Answer:
                 known = None if of is None else _interval(of, slots, found, wanted, missing=value is None)
                 row.append(_outward(known, node.facts))
             result.append(row)
+        return result
+
+    def untold(self) -> list[list[bool]]:
+        """Which numbers say nothing: their intervals are all that the declared bounds allow."""
+        plan = self._plan
+        if plan is None or not plan.cuts:
+            return [[False] * len(self.columns) for _ in self.rows]
+        found, nothing = DrawnNumbers(plan, self._draws), ((),) * len(self.rows)
+        slots = list(zip(*self._traces, strict=True)) if self._traces else nothing
+        question, result = plan.question, []
+        for row, known in zip(slots, self.intervals(), strict=True):
+            parts = zip(known, question.origins, question.items, strict=True)
+            result.append([_says_nothing(one, of, found, row, node.facts) for one, of, (_, node) in parts])
         return result
 
     def again(self, cost: Spent, remaining: Spent) -> Answer:
@@ -144,81 +137,65 @@ class Answer:
             "receipt": self.receipt,
         }
 
-    def to_arrow(self) -> Any:
-        """A pyarrow Table."""
-        pyarrow = _extra("pyarrow")
-        arrays = [list(column) for column in zip(*self.rows, strict=True)] or [[] for _ in self.columns]
-        kinds = {
-            "bigint": pyarrow.int64(),
-            "date": pyarrow.date32(),
-            "boolean": pyarrow.bool_(),
-            "text": pyarrow.string(),
-        }
-        columns = [
-            pyarrow.array(*_for_arrow(values, kinds.get(kind), pyarrow))
-            for values, kind in zip(arrays, self.types, strict=True)
-        ]
-        return pyarrow.table(columns, names=_unique(self.columns))
+    def to_arrow(self, *, intervals: bool = False, exact: bool = False) -> Any:
+        """A pyarrow Table: int64, float64, date32, bool and string.
 
-    def to_pandas(self) -> Any:
-        """A pandas DataFrame; numbers with decimals are Decimal."""
-        pandas = _extra("pandas")
-        rows = [dict(zip(_unique(self.columns), row, strict=True)) for row in self.rows]
-        return pandas.DataFrame(rows, columns=_unique(self.columns))
+        With `intervals`, each noisy column NAME is followed by NAME_low and NAME_high. `exact` keeps every digit: what
+        is no 64-bit integer is a decimal.
+        """
+        return frames.to_arrow(self, intervals=intervals, exact=exact)
 
-    def to_polars(self) -> Any:
-        """A Polars DataFrame."""
-        return _extra("polars").from_arrow(self.to_arrow())
+    def to_pandas(self, *, intervals: bool = False) -> Any:
+        """A pandas DataFrame: Int64, float64, boolean, datetime64 and text, ready for arithmetic and plots.
+
+        With `intervals`, each noisy column NAME is followed by NAME_low and NAME_high.
+        """
+        return frames.to_pandas(self, intervals=intervals)
+
+    def to_polars(self, *, intervals: bool = False, exact: bool = False) -> Any:
+        """A Polars DataFrame, with the options of `to_arrow`."""
+        return frames.to_polars(self, intervals=intervals, exact=exact)
+
+    def plot(self, x: str | None = None, y: str | None = None, *, ax: Any = None) -> Any:
+        """A chart with confidence intervals: bars for categories, a line for times and for many numbers.
+
+        By default it draws the first noisy column over the first column that is not noisy. It returns a Chart, which a
+        notebook shows and `save` writes as SVG; with `ax`, axes of matplotlib, it draws there and returns them.
+        """
+        return charts.draw(self, x, y) if ax is None else charts.draw_on(ax, self, x, y)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __bool__(self) -> bool:
+        """An answer is an answer also where it has no row."""
+        return True
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.rows)
+
+    def __getitem__(self, column: str) -> list[Any]:
+        """The values of a column; of several with one name, the first."""
+        if column not in self.columns:
+            names = ", ".join(self.columns)
+            raise InputError(f"there is no column {column!r}", hint=f"The columns are {names}; rows are in .rows.")
+        place = self.columns.index(column)
+        return [row[place] for row in self.rows]
+
+    def __repr__(self) -> str:
+        return display.answer_text(self)
 
     def _repr_html_(self) -> str:
-        """A table with intervals, for notebooks."""
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-        body = []
-        for row, intervals in zip(self.rows, self.intervals(), strict=True):
-            cells = [
-                f"<td>{escape('NULL' if value is None else str(value))}"
-                + ("" if ends is None else f" <small>({escape(str(ends[0]))} to {escape(str(ends[1]))})</small>")
-                + "</td>"
-                for value, ends in zip(row, intervals, strict=True)
-            ]
-            body.append(f"<tr>{''.join(cells)}</tr>")
-        spent = "free" if not self.cost.epsilon else f"epsilon {show(self.cost.epsilon)}"
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table><p>cost: {spent}</p>"
-
-
-def _extra(name: str) -> Any:
-    """A library of the extra `arrow`, or the line that installs it."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise InputError(f"{name} is not installed", hint="pip install 'sfumato[arrow]'") from None
-
-
-def _for_arrow(values: list[Any], kind: Any, pyarrow: Any) -> tuple[list[Any], Any]:
-    """A column and its type: whole numbers beyond 64 bits are decimals, and what no decimal holds is a double."""
-    numbers = [Decimal(value) for value in values if isinstance(value, int | Decimal) and not isinstance(value, bool)]
-    if any(not number.is_finite() or abs(number) >= _WIDEST for number in numbers):
-        return [None if value is None else float(value) for value in values], pyarrow.float64()
-    if kind == pyarrow.int64() and any(int(number).bit_length() > 63 for number in numbers):
-        return [None if value is None else Decimal(value) for value in values], pyarrow.decimal128(38, 0)
-    return values, kind
-
-
-def _unique(names: tuple[str, ...]) -> list[str]:
-    """Column names as frames need them: a name met before gets a number."""
-    met: dict[str, int] = {}
-    result = []
-    for name in names:
-        met[name] = met.get(name, 0) + 1
-        result.append(name if met[name] == 1 else f"{name}_{met[name]}")
-    return result
+        return display.answer_html(self)
 
 
 def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal | date) else value
 
 
-def _interval(of: Origin, slots: tuple[Any, ...], found: Found, confidence: Fraction, *, missing: bool) -> Interval:
+def _interval(
+    of: Origin, slots: tuple[Any, ...], found: DrawnNumbers, confidence: Fraction, *, missing: bool
+) -> Interval:
     """The interval of a number in one row; a released one is within its possible range (semantics 4.3).
 
     Where noise has made it NULL, nothing is told of it, unless it is a mean.
@@ -235,6 +212,16 @@ def _interval(of: Origin, slots: tuple[Any, ...], found: Found, confidence: Frac
         return None
     held = [end if high is None else min(high, end) for end in (known[0], known[1])]
     return (held[0], held[1]) if low is None else (max(low, held[0]), max(low, held[1]))
+
+
+def _says_nothing(
+    known: tuple[Any, Any] | None, of: Origin | None, found: DrawnNumbers, slots: tuple[Any, ...], facts: Facts
+) -> bool:
+    """Whether an interval is the whole range of a released number."""
+    if known is None or of is None:
+        return False
+    aggregate = released_as(of, found, slots)
+    return aggregate is not None and known == _outward(possible(aggregate), facts)
 
 
 def _outward(known: Interval, facts: Facts) -> tuple[Any, Any] | None:
@@ -258,7 +245,7 @@ def build(
     plan: Plan,
     draws: Draws,
     *,
-    run: Run,
+    finish: Finish,
     cost: Spent,
     remaining: Spent,
     receipt: str | None,
@@ -266,9 +253,9 @@ def build(
 ) -> Answer:
     """The answer from released whole numbers: everything from here on is post-processing."""
     question = plan.question
-    released = sheets(plan.cuts, draws, plan.sql)
-    across = bare(question, released[-1]) if is_bare(question) else _across(question, run(plan.sql, released))
-    count, found = len(question.items), Found(plan, draws)
+    released = released_tables(plan.cuts, draws)
+    across = bare(question, released[-1]) if is_bare(question) else _across(question, finish(question, released))
+    count, found = len(question.items), DrawnNumbers(plan, draws)
     traces = tuple(across[count:])
     shown = [
         _shown(values, node.facts, _ranges(of, found, traces))
@@ -277,10 +264,39 @@ def build(
     columns = tuple(name for name, _ in question.items)
     types = tuple(TYPES.get(node.facts.kind, "text") for _, node in question.items)
     notes: list[tuple[str | None, str]] = list(plan.notes)
+    worth = [(name, rank_words(plan, item, confidence)) for item, name in enumerate(columns)]
+    notes += [(name, words) for name, words in worth if words is not None]
+    if any(words and None in values for (_, words), values in zip(worth, shown, strict=True)):
+        notes.append((None, "cannot tell where NULL is shown: even the upper end of the count is too small a group"))
     if not plan.cuts:
         notes = [(None, "exact: only public tables are read")]
-    rows = list(zip(*shown, strict=True))
+    rows = _with_ends(list(zip(*shown, strict=True)), question, traces, found, confidence)
     return Answer(columns, types, rows, cost, remaining, notes, receipt, confidence, plan, draws, traces)
+
+
+def _with_ends(
+    rows: list[tuple[Any, ...]],
+    question: Question,
+    traces: tuple[tuple[Any, ...], ...],
+    found: DrawnNumbers,
+    sure: Fraction,
+) -> list[tuple[Any, ...]]:
+    """The rows with ends of intervals in the place of the numbers that asked for them; NULL where there is none."""
+    if not question.ends:
+        return rows
+    shown = []
+    for number, row in enumerate(rows):
+        cells, slots = list(row), tuple(column[number] for column in traces)
+        for i, word, of in question.ends:
+            value, facts = row[i], question.items[i][1].facts
+            known = None if of is None else _interval(of, slots, found, sure, missing=value is None)
+            around = _outward(known, facts)
+            cells[i] = None
+            if around is not None:
+                low, high = around
+                cells[i] = {LOW: low, HIGH: high}.get(word, None if value is None else max(high - value, value - low))
+        shown.append(tuple(cells))
+    return shown
 
 
 def _across(question: Question, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -292,7 +308,9 @@ def _across(question: Question, rows: list[tuple[Any, ...]]) -> list[tuple[Any, 
 Range = tuple[Fraction | None, Fraction | None]
 
 
-def _ranges(of: Origin | None, found: Found, traces: tuple[tuple[Any, ...], ...]) -> Range | Callable[[int], Range]:
+def _ranges(
+    of: Origin | None, found: DrawnNumbers, traces: tuple[tuple[Any, ...], ...]
+) -> Range | Callable[[int], Range]:
     """Within what a column is shown, row by row: released numbers within what is possible for them."""
 
     def at(slots: tuple[Any, ...]) -> Range:
@@ -346,20 +364,40 @@ def mechanism_of(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:
 def law_of(plan: Plan, item: int) -> tuple[str, Fraction | None]:
     """The law of a column and its scale, for a preview."""
     known, node = laws(plan.cuts), plan.question.items[item][1]
-    if not set(known) & set(columns_in(node)):
+    if not {name for name, one in known.items() if one[2].bundle >= 0} & set(columns_in(node)):
         return "exact", None
     released = bundle_of(plan, item)
     if released is not None:
         return released.noise, released.scale
-    if isinstance(node, Column) and node.name in known and known[node.name][2].formula == CHOICE:
+    if isinstance(node, Column) and node.name in known and AGGREGATES[known[node.name][1].name].measure == CHOICE:
         return "exponential", None
     return "derived", None
+
+
+def expected_width(plan: Plan, item: int, rows: int, confidence: Fraction) -> Fraction | None:
+    """Half the width of a ratio's interval in a group of about so many rows whose sums are in the middle."""
+    of, supposed = plan.question.origins[item], Supposed(plan, rows)
+    number = None if of is None else told(of, (), supposed)
+    if not isinstance(number, Ratio) or not number.bottom.terms:
+        return None
+    found = ends(number, supposed, confidence)
+    return None if found is None or found[0] is None or found[1] is None else (found[1] - found[0]) / 2
+
+
+def rank_words(plan: Plan, item: int, confidence: Fraction) -> str | None:
+    """What a column that is chosen by rank is worth; None for every other one."""
+    node, known = plan.question.items[item][1], laws(plan.cuts)
+    if not isinstance(node, Column) or node.name not in known or known[node.name][2].bundle < 0:
+        return None
+    cut, _, source, *_ = known[node.name]
+    found = ranks(plan.cuts[cut], plan.cuts[cut].parts[0].bundles[source.bundle], confidence)
+    return None if found is None else found.words(confidence)
 
 
 def bundle_of(plan: Plan, item: int) -> ReleasedBundle | None:
     """The bundle of a column that is one noisy number by itself, in the first grouping set."""
     of, known = plan.question.origins[item], laws(plan.cuts)
-    if not isinstance(of, Released) or not isinstance(plan.question.items[item][1], Column):
+    if not isinstance(of, ReleasedColumn) or not isinstance(plan.question.items[item][1], Column):
         return None
     number = told(of, (), Planned(plan))
     if not isinstance(number, Ratio) or number.bottom != ONE or len(number.top.terms) != 1:

@@ -20,21 +20,23 @@ from sfumato.engines import Engine
 from sfumato.engines.base import failure
 from sfumato.errors import BudgetError, EngineError
 from sfumato.gateway.clipping import Persons
+from sfumato.gateway.query import OWNER
+from sfumato.gateway.timing import Grid
 from sfumato.ledger import Ledger, Receipt, Stored
 from sfumato.policy import Policy, Unknown, unknown, with_bounds
 from sfumato.policy.unknown import STAND_IN
-from sfumato.sql.bind import Question
-from sfumato.sql.cut import summed
-from sfumato.sql.histogram import Histogram, histogram
-from sfumato.sql.plan import pays
+from sfumato.sql.question import Question
 from sfumato.sql.relations import scans_in
+from sfumato.sql.release.digest import PREFIX
+from sfumato.sql.release.normal_form import key_of
+from sfumato.sql.release.plan import pays
+from sfumato.sql.release.releases import summed
+from sfumato.sql.release.unit_histogram import Histogram, histogram
 from sfumato.words import Exact, Loss, show
-
-OWNER = "owner"
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundBound:
     """A bound of one data version: its number, the noisy persons that it was chosen by, and whether it was bought now.
 
     Where too few persons could be seen, rows are two, the least for which nobody is left out, and a sum has no bound of
@@ -77,19 +79,20 @@ class Found:
         }
 
 
-Known = dict[Unknown, Found]
+Known = dict[Unknown, FoundBound]
 """What is known of one data version at one moment: a plan is made with one of these, whatever others buy meanwhile."""
 
 
-class Bounds:
+class AutoBounds:
     """What is known of a policy's "auto" bounds, version by version."""
 
-    def __init__(self, policy: Policy, ledger: Ledger, engine: Engine) -> None:
-        self._policy, self._ledger, self._engine = policy, ledger, engine
+    def __init__(self, policy: Policy, ledger: Ledger, engine: Engine, grid: Grid) -> None:
+        self._policy, self._ledger, self._engine, self._grid = policy, ledger, engine, grid
         views = engine.views()
         self.all = tuple(one for one in unknown(policy) if one.table not in views)  # a view has the rows of its tables
-        self._digests = {one: self._digest(one) for one in self.all}
-        self._known: dict[tuple[Unknown, str], Found] = {}
+        firsts = {one: self._first_digest(one) for one in self.all}
+        self._digests = {one: (self._digest(one), *([] if key is None else [key])) for one, key in firsts.items()}
+        self._known: dict[tuple[Unknown, str], FoundBound] = {}
         self._buying = threading.Lock()
 
     @property
@@ -101,7 +104,9 @@ class Bounds:
         """What was bought for this version, by any process: free."""
         for one in self.all:
             if (one, version) not in self._known:
-                stored = self._ledger.stored(self._digests[one], version, self._policy.privacy.min_epsilon)
+                least = self._policy.privacy.min_epsilon
+                kept = (self._ledger.stored(key, version, least) for key in self._digests[one])
+                stored = next((answer for answer in kept if answer is not None), None)
                 if stored is not None:
                     self._known[one, version] = self._found(one, version, stored)
         return {one: self._known[one, version] for one in self.all if (one, version) in self._known}
@@ -121,7 +126,7 @@ class Bounds:
         needed |= {Unknown(of[0].name, of[1]) for of in sums if of is not None}
         return tuple(one for one in left if one in needed)
 
-    def buy(self, wanted: Iterable[Unknown], version: str) -> tuple[Found, ...]:
+    def buy(self, wanted: Iterable[Unknown], version: str) -> tuple[FoundBound, ...]:
         """Find these bounds: those that are not known yet are paid for.
 
         Guarantee: a bound costs `query_epsilon`, once for each data version; whatever is chosen by it later says
@@ -138,20 +143,20 @@ class Bounds:
             known = self.known(version)
             return tuple(known.get(one) or self._buy(one, version) for one in wanted)
 
-    def _buy(self, one: Unknown, version: str) -> Found:
+    def _buy(self, one: Unknown, version: str) -> FoundBound:
         epsilon = self._policy.privacy.query_epsilon
         name = one.table if one.column is None else f"{one.table}.{one.column}"
         text = f"bound {'rows_per_unit' if one.column is None else 'sum_per_unit'} of {name}"
         try:
             paid = self._ledger.debit(
-                OWNER, Pure(epsilon), question=self._digests[one], epsilon=epsilon, version=version, text=text
+                OWNER, Pure(epsilon), question=self._digests[one][0], epsilon=epsilon, version=version, text=text
             )
         except BudgetError as error:
             raise self.refused(one, f"{error.message}: {error.detail}" if error.detail else error.message) from None
         stored = paid if isinstance(paid, Stored) else self._ledger.store(paid, self._draw(one, paid))
         found = self._found(one, version, stored)
         self._known[one, version] = found
-        return Found(found.of, version, found.persons, found.step, bought=isinstance(paid, Receipt))
+        return FoundBound(found.of, version, found.persons, found.step, bought=isinstance(paid, Receipt))
 
     def refused(self, one: Unknown, detail: str) -> BudgetError:
         """What asking raises where a bound cannot be paid for."""
@@ -161,13 +166,14 @@ class Bounds:
         )
 
     def _draw(self, one: Unknown, receipt: Receipt) -> bytes:
-        """Run, then noise on every bucket in order, also the empty ones."""
+        """Run, then noise on every bucket in order, also the empty ones; how long it takes is not shown."""
         try:
-            of = self._histogram(one)
-            rows = {int(bucket): row.part(0) for (bucket,), row in self._engine.run(of.sql, 1)}
-            exact = [rows.get(bucket, 0) for bucket in range(of.buckets)]
-            law = self._persons((), self._policy.privacy.query_epsilon, one).law
-            counts = [int(count) for count in law.release(Exact(exact))]
+            with self._grid.hidden(self._grid.now()):
+                of = self._histogram(one)
+                rows = {int(bucket): row.part(0) for (bucket,), row in self._engine.histogram(of)}
+                exact = [rows.get(bucket, 0) for bucket in range(of.buckets)]
+                law = self._persons((), self._policy.privacy.query_epsilon, one).law
+                counts = [int(count) for count in law.release(Exact(exact))]
         except Exception as error:  # noqa: BLE001  one sentence for every cause (semantics 6.2)
             self._ledger.fail(receipt)
             raise error if isinstance(error, EngineError) else failure(error) from None
@@ -180,13 +186,18 @@ class Bounds:
     def _persons(self, counts: tuple[int, ...], epsilon: Fraction, one: Unknown) -> Persons:
         return Persons(counts, epsilon, self._policy.privacy.adjacency, alone=one.column is None)
 
-    def _found(self, one: Unknown, version: str, stored: Stored) -> Found:
+    def _found(self, one: Unknown, version: str, stored: Stored) -> FoundBound:
         counts = tuple(int(count) for count in json.loads(stored.answer)["persons"])
-        return Found(one, version, self._persons(counts, stored.epsilon, one), self._histogram(one).step)
+        return FoundBound(one, version, self._persons(counts, stored.epsilon, one), self._histogram(one).step)
 
     def _digest(self, one: Unknown) -> str:
-        """What makes two such histograms the same: table and column, how they are read, the policy as it is written."""
-        sql = self._histogram(one, stored=False).sql
+        """What makes two such histograms the same: table and column, their buckets, the policy as it is written."""
+        of = self._histogram(one, stored=False)
+        return f"{PREFIX}{key_of('histogram', one.table, one.column, of.buckets, str(of.step), self._policy.digest)}"
+
+    def _first_digest(self, one: Unknown) -> str | None:
+        """The key of the same histogram in versions that digested an engine's SQL."""
+        sql = self._engine.first_text(self._histogram(one, stored=False))
         kind = "rows per person" if one.column is None else "sizes per person"
         document = [kind, one.table, one.column, sql, self._policy.digest]
-        return hashlib.sha256(json.dumps(document, ensure_ascii=False).encode()).hexdigest()
+        return None if sql is None else hashlib.sha256(json.dumps(document, ensure_ascii=False).encode()).hexdigest()

@@ -1,31 +1,33 @@
 """Opening: a policy and its rows become a gateway.
 
-Comes in: a policy file, or a frame with the owner's decisions. Goes out: a Gateway. It has two halves, so that a reload
+Comes in: a policy file, or a policy with frames. Goes out: a Gateway. It has two halves, so that a reload
 can read new rows beside the gateway that serves: `read_rows` is slow and records nothing, `enter` is quick and opens
 the ledger.
 """
 
 from __future__ import annotations
 
-import sys
+import secrets
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from sfumato.engines import Engine, connect
-from sfumato.engines.prepared import Prepared, look
-from sfumato.errors import InputError, PolicyError
-from sfumato.gateway.corridor import Gateway
-from sfumato.ledger import Ledger
-from sfumato.policy import Policy, from_dict, load, with_bounds, with_schema, with_types
-from sfumato.sql.bind import refused_views
-from sfumato.sql.sources import stored_scans
+from sfumato.engines.duckdb.stamp import stamp
+from sfumato.errors import PolicyError, QueryError
+from sfumato.gateway.gateway import Gateway
+from sfumato.gateway.rederive import Rederived
+from sfumato.gateway.tracebacks import short_tracebacks
+from sfumato.ledger import Ledger, has_ledger, is_address, place_of_last_head
+from sfumato.policy import Policy, load, units_of, with_bounds, with_public_decimals, with_schema
+from sfumato.sql.question import refused_views
 
 
+@short_tracebacks
 def open_policy(path: str | Path) -> Gateway:
-    """The gateway of a policy file."""
+    """The gateway of a policy file; use it in a `with` statement, or call `close`."""
     return enter(read_rows(load(path)))
 
 
@@ -41,9 +43,9 @@ def fork_policy(path: str | Path, folder: Path, files: Mapping[str, str] | None 
         named = policy.source.files if isinstance(policy.source.files, dict) else {}
         source = replace(policy.source, files={**named, **files})
         policy = replace(policy, source=source, data=replace(policy.data, state=str(folder / "state")))
-    elif Path(policy.data.ledger).exists():
+    elif has_ledger(policy.data.ledger):
         with Ledger.visit(policy.data.ledger, anchor=policy.data.anchor) as book:
-            book.backup(copy)
+            book.fork(copy)
     return enter(read_rows(policy), str(copy))
 
 
@@ -53,43 +55,61 @@ class Loaded:
 
     policy: Policy
     engine: Engine
+    rows: str
+    """Which rows they are: the same name is given to the same rows only."""
 
 
 def read_rows(policy: Policy, frames: dict[str, Any] | None = None) -> Loaded:
     """The slow half of opening: a reload does it beside the gateway that serves."""
-    _check_file(policy.data.ledger)
-    engine = connect(policy, frames, _prepared(policy), later=True)
+    _check_place(policy.data.ledger)
+    before = None if frames else stamp(policy)
+    engine = connect(policy, frames, prepared=True, later=True)
     try:
         policy = with_schema(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
+        public = [t for t in policy.tables.values() if t.public and t.name not in engine.views()]
+        policy = with_public_decimals(policy, {table.name: engine.public_decimals(table) for table in public})
         _check_views(policy, engine)
-        engine.keep(stored_scans(policy, (name for name in policy.tables if name not in engine.views())))
+        engine.keep(policy, [name for name in policy.tables if name not in engine.views()])
+    except QueryError as error:
+        engine.close()
+        raise PolicyError(f"a table cannot be served: {error.message}", detail=error.detail, hint=error.hint) from None
     except BaseException:
         engine.close()
         raise
-    return Loaded(policy, engine)
+    same = before is not None and before == stamp(policy)  # else somebody wrote while rows were read
+    return Loaded(policy, engine, before if same and before is not None else secrets.token_hex(32))
 
 
 def enter(loaded: Loaded, ledger: str | None = None) -> Gateway:
     """The quick half: the ledger, in which a changed policy becomes an entry."""
     policy, engine = loaded.policy, loaded.engine
     try:
-        book = _open_ledger(policy, ledger or policy.data.ledger, None if ledger else policy.data.anchor)
+        book = _open_ledger(policy, ledger)
     except BaseException:
         engine.close()
         raise
-    return Gateway(policy, book, engine)
+    return Gateway(policy, book, engine, loaded.rows)
 
 
-def _check_file(ledger: str) -> None:
-    if "://" in ledger:
-        raise PolicyError("a ledger in PostgreSQL is not supported yet", hint="Name a file.")
+def rederive(policy: Policy, ledger: Ledger) -> Rederived:
+    """The plans of a ledger, derived anew from a policy and its public tables; nothing is recorded."""
+    loaded = read_rows(policy)
+    with closing(loaded.engine):
+        return Gateway(loaded.policy, ledger, loaded.engine, loaded.rows).rederive()
 
 
-def _open_ledger(policy: Policy, ledger: str, anchor: str | None) -> Ledger:
-    _check_file(ledger)
+def _check_place(ledger: str) -> None:
+    if "://" in ledger and not is_address(ledger):
+        raise PolicyError("the ledger is neither a file nor in PostgreSQL", hint="Name a file, or postgresql://….")
+
+
+def _open_ledger(policy: Policy, instead: str | None) -> Ledger:
+    """The policy's ledger, or another one in its place that nothing outside knows of."""
+    _check_place(instead or policy.data.ledger)
     privacy = policy.privacy
+    remembered = instead is None and policy.path is not None
     return Ledger.open(
-        ledger,
+        instead or policy.data.ledger,
         data_id=policy.data.id,
         composition=privacy.composition,
         epsilon=privacy.epsilon,
@@ -100,71 +120,14 @@ def _open_ledger(policy: Policy, ledger: str, anchor: str | None) -> Ledger:
         failures=privacy.failures,
         adjacency=privacy.adjacency,
         partition=None if privacy.partition is None else ".".join(privacy.partition),
-        anchor=anchor,
+        units=units_of(policy.tables),
+        anchor=None if instead else policy.data.anchor,
+        last_head=place_of_last_head(policy.data.state, policy.data.id) if remembered else None,
     )
-
-
-def _prepared(policy: Policy) -> Prepared | None:
-    """The rows that the owner prepared, if they are what this policy would read now (semantics 1.4)."""
-    found = look(policy, policy.version_at(datetime.now(UTC)))
-    if found is None or stored_scans(with_types(policy, found.schemas), found.scans) != found.scans:
-        return None
-    return found
 
 
 def _check_views(policy: Policy, engine: Engine) -> None:
     """A view that would be refused in a question is refused when the policy is opened."""
-    for name, refused in refused_views(with_bounds(policy, {}), engine.views(), engine.run_public):
+    for name, refused in refused_views(with_bounds(policy, {}), engine.views(), engine):
         message = f'"{name}" is a view that cannot be protected: {refused.message}'
         raise PolicyError(message, detail=refused.detail, hint=refused.hint)
-
-
-def protect(
-    frame: Any,
-    unit: str,
-    rows_per_unit: int | Literal["auto"],
-    epsilon: Any,
-    *,
-    bounds: Mapping[str, tuple[Any, ...]] | None = None,
-    values: Mapping[str, list[Any]] | None = None,
-    name: str = "data",
-    ledger: str | Path | None = None,
-    delta: Any = 0,
-    adjacency: str = "add-remove",
-    composition: str | None = None,
-) -> Gateway:
-    """A gateway over a frame of pandas, Polars or Arrow; without `ledger` the budget lives as long as this process.
-
-    `bounds` are (low, high) for whole numbers and dates, (low, high, grid) for decimals. With
-    `rows_per_unit="auto"` the first question also pays for finding it.
-    """
-    columns: dict[str, Any] = {unit: {"type": "text", "max_length": 200}}
-    for column, ends in (bounds or {}).items():
-        columns[column] = _bounds(*ends)
-    for column, listed in (values or {}).items():
-        columns[column] = {"values": list(listed)}
-    privacy: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency}
-    if composition is not None:
-        privacy["composition"] = composition
-    document = {
-        "source": {"engine": "duckdb", "files": {name: ":memory:"}},
-        "data": {"id": name},
-        "privacy": privacy,
-        "tables": {name: {"unit": unit, "rows_per_unit": rows_per_unit, "columns": columns}},
-    }
-    policy = from_dict(document)
-    if ledger is None:
-        notice = "sfumato: no ledger is named, so this budget lives as long as this process"
-        print(notice, file=sys.stderr)  # noqa: T201  a budget that is forgotten must be said aloud
-    return enter(read_rows(policy, {name: frame}), ":memory:" if ledger is None else str(ledger))
-
-
-def _bounds(low: Any, high: Any, grid: Any = None) -> dict[str, Any]:
-    """(low, high) of whole numbers or dates, or (low, high, grid) of decimals."""
-    if isinstance(low, date):
-        return {"type": "timestamp" if isinstance(low, datetime) else "date", "min": low, "max": high}
-    whole = grid is None and all(isinstance(end, int) for end in (low, high))
-    if grid is None and not whole:
-        raise InputError("decimals need a grid", hint=f"Write ({low}, {high}, 0.01).")
-    step = {} if grid is None else {"grid": grid}
-    return {"type": "integer" if whole else "decimal", "min": low, "max": high, **step}

@@ -9,15 +9,14 @@ from functools import partial
 from typing import Any
 
 from sfumato.errors import SfumatoError
-from sfumato.gateway.answer import TYPES, Spent, bundle_of, law_of, width_of
-from sfumato.gateway.bounds import Found
-from sfumato.gateway.numbers import NOTHING, Numbers, numbers_of
+from sfumato.gateway import display
+from sfumato.gateway.answer import TYPES, Spent, bundle_of, expected_width, law_of, rank_words, width_of
+from sfumato.gateway.bounds import FoundBound
+from sfumato.gateway.column_laws import NOTHING, ColumnNumbers, numbers_of
 from sfumato.policy import Unknown
 from sfumato.reals import round_up, sqrt
-from sfumato.sql.cut import GAUSSIAN, GEOMETRIC, contribution
-from sfumato.sql.fine import fine_name
-from sfumato.sql.origins import Listed, Made, Origin, Run
-from sfumato.sql.plan import Plan
+from sfumato.sql.intervals.fine_numbers import fine_name
+from sfumato.sql.intervals.provenance import ListedAggregate, Made, Origin, WindowTotal
 from sfumato.sql.relations import (
     Combined,
     Grouped,
@@ -31,6 +30,10 @@ from sfumato.sql.relations import (
     releases_in,
     scans_in,
 )
+from sfumato.sql.release.bundles import bundles_of
+from sfumato.sql.release.claims import Reason
+from sfumato.sql.release.plan import Plan
+from sfumato.sql.release.releases import GAUSSIAN, GEOMETRIC, contribution
 from sfumato.sql.tree import columns_of as columns_in
 from sfumato.words import Loss, certainty, show
 
@@ -54,10 +57,10 @@ class PreviewColumn:
     law: str
     scale: Fraction | None
     note: str
-    _width: Callable[[Fraction], Fraction | None]
+    _width: Callable[[Fraction], Fraction | None] = field(repr=False)
     type: str = "text"
     noisy: bool = False
-    numbers: Numbers = NOTHING
+    numbers: ColumnNumbers = field(default=NOTHING, repr=False)
 
     def half_width(self, confidence: Any = Fraction(95, 100)) -> Fraction | None:
         """± at this confidence, where it does not depend on the answer."""
@@ -82,9 +85,13 @@ class Less:
         return {"rows_per_unit": self.rows_per_unit, "half_widths": widths, "lost": lost}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Preview:
-    """A question before it is asked; `refused` is None or the error that asking would raise."""
+    """What a query would cost and give, from `Gateway.explain`: nothing was charged and no row was read.
+
+    `refused` is None, or the error that asking would raise. `cost` would be charged; `before` and `after` are what is
+    left before and after. `columns` have a `name`, a `law`, a `scale`, a `note` and a `half_width(confidence)`.
+    """
 
     refused: SfumatoError | None
     cost: Spent | None = None
@@ -96,6 +103,14 @@ class Preview:
     _fewer: Callable[[Fraction], tuple[Less, ...]] | None = field(default=None, repr=False)
     bounds: tuple[Unknown, ...] = ()
     """Bounds that asking would find first, and pay for."""
+    why: tuple[Reason, ...] = ()
+    """Why one person changes each number by no more than it is said, derived anew from the plan."""
+
+    def __repr__(self) -> str:
+        return display.preview_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.preview_html(self)
 
     @property
     def fewer(self) -> tuple[Less, ...]:
@@ -150,12 +165,16 @@ def columns_unknown(plan: Plan) -> tuple[PreviewColumn, ...]:
     return tuple(
         column
         if column.law == "exact"
-        else replace(column, scale=None, note=note, _width=lambda _: None, numbers=Numbers(why=f"its law is {note}"))
+        else replace(
+            column, scale=None, note=note, _width=lambda _: None, numbers=ColumnNumbers(why=f"its law is {note}")
+        )
         for column in columns_of(plan)
     )
 
 
-def less(plan: Plan, again: Callable[[int], Plan], found: tuple[Found, ...], confidence: Fraction) -> tuple[Less, ...]:
+def less(
+    plan: Plan, again: Callable[[int], Plan], found: tuple[FoundBound, ...], confidence: Fraction
+) -> tuple[Less, ...]:
     """What the rows that count give, then half and a quarter of them, from plans made `again`: public facts only."""
     most = min((contribution(cut.release, cut.terms) for cut in plan.cuts if cut.events), default=1)
     if most == 1:
@@ -168,7 +187,7 @@ def less(plan: Plan, again: Callable[[int], Plan], found: tuple[Found, ...], con
     return tuple(shown) if any(one.half_widths != shown[0].half_widths for one in shown) else ()
 
 
-def _lost(plan: Plan, found: tuple[Found, ...], rows: int) -> Fraction | None:
+def _lost(plan: Plan, found: tuple[FoundBound, ...], rows: int) -> Fraction | None:
     """Of the rows of the one table that is asked about, if it is one whose rows per person were found."""
     tables = {scan.table.name for cut in plan.cuts for scan in scans_in(cut.release.below) if not scan.table.public}
     known = [one for one in found if one.of.column is None and {one.of.table} == tables]
@@ -181,8 +200,10 @@ def notes_of(plan: Plan, composition: str, pure_door_open: bool) -> tuple[tuple[
     return (*plan.notes, *(((None, CLOSES_THE_PURE_DOOR),) if closes else ()))
 
 
-def _note(plan: Plan, item: int, law: str) -> str:
+def _note(plan: Plan, item: int, law: str) -> str:  # noqa: PLR0911  one for each law
     released, of = bundle_of(plan, item), plan.question.origins[item]
+    if (worth := rank_words(plan, item, Fraction(95, 100))) is not None:
+        return worth
     if released is not None and law == GEOMETRIC:
         return f"one person changes it by at most {show(released.sensitivity)} in all groups together"
     if released is not None and law == GAUSSIAN:
@@ -192,16 +213,31 @@ def _note(plan: Plan, item: int, law: str) -> str:
         if of is None:
             return "no interval can be told of it"
         if width_of(plan, item, Fraction(1, 2)) is None:
-            return "its interval depends on the answer"
+            return _supposed(plan, item) or "its interval depends on the answer"
         return _total(plan, of) or ""
     return "only public tables are read" if law == "exact" and not plan.cuts else ""
+
+
+_GROUPS = (100, 1000, 10_000)
+"""The sizes of groups for which a ratio's interval is foreseen."""
+
+
+def _supposed(plan: Plan, item: int) -> str | None:
+    """About how wide the interval of a ratio is in groups of some sizes: no size is taken from rows."""
+    known = [(rows, expected_width(plan, item, rows, Fraction(95, 100))) for rows in _GROUPS]
+    told = [f"± {_two_digits(width)} of {rows:,} rows" for rows, width in known if width is not None]
+    return "its interval depends on the answer: about " + ", ".join(told) if told else None
+
+
+def _two_digits(width: Fraction) -> str:
+    return f"{float(f'{float(width):.2g}'):,.0f}" if width >= 10 else f"{float(width):.2g}"
 
 
 def _total(plan: Plan, of: Origin) -> str | None:
     """Of a total: where its noise is; its half width is that of the widest."""
     if isinstance(of, Made):
         return next((found for arg in of.args if (found := _total(plan, arg)) is not None), None)
-    name = of.name if isinstance(of, Run) else of.column if isinstance(of, Listed) else ""
+    name = of.name if isinstance(of, WindowTotal) else of.column if isinstance(of, ListedAggregate) else ""
     for cut in plan.cuts:
         bundles = {column: source.bundle for column, _, source in cut.sources}
         for window, column, _ in cut.totals:
@@ -214,7 +250,8 @@ def _total(plan: Plan, of: Origin) -> str | None:
 def _noisy(relation: Relation) -> set[str]:
     """The columns above the cut that were made of released numbers: keys and public columns are not."""
     if isinstance(relation, Release):
-        return {shown for name, _ in relation.aggregates for shown in (name, fine_name(name))}
+        drawn = [name for name, _, source in bundles_of(relation).sources if source.bundle >= 0]
+        return {shown for name in drawn for shown in (name, fine_name(name))}
     found = {name for part in below(relation) for name in _noisy(part)}
     if isinstance(relation, Named):
         return {name for name, node in relation.items if found & columns_in(node).keys()}

@@ -20,9 +20,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from sfumato.accounting import Pure
@@ -30,11 +32,12 @@ from sfumato.engines import Engine
 from sfumato.engines.base import failure
 from sfumato.errors import ClaimError, EngineError, InputError, QueryError
 from sfumato.gateway.answer import Spent
-from sfumato.gateway.bounds import OWNER
+from sfumato.gateway.query import OWNER
+from sfumato.gateway.timing import Grid
 from sfumato.ledger import Ledger, Receipt, Stored
 from sfumato.policy import Policy, Table
 from sfumato.reals import round_up
-from sfumato.sql.elements import Elements, elements
+from sfumato.sql.release.column_elements import Elements, elements
 from sfumato.verify.parse import read_program
 from sfumato.verify.release import price_of, refused, released
 from sfumato.verify.run import NotRun, Runner
@@ -69,7 +72,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Order:
+class ProgramOrder:
     """A program, ready for a column: nothing private was looked at."""
 
     program: Program
@@ -89,7 +92,7 @@ def order(
     *,
     policy: Policy,
     engine: Engine,
-) -> Order:
+) -> ProgramOrder:
     """Check everything that can be checked before it is paid for."""
     program = _proved(certificate)
     table, column = _column(policy, engine, target)
@@ -104,27 +107,37 @@ def order(
         least = f"a release costs at least {show(policy.privacy.min_epsilon)}"
         raise InputError(f"the claim of {program.name} is {show(claim)} here, and {least} under this policy")
     said = {name: str(value) for name, value in sorted(env.items())}
-    unprepared = elements(table, policy, column, stored=False).sql
+    unprepared = engine.first_text(elements(table, policy, column, stored=False))
     document = ["program", certificate["hash"], target, unprepared, said, policy.digest]
     digest = hashlib.sha256(json.dumps(document, ensure_ascii=False).encode()).hexdigest()
     text = f"program {program.name} on {target}" + "".join(f", {name} = {value}" for name, value in said.items())
-    return Order(program, private.name, env, of, Pure(claim * steps), digest, text)
+    return ProgramOrder(program, private.name, env, of, Pure(claim * steps), digest, text)
 
 
-def release(ordered: Order, ledger: Ledger, engine: Engine, version: str) -> tuple[Any, Receipt | Stored, str]:
+def release(
+    ordered: ProgramOrder, ledger: Ledger, engine: Engine, version: str, grid: Grid
+) -> tuple[Any, Receipt | Stored, str]:
     """Pay, read, run, store: the output, what the ledger said to the debit, and the receipt."""
-    epsilon = ordered.event.epsilon
+    epsilon, arrived = ordered.event.epsilon, grid.now()
     paid = ledger.debit(
         OWNER, ordered.event, question=ordered.digest, epsilon=epsilon, version=version, text=ordered.text
     )
-    stored = paid if isinstance(paid, Stored) else ledger.store(paid, _drawn(ordered, ledger, engine, paid))
+    padded = partial(grid.hidden, arrived)
+    stored = paid if isinstance(paid, Stored) else ledger.store(paid, _drawn(ordered, ledger, engine, paid, padded))
     return _typed(json.loads(stored.answer)["value"]), paid, stored.receipt.id
 
 
-def _drawn(ordered: Order, ledger: Ledger, engine: Engine, receipt: Receipt) -> bytes:
+def _drawn(
+    ordered: ProgramOrder,
+    ledger: Ledger,
+    engine: Engine,
+    receipt: Receipt,
+    padded: Callable[[], AbstractContextManager[None]],
+) -> bytes:
     try:
-        counted = [row for _, row in engine.run(ordered.of.sql, 0)]
-        value = released(ordered.program, ordered.env, ordered.private, counted, ordered.of.step)
+        with padded():
+            counted = [row for _, row in engine.elements(ordered.of)]
+            value = released(ordered.program, ordered.env, ordered.private, counted, ordered.of.step)
     except Exception as error:  # noqa: BLE001  one sentence for every cause (semantics 6.2)
         ledger.fail(receipt)
         raise error if isinstance(error, EngineError) else failure(error) from None

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from sfumato.gateway.tracebacks import MENDABLE
 from sfumato.ledger import Superseded
 
 PATIENCE = 30.0
@@ -90,6 +91,8 @@ def handed_on(method: Callable[Concatenate[G, P], R]) -> Callable[Concatenate[G,
             if serving.line.enter():
                 try:
                     return method(serving, *args, **options)
+                except MENDABLE as error:
+                    raise error.with_traceback(None) from None
                 except Superseded:
                     found = serving.line.successor(wait=True)
                     if found is None:

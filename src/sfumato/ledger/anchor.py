@@ -7,15 +7,14 @@ the anchor. Two processes may set it back by the commit of a moment, never to an
 
 from __future__ import annotations
 
-import os
 import re
-import sqlite3
-from contextlib import suppress
+import stat
 from pathlib import Path
 
 from sfumato.errors import LedgerError
-from sfumato.ledger.chain import head
-from sfumato.ledger.store import sync_directory
+from sfumato.files import PRIVATE, real_path, remove_leftovers, replace_file
+from sfumato.ledger.chain import hash_at, head
+from sfumato.ledger.protocol import StoreConnection
 from sfumato.ledger.tell import AGAIN, words_of
 
 OLDER = "Bring back the newest ledger: an older one has forgotten what was spent since, and would give it back."
@@ -36,12 +35,17 @@ def read_anchor(path: Path) -> tuple[int, str] | None:
     return int(line[1]), line[2]
 
 
-def check_anchor(connection: sqlite3.Connection, anchor: tuple[int, str] | None) -> None:
+def open_anchor(path: Path) -> tuple[int, str] | None:
+    """The anchor when a ledger is opened: what a killed process left half-written beside it is removed."""
+    remove_leftovers(real_path(path))
+    return read_anchor(path)
+
+
+def check_anchor(connection: StoreConnection, anchor: tuple[int, str] | None) -> None:
     """The chain holds the entry that the anchor names. The anchor is read first: the ledger may be newer, not older."""
     if anchor is None:
         return
-    row = connection.execute("SELECT hash FROM entry WHERE seq = ?", (anchor[0],)).fetchone()
-    if row is None or row[0] != anchor[1]:
+    if hash_at(connection, anchor[0]) != anchor[1]:
         raise LedgerError(
             "the ledger is older than its anchor",
             detail=f"The anchor names entry {anchor[0]}, which this chain of {head(connection)[0]} does not hold.",
@@ -54,15 +58,8 @@ def write_anchor(path: Path, seq: int, sealed: str) -> None:
     known = read_anchor(path)
     if known is not None and known[0] >= seq:
         return
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
-        with fresh.open("w", encoding="ascii") as file:
-            file.write(f"{seq} {sealed}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-        sync_directory(path.parent)
+        mode = PRIVATE if known is None else stat.S_IMODE(path.stat().st_mode)  # an auditor may have been let in
+        replace_file(path, f"{seq} {sealed}\n".encode("ascii"), mode=mode)
     except OSError as error:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)
         raise LedgerError("the anchor of the ledger cannot be written", detail=words_of(error), hint=AGAIN) from error

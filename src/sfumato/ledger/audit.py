@@ -6,19 +6,22 @@ the truth; sums, answers and keys beside it must be what follows from it.
 
 from __future__ import annotations
 
-import sqlite3
+import hashlib
 from collections import Counter
 from fractions import Fraction
 from heapq import nlargest
 from typing import Any
 
-from sfumato.accounting import Filter, from_dict, price
+from sfumato.accounting import PrivacyFilter, from_dict, price
 from sfumato.errors import BudgetError, LedgerError
 from sfumato.ledger.cells import scope_of, units_of
-from sfumato.ledger.chain import FIRST, digest, walk
-from sfumato.ledger.records import EVERYBODY, Entry, Report, Terms, loss_from_dict
-from sfumato.ledger.schema import FORMAT, check_schema
+from sfumato.ledger.chain import FIRST, canonical, digest, walk
+from sfumato.ledger.protocol import StoreConnection, dialect_of
+from sfumato.ledger.records import EVERYBODY, ChainReport, Entry, SpendingTerms, loss_from_dict
+from sfumato.ledger.schema import FORMAT
+from sfumato.ledger.spending import row_of
 from sfumato.ledger.sums import AMOUNTS, ZERO, add, columns, limits_of, write_units
+from sfumato.ledger.units import find_conflict, known_units
 from sfumato.words import UNIT, Loss
 
 
@@ -48,17 +51,19 @@ class Replay:
     """The state of a ledger as the entries make it, one after the other."""
 
     def __init__(self) -> None:
-        self.terms: Terms | None = None
+        self.terms: SpendingTerms | None = None
         self.recorded: dict[str, Any] | None = None
         self.tallies: dict[tuple[str, str], tuple[Tally, Tally, Tally]] = {}
-        self.filters: dict[str, Filter] = {}
+        self.filters: dict[str, PrivacyFilter] = {}
         self.sums: dict[str, dict[str, int]] = {EVERYBODY: dict(ZERO)}
         self.debits: dict[str, Entry] = {}
         self.answers: dict[str, Entry] = {}
         self.failed: set[str] = set()
         self.failures: Counter[str] = Counter()
+        self.policies: list[tuple[dict[str, Any], bool]] = []
         self.frozen = False
         self.seq, self.hash = 0, FIRST
+        self.spending = hashlib.sha256()
 
     def take(self, entry: Entry) -> None:
         """One more entry, or why it cannot be."""
@@ -77,10 +82,13 @@ class Replay:
     def _policy(self, entry: Entry) -> None:
         if entry.body["before"] != self.recorded:
             raise _wrong(entry, "the policy that it replaces was not the one in force")
-        self.terms = Terms.from_dict(entry.body["now"])
+        self.terms = SpendingTerms.from_dict(entry.body["now"])
         if self.debits and self.terms.covers_less(self.recorded):
             raise _wrong(entry, "what was spent was not priced for its adjacency")
+        if (conflict := find_conflict(known_units(self.policies), self.terms.units)) is not None:
+            raise _wrong(entry, f"units that were charged for are not its units: {conflict}")
         self.recorded = entry.body["now"]
+        self.policies.append((entry.body["now"], False))
         self.filters = self.terms.filters()
         for who, budget in self.filters.items():
             budget.restore(self.sums.get(who, ZERO))
@@ -97,10 +105,12 @@ class Replay:
         cells = body.get("cells")  # format 1 had none: everybody
         if cells is not None and not (self.terms.partition and _are_names(cells)):
             raise _wrong(entry, "its cells are not those of a partition")
-        scope = scope_of(self.terms, body["version"])
+        scope = scope_of(self.terms, body["version"], body.get("rows"))
         for who in (EVERYBODY, analyst):
             self._spend(entry, who, cost if cells is None else self._grow(who, scope, cells, cost))
         self.debits[body["receipt"]] = entry
+        self.policies[-1] = (self.policies[-1][0], True)
+        _note(self.spending, row_of(entry, self.sums))
 
     def _spend(self, entry: Entry, who: str, cost: Loss) -> None:
         if who in self.filters:
@@ -159,7 +169,7 @@ def _wrong(entry: Entry, why: str) -> LedgerError:
     return LedgerError(f"entry {entry.seq} of the ledger cannot be", detail=f"{entry.kind}: {why}.")
 
 
-def audit(connection: sqlite3.Connection) -> Report:
+def audit(connection: StoreConnection) -> ChainReport:
     """Walk the chain and replay it; then hold what lies beside it against it."""
     replay = Replay()
     for entry in walk(connection):
@@ -168,14 +178,12 @@ def audit(connection: sqlite3.Connection) -> Report:
         raise LedgerError("the chain of the ledger is empty or has no policy")
     _check_sums(connection, replay, replay.terms)
     _check_cells(connection, replay)
+    _check_spending(connection, replay)
     _check_answers(connection, replay)
     _check_keys(connection, replay)
-    check_schema(connection)
-    (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if state != "ok":
-        raise LedgerError("the file of the ledger is damaged", detail=f"{state}.")
+    dialect_of(connection).check_inside(connection)
     total = replay.sums[EVERYBODY]
-    return Report(
+    return ChainReport(
         entries=replay.seq,
         debits=len(replay.debits),
         answers=len(replay.answers),
@@ -190,7 +198,7 @@ def audit(connection: sqlite3.Connection) -> Report:
     )
 
 
-def _check_sums(connection: sqlite3.Connection, replay: Replay, terms: Terms) -> None:
+def _check_sums(connection: StoreConnection, replay: Replay, terms: SpendingTerms) -> None:
     """Each row is what the debits add up to, beside the limits of the policy in force."""
     limits = limits_of(terms)
     wanted = {
@@ -203,7 +211,7 @@ def _check_sums(connection: sqlite3.Connection, replay: Replay, terms: Terms) ->
             raise _wrong_sums("sums", who, replay)
 
 
-def _check_cells(connection: sqlite3.Connection, replay: Replay) -> None:
+def _check_cells(connection: StoreConnection, replay: Replay) -> None:
     """Each cell is what its debits add up to, and there is none beside them."""
     wanted = {
         (who, scope, cell): tuple(write_units(tally.paid[cell]) for tally in tallies)
@@ -217,6 +225,19 @@ def _check_cells(connection: sqlite3.Connection, replay: Replay) -> None:
         raise _wrong_sums("cells", where[0], replay)
 
 
+def _check_spending(connection: StoreConnection, replay: Replay) -> None:
+    """The sums that stand beside each debit are those that the chain adds up to then."""
+    found = hashlib.sha256()
+    for row in connection.execute("SELECT * FROM spending ORDER BY debit"):
+        _note(found, row)
+    if found.digest() != replay.spending.digest():
+        raise _wrong_sums("sums after each debit", EVERYBODY, replay)
+
+
+def _note(seen: Any, row: tuple[Any, ...]) -> None:
+    seen.update(canonical(list(row)).encode())
+
+
 def _wrong_sums(what: str, who: str, replay: Replay) -> LedgerError:
     owner = "everybody" if who == EVERYBODY else f'"{who}"'
     return LedgerError(
@@ -225,7 +246,7 @@ def _wrong_sums(what: str, who: str, replay: Replay) -> LedgerError:
     )
 
 
-def _check_answers(connection: sqlite3.Connection, replay: Replay) -> None:
+def _check_answers(connection: StoreConnection, replay: Replay) -> None:
     """Each stored answer is the one that the chain has recorded for its debit, and none is missing."""
     left = dict(replay.answers)
     query = "SELECT receipt, question, version, epsilon, body, debit, seq FROM answer ORDER BY seq"
@@ -243,7 +264,7 @@ def _check_answers(connection: sqlite3.Connection, replay: Replay) -> None:
         raise LedgerError(f"the answer of entry {min(entry.seq for entry in left.values())} of the ledger is missing")
 
 
-def _check_keys(connection: sqlite3.Connection, replay: Replay) -> None:
+def _check_keys(connection: StoreConnection, replay: Replay) -> None:
     """A key stands for a debit of the same question; a higher epsilon may have answered it."""
     debits = {entry.seq: entry for entry in replay.debits.values()}
     for analyst, question, epsilon, seq in connection.execute("SELECT analyst, question, epsilon, debit FROM key"):

@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-import threading
+import time
 import weakref
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -20,22 +21,56 @@ from types import TracebackType
 from typing import Any, TextIO, TypeVar
 
 from sfumato.accounting import Event
+from sfumato.chance import epoch
 from sfumato.errors import InputError, LedgerError
-from sfumato.ledger import audit, chain, settle, store
+from sfumato.interrupts import check_wanted
+from sfumato.ledger import audit, chain, moving, settle, store
 from sfumato.ledger.anchor import check_anchor, read_anchor
 from sfumato.ledger.cells import check_cells
-from sfumato.ledger.decide import decide, find_again, make_request
-from sfumato.ledger.groupcommit import Work, Writer
-from sfumato.ledger.opening import Clock, Opening, now, open_ledger, place_of, stamp
-from sfumato.ledger.records import Bought, Busy, Entry, Receipt, Report, Standing, Stored, Terms, name
+from sfumato.ledger.decide import ChargeRequest, decide, find_again, make_request
+from sfumato.ledger.groupcommit import LedgerWriter
+from sfumato.ledger.last_head import check_found, read_last_head
+from sfumato.ledger.moved import check_here
+from sfumato.ledger.opening import (
+    Clock,
+    Opening,
+    check_change,
+    is_address,
+    make_server,
+    now,
+    open_ledger,
+    place_of,
+    stamp,
+)
+from sfumato.ledger.protocol import Store, StoreConnection, Work
+from sfumato.ledger.records import (
+    Bought,
+    Busy,
+    ChainReport,
+    Claimed,
+    Entry,
+    Older,
+    Receipt,
+    SpendingCurve,
+    SpendingTerms,
+    Standing,
+    Stored,
+    name,
+)
+from sfumato.ledger.spending import read_spending
 from sfumato.ledger.standing import count_left, find_standing
 from sfumato.ledger.tell import Owner, went_back
+from sfumato.ledger.units import Units, read_units
 from sfumato.words import Adjacency, Loss, positive
 
 T = TypeVar("T")
 
 PATIENCE = 6
 """How many times as long as for a debit is waited to record what became of it."""
+
+TURN, PAUSE = 60.0, 0.02
+"""Seconds for which a question waits for another gateway that is about to answer it, and between two looks. Who goes
+while it waits frees its turn with its connection; who is slower than that is not waited for, and both have paid."""
 
 LARGEST = 100_000_000
 """Bytes of one answer; SQLite itself ends at a thousand million."""
@@ -49,14 +84,11 @@ class Ledger:
 
     def __init__(self, opening: Opening) -> None:
         self._owner = Owner()
-        self._rules, self._writer = open_ledger(opening, self._owner)
+        self._rules, self._store, self._writer = open_ledger(opening, self._owner)
         self._opening, self.clock = opening, opening.clock
         self.data_id, self.terms = self._rules.data_id, self._rules.terms
-        self._process = os.getpid()
-        self._reading, self._watching = threading.Lock(), threading.Lock()
-        self._reader = None if opening.path == store.MEMORY else _open_reader(opening)
-        self._watcher = None if opening.path == store.MEMORY else _open_reader(opening)
-        self._finish = weakref.finalize(self, _finish, self._writer, self._reader, self._watcher)
+        self._epoch = epoch()
+        self._finish = weakref.finalize(self, _finish, self._epoch, self._writer, self._store)
 
     # opening
 
@@ -75,7 +107,9 @@ class Ledger:
         failures: int = 3,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
         partition: str | None = None,
+        units: Units | None = None,
         anchor: Path | str | None = None,
+        last_head: Path | None = None,
         who: str = "owner",
         busy: float = 10.0,
         clock: Clock = now,
@@ -83,10 +117,11 @@ class Ledger:
         """Open or make the ledger of a data set, under this policy; a policy that differs from the last is an entry.
 
         `partition` names the column whose values are the cells of people; without it every question is charged to
-        everybody. `:memory:` lives only in this process. `anchor` names a file, best on another disk. `busy` is how
-        many seconds to wait for another process.
+        everybody. `units` says what one unit is in each table: a used ledger keeps it. `:memory:` lives only in this
+        process. `anchor` names a file, best on another disk; `last_head` one in the state directory, by which a lost
+        ledger is missed. `busy` is how many seconds to wait for another process.
         """
-        terms = Terms.of(
+        terms = SpendingTerms.of(
             digest=policy_digest,
             composition=composition,
             epsilon=epsilon,
@@ -96,22 +131,30 @@ class Ledger:
             failures=failures,
             adjacency=adjacency,
             partition=partition,
+            units=units,
         )
         held = None if anchor is None else Path(anchor).absolute()
-        return cls(Opening(place_of(path), name(data_id, "data id"), terms, held, who, busy, clock))
+        return cls(Opening(place_of(path), name(data_id, "data id"), terms, held, last_head, who, busy, clock))
 
     @classmethod
     def visit(
-        cls, path: Path | str, *, anchor: Path | str | None = None, busy: float = 10.0, clock: Clock = now
+        cls,
+        path: Path | str,
+        *,
+        anchor: Path | str | None = None,
+        last_head: Path | None = None,
+        busy: float = 10.0,
+        clock: Clock = now,
     ) -> Ledger:
         """Open a ledger that exists, under the policy that it recorded last, and write nothing by doing so.
 
         For those who look, verify, back up, freeze: an edited policy file takes effect when the gateway reloads it.
         """
-        if not Path(path).is_file() or Path(path).stat().st_size == 0:
+        if not is_address(path) and (not Path(path).is_file() or Path(path).stat().st_size == 0):
+            check_found(read_last_head(last_head))
             raise LedgerError(f'there is no ledger at "{Path(path).name}"')
         held = None if anchor is None else Path(anchor).absolute()
-        return cls(Opening(Path(path).absolute(), None, None, held, "", busy, clock))
+        return cls(Opening(place_of(path), None, None, held, last_head, "", busy, clock))
 
     def __enter__(self) -> Ledger:
         return self
@@ -121,8 +164,7 @@ class Ledger:
 
     def close(self) -> None:
         """Finish what was asked for, and close the file."""
-        if self._process == os.getpid():  # a forked child must not touch what its parent has open
-            self._finish()
+        self._finish()
 
     # spending
 
@@ -137,18 +179,23 @@ class Ledger:
         text: str,
         key: str | None = None,
         cells: tuple[str, ...] | None = None,
+        rows: str | None = None,
+        plan: Mapping[str, Any] | None = None,
     ) -> Receipt | Stored:
         """Pay for a question before any row is read for it; or find that it was paid for already.
 
         `question` is the digest of the canonical question without its epsilon, `version` that of the data, `text` what
         the analyst wrote. A `key` makes a retry safe: it brings back the stored answer, or pays again. `cells` names
-        the cells of the partition that hold everybody whose rows can change the answer; None is everybody.
+        the cells of the partition that hold everybody whose rows can change the answer; None is everybody. `rows` names
+        the rows that they are cells of: in others a person may be in another cell, so these add up. `plan` says
+        how it was planned, and why it costs no more: JSON, kept with the debit.
 
         Guarantee: a receipt is on the disk when it is returned. All receipts that were ever returned, by any thread and
             any process, fit together in the filter of the total, and those of an analyst with a share in hers. A
             refusal writes nothing. A stored answer to the same question on the same data version, drawn at this
             epsilon or a higher one, costs nothing. What is charged to cells counts as `accounting.Cells` says: spent is
-            what everybody was charged plus, for each data version, the largest cell (replace: the two largest).
+            what everybody was charged plus, for each data version and its rows, the largest cell (replace: the two
+            largest).
         Proof: BEGIN IMMEDIATE admits one writer at a time, sums are read inside its transaction, and what the filter
             admits is written with them in one commit; a result is handed out after that commit returned, which under
             WAL with synchronous=FULL is after fsync. A price is that of the event, rounded up once. An answer given
@@ -173,8 +220,20 @@ class Ledger:
             text=_text(text),
             key=key,
             cells=cells,
+            rows=rows,
+            plan=plan,
         )
-        return self._write(lambda connection: decide(connection, self._rules, request, self._now(connection)))
+        end = time.monotonic() + TURN
+        while True:
+            wait = time.monotonic() < end
+            try:
+                return self._write(partial(self._decide, request=request, wait=wait))
+            except Claimed:
+                check_wanted()
+                time.sleep(PAUSE)
+
+    def _decide(self, connection: StoreConnection, request: ChargeRequest, *, wait: bool) -> Receipt | Stored:
+        return decide(connection, self._rules, request, self._now(connection), wait=wait)
 
     def store(self, receipt: Receipt, answer: bytes) -> Stored:
         """Keep the answer that a debit paid for, before its first byte leaves.
@@ -220,7 +279,12 @@ class Ledger:
 
     def _note(self, kind: str, who: str) -> None:
         document = {"who": name(who, "who")}
-        self._write(lambda connection: chain.append(connection, self._now(connection), kind, None, document))
+
+        def write(connection: StoreConnection) -> None:
+            check_here(connection)
+            chain.append(connection, self._now(connection), kind, None, document)
+
+        self._write(write)
 
     # looking
 
@@ -243,15 +307,9 @@ class Ledger:
             rooms::a_ledger_that_was_replaced_has_no_mark
         """
         self._check()
-        if self._watcher is None:
+        if not self._store.readable:
             return self._writer.changes
-        self._writer.check_files()
-        try:
-            with self._watching:  # one at a time: a statement of another thread would hold an older view of the file
-                ((version,),) = self._watcher.execute("PRAGMA data_version").fetchall()
-            return int(version)
-        except sqlite3.Error as error:
-            raise store.unreachable(error) from error
+        return self._looking(self._store.mark)
 
     def again(self, question: str, version: str, epsilon: object) -> Stored | None:
         """What `debit` would give for nothing, or raise before it pays; it writes nothing and waits for no writer."""
@@ -268,12 +326,34 @@ class Ledger:
         wanted = positive(epsilon, "epsilon")
         return self._read(lambda connection: settle.find_best_answer(connection, question, version, wanted))
 
+    def best(self, question: str, version: str) -> Stored | None:
+        """The best answer that is stored, whatever its epsilon."""
+        return self._read(lambda connection: settle.find_latest_answer(connection, question, version))
+
+    def has_other_questions(self, prefix: str) -> bool:
+        """Whether an answer is stored for a question whose digest does not begin so."""
+        after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        looks = (
+            ("SELECT 1 FROM answer WHERE question < ? LIMIT 1", prefix),
+            (
+                "SELECT 1 FROM answer WHERE question >= ? LIMIT 1",
+                after,
+            ),
+        )
+        return self._read(lambda c: any(c.execute(sql, (end,)).fetchone() is not None for sql, end in looks))
+
     def budget(
-        self, analyst: str | None = None, *, cells: tuple[str, ...] | None = None, version: str | None = None
+        self,
+        analyst: str | None = None,
+        *,
+        cells: tuple[str, ...] | None = None,
+        version: str | None = None,
+        rows: str | None = None,
     ) -> Standing:
         """Where an analyst stands, or everybody together; what remains is for a question to all, or to these cells."""
         touched = check_cells(cells, self.terms)
-        return self._read(lambda connection: find_standing(connection, self.terms, analyst, touched, version))
+        of: dict[str, Any] = {"cells": touched, "version": version, "rows": rows}
+        return self._read(lambda connection: find_standing(connection, self.terms, analyst, **of))
 
     def remaining_count(
         self,
@@ -282,13 +362,16 @@ class Ledger:
         *,
         cells: tuple[str, ...] | None = None,
         version: str | None = None,
+        rows: str | None = None,
     ) -> int:
         """How many more releases of this price fit, for an analyst or for everybody, to all or to the same cells."""
-        touched = check_cells(cells, self.terms)
+        of: dict[str, Any] = {"cells": check_cells(cells, self.terms), "version": version, "rows": rows}
+        return self._read(lambda connection: count_left(connection, self.terms, analyst, loss, **of))
 
-        return self._read(
-            lambda connection: count_left(connection, self.terms, analyst, loss, cells=touched, version=version)
-        )
+    def check_successor(self, *, adjacency: Adjacency | str, units: Units) -> None:
+        """Raise what opening this ledger under a policy with this adjacency and these units would raise."""
+        terms = replace(self.terms, adjacency=Adjacency.of(adjacency), units=read_units(units))
+        self._read(lambda connection: check_change(connection, self.terms.to_dict(), terms))
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """The chain, from the entry after a number."""
@@ -302,6 +385,10 @@ class Ledger:
         found = self._read(lambda connection: chain.read_own(connection, analyst, first, limit))
         ends = {entry.body["receipt"]: entry.kind for entry in found if entry.kind != "debit"}
         return [Bought(entry, ends.get(entry.body["receipt"], "open")) for entry in found if entry.kind == "debit"]
+
+    def spending(self, most: int) -> SpendingCurve:
+        """What was spent when and by whom, in at most so many points, the last debit among them."""
+        return self._read(lambda connection: read_spending(connection, most))
 
     def export(self, target: Path | str | TextIO) -> None:
         """The chain as JSON lines, durable where a path is given."""
@@ -318,14 +405,38 @@ class Ledger:
     def backup(self, target: Path | str) -> None:
         """A copy in one file, whole and durable, while serving goes on. Never copy the file itself without its WAL."""
         self._check()
-        if not isinstance(self._opening.path, Path):
-            raise LedgerError("a ledger in memory has no backup")
         try:
-            store.copy(self._opening.path, Path(target))
+            self._store.backup(Path(target))
         except (sqlite3.Error, OSError) as error:
             raise store.unreachable(error) from error
 
-    def verify(self) -> Report:
+    def move(self, target: str, who: str) -> ChainReport:
+        """Move this ledger into a PostgreSQL server; see `moving.arrive`. It is spent there from then on.
+
+        A move that was interrupted is finished by moving it to the same place again.
+        """
+        if not is_address(target):
+            raise InputError("a ledger is moved into a PostgreSQL server", hint="Write postgresql://…/DATABASE.")
+        new, shown = make_server(target, self._opening.busy)
+        self.verify()
+        new.exists()  # before anything is written
+        asker = name(who, "who")
+        went = self._write(lambda connection: moving.leave(connection, shown, asker, self._now(connection)))
+
+        def copy(connection: StoreConnection) -> ChainReport:
+            return moving.arrive(connection, new, went, asker, stamp(self.clock))
+
+        return self._store.read(copy, alone=True)
+
+    def fork(self, target: Path) -> None:
+        """Write a file with the same ledger, to try out what is not to be spent."""
+        self._check()
+        if isinstance(self._opening.path, Path):
+            self.backup(target)
+        else:
+            self._read(lambda connection: moving.copy_to_file(connection, target))
+
+    def verify(self) -> ChainReport:
         """Recompute the ledger from its chain.
 
         Guarantee: if it returns, then no entry was edited, removed or moved since it was written, short of cutting the
@@ -348,25 +459,24 @@ class Ledger:
         if self._opening.anchor is not None and mark is None:
             raise LedgerError("the anchor of the ledger is missing")
 
-        def work(connection: sqlite3.Connection) -> Report:
+        def work(connection: StoreConnection) -> ChainReport:
             check_anchor(connection, mark)
             return audit.audit(connection)
 
-        if not isinstance(self._opening.path, Path):
+        if not self._store.readable:
             return self._writer.submit(work)
-        with closing(_open_reader(self._opening)) as reader:  # one of its own: a long chain blocks nobody
-            return _snapshot(reader, work)
+        return self._store.read(work, alone=True)  # a long chain blocks nobody
 
     # inside
 
-    def _now(self, connection: sqlite3.Connection) -> str:
+    def _now(self, connection: StoreConnection) -> str:
         now, latest = stamp(self.clock), chain.latest_time(connection)
         if now < latest:
             self._owner.tell(went_back(now, latest), logging.WARNING)
         return now
 
     def _check(self) -> None:
-        if self._process != os.getpid():
+        if self._epoch is not epoch():  # also of a fork below Python, and where the child has the same number
             raise LedgerError("the ledger was opened before a fork", hint="Open it in the process that uses it.")
         self._writer.check_alive()
 
@@ -380,6 +490,8 @@ class Ledger:
         """What stops questions is told to the owner as well."""
         try:
             yield
+        except Claimed:
+            raise
         except LedgerError as error:
             if not self._writer.ended:  # then the owner knows already
                 self._owner.tell(error)
@@ -396,36 +508,30 @@ class Ledger:
 
     def _read(self, work: Work[T]) -> T:
         self._check()
-        if self._reader is None:
+        if not self._store.readable:
             return self._writer.submit(work)
-        with self._reading:
-            self._check()
-            return _snapshot(self._reader, work)
+        return self._looking(lambda: self._store.read(work))
 
-
-def _finish(writer: Writer, *readers: sqlite3.Connection | None) -> None:
-    for reader in readers:
-        if reader is not None:
-            reader.close()
-    writer.close()
-
-
-def _open_reader(opening: Opening) -> sqlite3.Connection:
-    reader = sqlite3.connect(opening.path, timeout=opening.busy, isolation_level=None, check_same_thread=False)
-    reader.execute("PRAGMA query_only = ON")
-    return reader
-
-
-def _snapshot(reader: sqlite3.Connection, work: Work[T]) -> T:
-    """Read from one moment of the file, whatever is written meanwhile."""
-    try:
-        reader.execute("BEGIN")
+    def _looking(self, look: Callable[[], T]) -> T:
+        """Look at the store that was opened; if it is another one by now, every call raises from then on."""
         try:
-            return work(reader)
-        finally:
-            reader.execute("ROLLBACK")
-    except sqlite3.Error as error:
-        raise store.unreachable(error) from error
+            self._store.check_before(self._writer.submit)
+        except LedgerError as error:
+            if not self._writer.ended:
+                self._writer.give_up(error)
+            raise
+        try:
+            return look()
+        except Older as error:
+            self._writer.give_up(error)
+            raise
+
+
+def _finish(opened: object, writer: LedgerWriter, store: Store) -> None:
+    if opened is not epoch():  # a forked child must not touch what its parent has open, nor when it ends
+        return
+    store.close_readers()
+    writer.close()
 
 
 def _text(text: object) -> str:

@@ -1,20 +1,21 @@
 """Sums of cells: what was charged to single cells of the partition of people, for everybody and for each analyst.
 
 Comes in: the cells that a question touches. Goes out: how high they stand among the others, read inside the transaction
-that decides on it, in as many steps as cells are touched. A scope is one data version under one meaning of the cells:
-an owner who declares other values may move people from cell to cell, so another policy begins another scope, and scopes
+that decides on it, in as many steps as cells are touched. A scope is one state of the rows under one meaning of the
+cells: in other rows a person may be in another cell, also under the same name of a data version, and an owner who
+declares other values may move people. So other rows, another version and another policy begin another scope, and scopes
 add up.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from fractions import Fraction
 
-from sfumato.accounting import Cells, Heights
+from sfumato.accounting import Heights, TouchedCells
 from sfumato.errors import InputError
 from sfumato.ledger.chain import canonical
-from sfumato.ledger.records import Terms
+from sfumato.ledger.protocol import StoreConnection, dialect_of
+from sfumato.ledger.records import SpendingTerms
 from sfumato.ledger.sums import AMOUNTS, write_units
 from sfumato.words import UNIT, Adjacency, Loss
 
@@ -25,7 +26,7 @@ Amounts = tuple[int, int, int]
 """Epsilon, rho and delta of one cell, in units. A release without a claim shuts its door in the sums, for all cells."""
 
 
-def check_cells(cells: object, terms: Terms) -> tuple[str, ...] | None:
+def check_cells(cells: object, terms: SpendingTerms) -> tuple[str, ...] | None:
     """The names of cells in one order, each once; None is everybody. No cell at all would be a question for nothing."""
     if cells is None:
         return None
@@ -42,9 +43,12 @@ def _is_name(cell: object) -> bool:
     return isinstance(cell, str) and cell.isprintable() and 0 < len(cell) <= LONGEST_CELL
 
 
-def scope_of(terms: Terms, version: str) -> str:
-    """Within what nobody changes her cell: one data version, one partition, one meaning of the values."""
-    return canonical([terms.digest, terms.partition, version])
+def scope_of(terms: SpendingTerms, version: str, rows: str | None) -> str:
+    """Within what nobody changes her cell: one data version, one partition, one meaning of the values, the same rows.
+
+    Charges of earlier ledgers do not name their rows: together they are a scope of their own.
+    """
+    return canonical([terms.digest, terms.partition, version, *([] if rows is None else [rows])])
 
 
 def units_of(loss: Loss) -> Amounts:
@@ -56,7 +60,9 @@ def _units(amount: Fraction | None) -> int:
     return (amount or 0) // UNIT
 
 
-def weigh(connection: sqlite3.Connection, who: str, scope: str, cells: tuple[str, ...], adjacency: Adjacency) -> Cells:
+def weigh(
+    connection: StoreConnection, who: str, scope: str, cells: tuple[str, ...], adjacency: Adjacency
+) -> TouchedCells:
     """Where these cells stand among all cells of their scope."""
     touched = _read(connection, who, scope, cells)
     heights = []
@@ -71,19 +77,20 @@ def weigh(connection: sqlite3.Connection, who: str, scope: str, cells: tuple[str
             if cell not in touched
         )
         heights.append(Heights(tuple(paid[place] for paid in touched.values()), others))
-    return Cells(adjacency, *heights)
+    return TouchedCells(adjacency, *heights)
 
 
-def _read(connection: sqlite3.Connection, who: str, scope: str, cells: tuple[str, ...]) -> dict[str, Amounts]:
+def _read(connection: StoreConnection, who: str, scope: str, cells: tuple[str, ...]) -> dict[str, Amounts]:
     """What each of these cells has paid; one that was never charged has paid nothing."""
     query = "SELECT epsilon, rho, delta FROM cells WHERE analyst = ? AND scope = ? AND cell = ?"
     found = {cell: connection.execute(query, (who, scope, cell)).fetchone() or (0, 0, 0) for cell in cells}
     return {cell: (int(epsilon), int(rho), int(delta)) for cell, (epsilon, rho, delta) in found.items()}
 
 
-def write_cells(connection: sqlite3.Connection, who: str, scope: str, cells: tuple[str, ...], loss: Loss) -> None:
+def write_cells(connection: StoreConnection, who: str, scope: str, cells: tuple[str, ...], loss: Loss) -> None:
     """Charge a price to each of these cells, inside the transaction that is open."""
     cost = units_of(loss)
+    dialect_of(connection).check_fits(who, scope, max(cells, key=len))
     connection.executemany(
         "INSERT INTO cells(analyst, scope, cell, epsilon, rho, delta) VALUES(?, ?, ?, ?, ?, ?)"
         " ON CONFLICT(analyst, scope, cell)"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
 from sfumato.errors import LedgerError
+from sfumato.ledger.protocol import StoreConnection
 from sfumato.ledger.records import Entry
 
 FIRST = "0" * 64
@@ -42,24 +42,28 @@ def seal(*fields: int | str | None) -> str:
     return digest(canonical(fields).encode())
 
 
-def head(connection: sqlite3.Connection) -> tuple[int, str]:
+def head(connection: StoreConnection) -> tuple[int, str]:
     """Number and hash of the last entry; (0, FIRST) before there is one."""
     return _last(connection)[:2]
 
 
-def latest_time(connection: sqlite3.Connection) -> str:
+def hash_at(connection: StoreConnection, seq: int) -> str | None:
+    """The hash of an entry, FIRST for number 0, None where there is none."""
+    row = connection.execute("SELECT hash FROM entry WHERE seq = ?", (seq,)).fetchone()
+    return str(row[0]) if row else FIRST if seq == 0 else None
+
+
+def latest_time(connection: StoreConnection) -> str:
     """The time of the last entry, which no other is later than; nothing before there is one."""
     return _last(connection)[2]
 
 
-def _last(connection: sqlite3.Connection) -> tuple[int, str, str]:
+def _last(connection: StoreConnection) -> tuple[int, str, str]:
     row = connection.execute("SELECT seq, hash, time FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
     return (row[0], row[1], str(row[2])) if row else (0, FIRST, "")
 
 
-def append(
-    connection: sqlite3.Connection, time: str, kind: str, analyst: str | None, document: dict[str, Any]
-) -> Entry:
+def append(connection: StoreConnection, time: str, kind: str, analyst: str | None, document: dict[str, Any]) -> Entry:
     """Write the next entry, inside the transaction that is open.
 
     Times never go back: where the clock did, an entry has the time of the one before it, and what the clock said.
@@ -76,7 +80,7 @@ def append(
     return Entry(seq, time, kind, analyst, document, previous, sealed)
 
 
-def read_entry(connection: sqlite3.Connection, seq: int) -> Entry:
+def read_entry(connection: StoreConnection, seq: int) -> Entry:
     """One entry by its number; its hash is checked, for it is about to be relied on."""
     row = connection.execute(f"SELECT {COLUMNS} FROM entry WHERE seq = ?", (seq,)).fetchone()  # noqa: S608 - a constant
     if row is None:
@@ -84,7 +88,7 @@ def read_entry(connection: sqlite3.Connection, seq: int) -> Entry:
     return check_row(row)
 
 
-def read_last(connection: sqlite3.Connection, *kinds: str) -> Entry | None:
+def read_last(connection: StoreConnection, *kinds: str) -> Entry | None:
     """The last entry of these kinds, which are not those that every question writes."""
     marks = ", ".join("?" * len(kinds))
     row = connection.execute(
@@ -95,27 +99,43 @@ def read_last(connection: sqlite3.Connection, *kinds: str) -> Entry | None:
     return check_row(row) if row else None
 
 
-def read_page(connection: sqlite3.Connection, after: int) -> list[Entry]:
+def read_policies(connection: StoreConnection) -> list[tuple[dict[str, Any], bool]]:
+    """All recorded terms, oldest first, each with whether something was charged under it; they are few."""
+    rows = connection.execute(
+        "SELECT seq FROM entry WHERE kind NOT IN ('debit', 'answer') AND kind = 'policy' ORDER BY seq"
+    ).fetchall()
+    places = [seq for (seq,) in rows]
+    charged = "SELECT 1 FROM entry WHERE seq > ? AND seq < ? AND kind = 'debit' LIMIT 1"
+    return [
+        (read_entry(connection, seq).body["now"], connection.execute(charged, (seq, later)).fetchone() is not None)
+        for seq, later in zip(places, [*places[1:], 2**63 - 1], strict=False)
+    ]
+
+
+def read_page(connection: StoreConnection, after: int) -> list[Entry]:
     """The next entries after a number, each checked by itself."""
     return [check_row(row) for row in _rows(connection, after)]
 
 
-def read_own(connection: sqlite3.Connection, analyst: str, before: int, limit: int) -> list[Entry]:
-    """The last debits of one analyst before a number, and what became of them, the newest first."""
+def read_own(connection: StoreConnection, analyst: str, before: int, limit: int) -> list[Entry]:
+    """The last debits of one analyst before a number, and what became of them, the newest first; by their indexes."""
     debits = f"SELECT {COLUMNS} FROM entry WHERE seq < ? AND kind = 'debit' AND analyst = ? ORDER BY seq DESC LIMIT ?"  # noqa: S608 - a constant
     found = [check_row(row) for row in connection.execute(debits, (before, analyst, limit))]
     if not found:
         return []
-    ends = f"SELECT {COLUMNS} FROM entry WHERE seq > ? AND kind IN ('answer', 'failed') AND analyst = ?"  # noqa: S608 - a constant
-    return found + [check_row(row) for row in connection.execute(ends, (found[-1].seq, analyst))]
+    receipts = [entry.body["receipt"] for entry in found]
+    answers = f"SELECT seq FROM answer WHERE receipt IN ({', '.join('?' * len(receipts))})"  # noqa: S608 - marks
+    failures = "SELECT seq FROM entry WHERE kind NOT IN ('debit', 'answer') AND kind = 'failed' AND seq > ?"
+    ends = [*connection.execute(answers, receipts), *connection.execute(failures, (found[-1].seq,))]
+    return found + [read_entry(connection, seq) for (seq,) in ends]
 
 
-def _rows(connection: sqlite3.Connection, after: int) -> list[tuple[Any, ...]]:
+def _rows(connection: StoreConnection, after: int) -> list[tuple[Any, ...]]:
     query = f"SELECT {COLUMNS} FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - a constant
     return connection.execute(query, (after, PAGE)).fetchall()
 
 
-def walk(connection: sqlite3.Connection) -> Iterator[Entry]:
+def walk(connection: StoreConnection) -> Iterator[Entry]:
     """Every entry from the first, each checked by itself and against the one before it."""
     last, previous = 0, FIRST
     while rows := _rows(connection, last):

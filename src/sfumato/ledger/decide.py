@@ -7,18 +7,21 @@ All that is looked at is read inside the transaction: another process may have w
 from __future__ import annotations
 
 import os
-import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sfumato.accounting import KINDS, Cells, Event, Filter, Refinement, price
+from sfumato.accounting import KINDS, Event, PrivacyFilter, Refinement, TouchedCells, price
 from sfumato.errors import BudgetError, InputError, LedgerError
 from sfumato.ledger.cells import check_cells, scope_of, weigh, write_cells
 from sfumato.ledger.chain import append, read_entry, read_last
-from sfumato.ledger.records import EVERYBODY, Receipt, Stored, Superseded, Terms, loss_to_dict, name
+from sfumato.ledger.moved import check_here
+from sfumato.ledger.protocol import StoreConnection, dialect_of
+from sfumato.ledger.records import EVERYBODY, Claimed, Receipt, SpendingTerms, Stored, Superseded, loss_to_dict, name
 from sfumato.ledger.schema import check_format
 from sfumato.ledger.settle import check_refines, find_answer, find_best_answer
+from sfumato.ledger.spending import write_spending
 from sfumato.ledger.sums import add, read_sums, write_sums
 from sfumato.words import Loss, positive
 
@@ -28,14 +31,14 @@ class Rules:
     """What this process believes about the ledger: the data set and the policy, and filters to decide with."""
 
     data_id: str
-    terms: Terms
-    filters: dict[str, Filter]
+    terms: SpendingTerms
+    filters: dict[str, PrivacyFilter]
     policy: str
     """The hash of the entry that recorded these terms."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ChargeRequest:
     """A question with its price."""
 
     analyst: str
@@ -48,12 +51,16 @@ class Request:
     price: Loss
     cells: tuple[str, ...] | None
     """None is everybody."""
+    rows: str | None
+    """Which rows these cells are cells of."""
     before: Fraction | None = None
     """The epsilon of the answer that this one makes better."""
+    plan: Mapping[str, Any] | None = None
+    """How it was planned, and why it costs no more: what `ledger verify --plans` derives anew."""
 
 
 def make_request(
-    terms: Terms,
+    terms: SpendingTerms,
     analyst: str,
     event: Event,
     *,
@@ -63,11 +70,13 @@ def make_request(
     text: str,
     key: str | None,
     cells: tuple[str, ...] | None,
-) -> Request:
+    rows: str | None,
+    plan: Mapping[str, Any] | None,
+) -> ChargeRequest:
     """Check and price a question, before anybody waits for the disk."""
     if type(event) not in KINDS.values():
         raise InputError(f"an event must be of a known kind, but is {type(event).__name__}")
-    return Request(
+    return ChargeRequest(
         name(analyst, "analyst"),
         name(question, "question"),
         name(version, "version"),
@@ -77,12 +86,20 @@ def make_request(
         event.to_dict(),
         price(event),
         check_cells(cells, terms),
+        None if cells is None or rows is None else name(rows, "rows"),
         event.epsilon_before if isinstance(event, Refinement) else None,
+        plan,
     )
 
 
-def decide(connection: sqlite3.Connection, rules: Rules, request: Request, now: str) -> Receipt | Stored:
-    """The whole of a debit, in the order in which it may end."""
+def decide(
+    connection: StoreConnection, rules: Rules, request: ChargeRequest, now: str, *, wait: bool = False
+) -> Receipt | Stored:
+    """The whole of a debit, in the order in which it may end.
+
+    With `wait`, a question that another gateway is about to answer is not paid for a second time: Claimed.
+    """
+    dialect = dialect_of(connection)
     stored = find_again(connection, rules, (request.question, request.version, request.epsilon), by=request)
     if stored is not None:
         _remember_key(connection, request, stored.receipt.seq)
@@ -90,19 +107,24 @@ def decide(connection: sqlite3.Connection, rules: Rules, request: Request, now: 
     if request.before is not None:
         check_refines(connection, request.question, request.version, request.before)
     states = _admit(connection, rules, request)
+    dialect.check_fits(request.question, request.version, str(request.epsilon))
+    dialect.check_fits(request.analyst, request.key or "")
+    if not dialect.claim(connection, request.question) and wait:
+        raise Claimed("another gateway is about to answer the same question")
     receipt = os.urandom(16).hex()  # a name, not noise
     entry = append(connection, now, "debit", request.analyst, _body(receipt, request))
     for who, state in states.items():
         write_sums(connection, who, state)
         if request.cells is not None:
-            scope = scope_of(rules.terms, request.version)
+            scope = scope_of(rules.terms, request.version, request.rows)
             write_cells(connection, who, scope, request.cells, request.price)
+    write_spending(connection, entry, states)
     _remember_key(connection, request, entry.seq)
     return Receipt(receipt, request.analyst, request.price, entry.seq)
 
 
 def find_again(
-    connection: sqlite3.Connection, rules: Rules, asked: tuple[str, str, Fraction], by: Request | None = None
+    connection: StoreConnection, rules: Rules, asked: tuple[str, str, Fraction], by: ChargeRequest | None = None
 ) -> Stored | None:
     """The answer that a question gets for nothing, if questions are answered at all now."""
     check_current(connection, rules)
@@ -110,7 +132,7 @@ def find_again(
     return (None if by is None else _find_by_key(connection, by)) or find_best_answer(connection, *asked)
 
 
-def _body(receipt: str, request: Request) -> dict[str, Any]:
+def _body(receipt: str, request: ChargeRequest) -> dict[str, Any]:
     return {
         "receipt": receipt,
         "question": request.question,
@@ -120,12 +142,14 @@ def _body(receipt: str, request: Request) -> dict[str, Any]:
         "event": request.event,
         "price": loss_to_dict(request.price),
         "cells": None if request.cells is None else list(request.cells),
+        **({} if request.rows is None else {"rows": request.rows}),
+        **({} if request.plan is None else {"plan": request.plan}),
     }
 
 
-def check_current(connection: sqlite3.Connection, rules: Rules) -> None:
+def check_current(connection: StoreConnection, rules: Rules) -> None:
     """The file is still of the known format, and the policy in force is the one that this process opened it with."""
-    check_format(connection.execute("PRAGMA user_version").fetchone()[0])
+    check_format(dialect_of(connection).read_format(connection))
     row = connection.execute(
         "SELECT hash FROM entry WHERE kind NOT IN ('debit', 'answer') AND kind = 'policy' ORDER BY seq DESC LIMIT 1"
     ).fetchone()
@@ -137,10 +161,9 @@ def check_current(connection: sqlite3.Connection, rules: Rules) -> None:
         )
 
 
-def check_serving(connection: sqlite3.Connection, rules: Rules, version: str) -> None:
-    """The owner has not frozen the budget, and this data version has not failed too often."""
-    last = read_last(connection, "frozen", "thawed")
-    if last is not None and last.kind == "frozen":
+def check_serving(connection: StoreConnection, rules: Rules, version: str) -> None:
+    """The ledger is here, the owner has not frozen the budget, and this data version has not failed too often."""
+    if check_here(connection):
         raise BudgetError(f'the budget of "{rules.data_id}" is frozen', hint="The owner can thaw it.")
     if count_failures(connection, version) >= rules.terms.failures:
         raise LedgerError(
@@ -151,7 +174,7 @@ def check_serving(connection: sqlite3.Connection, rules: Rules, version: str) ->
         )
 
 
-def count_failures(connection: sqlite3.Connection, version: str) -> int:
+def count_failures(connection: StoreConnection, version: str) -> int:
     """How many questions on this data version failed since the owner last looked."""
     reopened = read_last(connection, "reopened")
     rows = connection.execute(
@@ -161,7 +184,7 @@ def count_failures(connection: sqlite3.Connection, version: str) -> int:
     return sum(read_entry(connection, seq).body.get("version") == version for (seq,) in rows)
 
 
-def _find_by_key(connection: sqlite3.Connection, request: Request) -> Stored | None:
+def _find_by_key(connection: StoreConnection, request: ChargeRequest) -> Stored | None:
     """What the same request was answered before; a key that stood for another question is an error."""
     if request.key is None:
         return None
@@ -179,23 +202,24 @@ def _find_by_key(connection: sqlite3.Connection, request: Request) -> Stored | N
     return find_answer(connection, paid["question"], paid["version"], paid["epsilon"])
 
 
-def _remember_key(connection: sqlite3.Connection, request: Request, debit: int) -> None:
+def _remember_key(connection: StoreConnection, request: ChargeRequest, debit: int) -> None:
     """The key now stands for this debit; a retry that had to pay again moves it."""
     if request.key is not None:
         connection.execute(
             "INSERT INTO key(analyst, key, question, epsilon, debit) VALUES(?, ?, ?, ?, ?)"
-            " ON CONFLICT(analyst, key) DO UPDATE SET debit = excluded.debit WHERE debit IS NOT excluded.debit",
+            " ON CONFLICT(analyst, key) DO UPDATE SET debit = excluded.debit WHERE key.debit <> excluded.debit",
             (request.analyst, request.key, request.question, str(request.epsilon), debit),
         )
 
 
-def _admit(connection: sqlite3.Connection, rules: Rules, request: Request) -> dict[str, dict[str, int]]:
+def _admit(connection: StoreConnection, rules: Rules, request: ChargeRequest) -> dict[str, dict[str, int]]:
     """The sums after this debit, of everybody and of the analyst; or the refusal of the narrower budget."""
     after: dict[str, dict[str, int]] = {}
     refusals: list[tuple[Fraction, BudgetError]] = []
     for who in (EVERYBODY, request.analyst):
         before = read_sums(connection, who)
-        cells = find_cells(connection, rules.terms, who, request.cells, request.version)
+        of: dict[str, Any] = {"cells": request.cells, "version": request.version, "rows": request.rows}
+        cells = find_cells(connection, rules.terms, who, **of)
         after[who] = add(before, request.price if cells is None else cells.growth(request.price))
         if who in rules.filters:
             budget = rules.filters[who]
@@ -210,12 +234,18 @@ def _admit(connection: sqlite3.Connection, rules: Rules, request: Request) -> di
 
 
 def find_cells(
-    connection: sqlite3.Connection, terms: Terms, who: str, cells: tuple[str, ...] | None, version: str | None
-) -> Cells | None:
+    connection: StoreConnection,
+    terms: SpendingTerms,
+    who: str,
+    *,
+    cells: tuple[str, ...] | None,
+    version: str | None,
+    rows: str | None,
+) -> TouchedCells | None:
     """Where the cells of a question stand, for everybody or for an analyst; None if it is charged to everybody."""
     if cells is None:
         return None
-    scope = scope_of(terms, name(version, "version"))
+    scope = scope_of(terms, name(version, "version"), rows)
     return weigh(connection, who, scope, cells, terms.adjacency)
 
 

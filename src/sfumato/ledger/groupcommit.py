@@ -12,21 +12,25 @@ they could be shared. Where many questions are on their way (`asking`), a commit
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from sfumato.errors import LedgerError
-from sfumato.ledger.store import is_busy, unreachable
+from sfumato.ledger import chain
+from sfumato.ledger.protocol import Head, Store, StoreConnection, Work
+from sfumato.ledger.records import OutcomeUnknown
+from sfumato.ledger.steps import NEXT, Heard, Step, Tell
+from sfumato.ledger.store import unreachable
 from sfumato.ledger.tell import AGAIN, Owner
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
+Jobs = list[tuple[Work[Any], Future[Any]]]
 
 MOST = 256
 """Pieces of work in one transaction: enough to share an fsync, few enough that nobody waits for all the others."""
@@ -36,30 +40,28 @@ MANY, GROUP, PATIENCE = 16, 32, 0.002
 is thought about; at most so many seconds for each question, which is little beside the time that it takes to plan them
 all. With fewer nobody waits."""
 
-CHECKPOINT = 2000
-"""After so many changed rows the log is copied into the database, which keeps it at a few megabytes."""
+
+@dataclass(slots=True)
+class _Batch:
+    """One transaction: what is asked for, what came of it, and the head of the chain with it."""
+
+    jobs: Jobs
+    connection: StoreConnection | None = None
+    outcomes: list[tuple[Any, Exception | None]] = field(default_factory=list)
+    head: Head = (0, chain.FIRST)
+    error: BaseException | None = None
 
 
-class Writer:
+class LedgerWriter:
     """The one thread of this process that writes.
 
-    Before anybody is told the outcome of a commit, `check` is called, and `committed` if there was something to commit.
-    A `patient` one lets commits wait for each other under load.
+    The store is checked before and after each commit, and `committed` is called if there was something to commit,
+    before anybody is told the outcome. What follows what is written in `steps.NEXT`.
     """
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        check: Callable[[], None],
-        committed: Work[None],
-        owner: Owner,
-        *,
-        patient: bool = True,
-    ) -> None:
-        self._connection = connection
-        self._check, self._committed, self._owner = check, committed, owner
-        self._patient = patient
-        self._changes = self._copied = connection.total_changes
+    def __init__(self, store: Store, committed: Callable[[Head], None], owner: Owner) -> None:
+        self._store, self._committed, self._owner = store, committed, owner
+        self._changes = store.changes()
         self._jobs: deque[tuple[Work[Any], Future[Any]]] = deque()
         self._wake = threading.Condition()
         self._end: str | None = None
@@ -77,14 +79,6 @@ class Writer:
     def ended(self) -> bool:
         """Whether nothing can be written any more."""
         return self._end is not None
-
-    def check_files(self) -> None:
-        """The files still have their names; if not, every call raises from now on."""
-        try:
-            self._check()
-        except LedgerError as error:
-            self.give_up(error)
-            raise
 
     @property
     def changes(self) -> int:
@@ -130,9 +124,9 @@ class Writer:
                 self._die(error)
                 _tell_all(batch, error)
             del batch  # results must not live until the next question
-        self._connection.close()
+        self._close()
 
-    def _take(self) -> list[tuple[Work[Any], Future[Any]]]:
+    def _take(self) -> Jobs:
         with self._wake:
             while not self._jobs and self._end is None:
                 self._wake.wait()
@@ -142,7 +136,7 @@ class Writer:
     def _gather(self) -> None:
         """Under load, let others catch the same fsync; never for those who cannot come, and never for long."""
         late = time.monotonic() + PATIENCE * self._asking
-        while self._patient and self._end is None and self._asking >= MANY:
+        while self._store.shares_commits and self._end is None and self._asking >= MANY:
             self._wanted = min(GROUP, self._asking // 2)
             left = late - time.monotonic()
             if len(self._jobs) >= self._wanted or left <= 0:
@@ -150,54 +144,79 @@ class Writer:
             self._wake.wait(left)
         self._wanted = 1
 
-    def _serve(self, batch: list[tuple[Work[Any], Future[Any]]]) -> None:
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
-            if not is_busy(error):  # a lock held by others is their transaction, not a failure of ours
-                self._die(error)
-            return _tell_all(batch, error)
-        try:
-            outcomes = [self._attempt(work) for work, _ in batch]
-            self._connection.execute("COMMIT")
-            self._check()
-            if self._connection.total_changes != self._changes:
-                self._changes = self._connection.total_changes
-                self._committed(self._connection)
-        except Exception as error:  # noqa: BLE001 - whatever it was, nobody may be told that it is on the disk
-            self._die(error)
-            return _tell_all(batch, error)
-        for (_, future), (result, refusal) in zip(batch, outcomes, strict=True):
-            future.set_exception(refusal) if refusal is not None else future.set_result(result)
-        return self._checkpoint()
+    def _serve(self, jobs: Jobs) -> None:
+        """One transaction, step by step, until it is known what to tell."""
+        batch = _Batch(jobs)
+        at: Step | Tell = Step.BEGIN
+        while isinstance(at, Step):
+            try:
+                heard = self._do(at, batch)
+            except Exception as error:  # noqa: BLE001 - whatever it was, nobody may be told that it is on the disk
+                batch.error, heard = error, self._store.hear(error)
+            at = NEXT[at, heard]
+        if at is Tell.RESULTS:
+            for (_, future), (result, refusal) in zip(jobs, batch.outcomes, strict=True):
+                future.set_exception(refusal) if refusal is not None else future.set_result(result)
+            self._keep_up()
+            return
+        if at is Tell.END:
+            assert batch.error is not None
+            self._die(batch.error)
+        else:
+            self._store.undo()
+        _tell_all(jobs, batch.error, unknown=at is Tell.UNKNOWN)
 
-    def _attempt(self, work: Work[Any]) -> tuple[Any, Exception | None]:
-        """One piece of work behind its own savepoint. What SQLite itself refuses is no refusal: it ends the writer."""
-        self._connection.execute("SAVEPOINT work")
+    def _do(self, step: Step, batch: _Batch) -> Heard:
+        match step:
+            case Step.BEGIN:
+                batch.connection = self._store.begin()
+            case Step.WORK:
+                assert batch.connection is not None
+                batch.outcomes = [self._attempt(batch.connection, work) for work, _ in batch.jobs]
+                batch.head = chain.head(batch.connection)
+            case Step.COMMIT:
+                self._store.commit()
+            case Step.LOOK:
+                return Heard.DONE if self._store.look(batch.head) else Heard.ABSENT
+            case Step.NOTE:
+                self._store.check_after(batch.head)
+                if self._store.changes() != self._changes:
+                    self._changes = self._store.changes()
+                    self._committed(batch.head)
+        return Heard.DONE
+
+    def _attempt(self, connection: StoreConnection, work: Work[Any]) -> tuple[Any, Exception | None]:
+        """One piece of work behind its own savepoint. What the store itself refuses is no refusal."""
+        connection.execute("SAVEPOINT work")
         try:
-            result, refusal = work(self._connection), None
-        except sqlite3.Error:
+            result, refusal = work(connection), None
+        except self._store.faults:
             raise
         except Exception as error:  # noqa: BLE001 - it goes to the thread that asked
             result, refusal = None, error
-            self._connection.execute("ROLLBACK TO work")
-        self._connection.execute("RELEASE work")
+            connection.execute("ROLLBACK TO work")
+        connection.execute("RELEASE work")
         return result, refusal
 
-    def _checkpoint(self) -> None:
-        """Copy the log into the database now and then; after the answers, whose commits do not depend on it."""
-        if self._changes - self._copied < CHECKPOINT:
-            return
-        self._copied = self._changes
+    def _keep_up(self) -> None:
         try:
-            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        except sqlite3.Error as error:
+            self._store.keep_up()
+        except Exception as error:  # noqa: BLE001 - a store that cannot be kept up cannot be trusted
             self._die(error)
+        else:
+            self._changes = self._store.changes()
 
     def _die(self, error: BaseException) -> None:
-        """End for good. Closing gives the lock back to other processes and writes no more commits."""
+        """End for good."""
         self.give_up(error)
-        self._connection.close()
+        self._store.fail(error)
+
+    def _close(self) -> None:
+        """Close the store at the end, unless it was overwritten meanwhile."""
+        try:
+            self._store.close()
+        except LedgerError as error:
+            self._owner.tell(error, logging.CRITICAL)
 
     def give_up(self, error: BaseException) -> None:
         """From now on every call raises, and the thread ends; whoever waits is told why, and so is the owner."""
@@ -211,7 +230,8 @@ class Writer:
         _tell_all(left, error)
 
 
-def _tell_all(batch: list[tuple[Work[Any], Future[Any]]], error: BaseException) -> None:
-    for _, future in batch:
-        if not future.done():
-            future.set_exception(unreachable(error))  # one error a thread: a traceback is written into it
+def _tell_all(jobs: Jobs, error: BaseException | None, *, unknown: bool = False) -> None:
+    for _, future in jobs:
+        if not future.done():  # one error a thread: a traceback is written into it
+            cause = unreachable(error or RuntimeError("it ended"))
+            future.set_exception(OutcomeUnknown.of(cause) if unknown else cause)

@@ -11,15 +11,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError, LedgerError, PolicyError
 from sfumato.ledger import chain, schema, store, sums
-from sfumato.ledger.anchor import OLDER, check_anchor, read_anchor, write_anchor
+from sfumato.ledger.anchor import OLDER, check_anchor, open_anchor, write_anchor
 from sfumato.ledger.decide import Rules
-from sfumato.ledger.groupcommit import Writer
-from sfumato.ledger.records import EVERYBODY, Terms, name
-from sfumato.ledger.tell import Owner
+from sfumato.ledger.groupcommit import LedgerWriter
+from sfumato.ledger.last_head import LastHead, advance_last_head, check_found, check_holds, read_last_head
+from sfumato.ledger.moved import check_here
+from sfumato.ledger.protocol import Head, Store, StoreConnection
+from sfumato.ledger.records import EVERYBODY, ServerError, SpendingTerms, name
+from sfumato.ledger.sqlite import SqliteStore
+from sfumato.ledger.tell import OPERATOR, Owner
+from sfumato.ledger.units import describe_changes, find_conflict, known_units
+
+if TYPE_CHECKING:
+    from sfumato.ledger.postgres import PostgresStore
 
 Clock = Callable[[], datetime]
 
@@ -40,90 +48,111 @@ class Opening:
 
     path: Path | str
     data_id: str | None
-    terms: Terms | None
+    terms: SpendingTerms | None
     anchor: Path | None
+    last_head: Path | None
     who: str
     busy: float
     clock: Clock
 
 
 def place_of(path: Path | str) -> Path | str:
-    """A path that stays the same wherever the process goes, or the word for memory."""
-    return store.MEMORY if str(path) == store.MEMORY else Path(path).absolute()
+    """A path that stays the same wherever the process goes, the word for memory, or an address."""
+    return str(path) if str(path) == store.MEMORY or is_address(path) else Path(path).absolute()
 
 
-def open_ledger(request: Opening, owner: Owner) -> tuple[Rules, Writer]:
-    """Check, make or upgrade the file, record the policy, and start the thread that writes."""
-    if request.path == store.MEMORY and request.anchor is not None:
-        raise InputError("a ledger in memory has no anchor", hint="Name a file for the ledger.")
+def is_address(path: Path | str) -> bool:
+    """Whether a ledger lies in a PostgreSQL server; no file is named so."""
+    return isinstance(path, str) and path.startswith(("postgresql://", "postgres://"))
+
+
+def make_store(path: Path | str, busy: float, *, visiting: bool = False) -> Store:
+    """Where a ledger lies; nothing is opened yet."""
+    return make_server(str(path), busy, visiting=visiting)[0] if is_address(path) else SqliteStore(path, busy)
+
+
+def make_server(address: str, busy: float, *, visiting: bool = False) -> tuple[PostgresStore, str]:
+    """A ledger in a server, and where that is, without who may come in."""
     try:
-        mark = None if request.anchor is None else read_anchor(request.anchor)
-        if isinstance(request.path, Path):
-            _check_not_lost(request.path, mark)
-            store.make_file(request.path)
-        connection = store.connect(request.path, request.busy)
-        try:
-            return _start(connection, request, mark, owner)
-        except BaseException:
-            connection.close()
-            raise
-    except (sqlite3.Error, OSError) as error:
+        from sfumato.ledger.postgres import PostgresStore
+        from sfumato.ledger.postgres_link import show_address
+    except ImportError:
+        raise InputError("a ledger in PostgreSQL needs psycopg", hint="pip install 'sfumato[postgres]'") from None
+    return PostgresStore(address, busy, visiting=visiting), show_address(address)
+
+
+def has_ledger(path: Path | str, busy: float = 10.0) -> bool:
+    """Whether there is a ledger at a place."""
+    try:
+        return make_store(place_of(path), busy).exists()
+    except (OSError, ServerError) as error:
         raise store.unreachable(error) from error
 
 
-def _start(
-    connection: sqlite3.Connection, request: Opening, mark: tuple[int, str] | None, owner: Owner
-) -> tuple[Rules, Writer]:
-    rules = store.patiently(lambda: _prepare(connection, request, mark), request.busy)
-    names = store.Names.of(request.path) if isinstance(request.path, Path) else None
-    if names is not None:
-        store.sync_directory(names.log.parent)  # the name of the log: SQLite does it too, but ignores a failure
+def accept_server(address: str, who: str, busy: float = 10.0) -> bool:
+    """Accept the server that an address leads to now; return whether it was another one before."""
+    return make_server(address, busy)[0].accept(name(who, "who"), stamp(now))
 
-    def check() -> None:
-        if names is not None:
-            names.check()
 
-    def committed(after: sqlite3.Connection) -> None:
+def open_ledger(request: Opening, owner: Owner) -> tuple[Rules, Store, LedgerWriter]:
+    """Check, make or upgrade the ledger, record the policy, and start the thread that writes."""
+    if request.path == store.MEMORY and request.anchor is not None:
+        raise InputError("a ledger in memory has no anchor", hint="Name a file for the ledger.")
+    try:
+        anchor = None if request.anchor is None else open_anchor(request.anchor)
+        last = read_last_head(request.last_head)
+        place = make_store(request.path, request.busy, visiting=request.data_id is None)
+        if not place.exists():
+            _check_not_lost(place, anchor, last, visiting=request.data_id is None)
+        rules, head = place.start(lambda connection, fresh: _prepare(connection, request, anchor, last, fresh=fresh))
+    except (sqlite3.Error, OSError, ServerError) as error:
+        raise store.unreachable(error) from error
+
+    def committed(head: Head) -> None:
         if request.anchor is not None:
-            write_anchor(request.anchor, *chain.head(after))
+            write_anchor(request.anchor, *head)
+        if request.last_head is not None:
+            advance_last_head(request.last_head, *head, serving=request.terms is not None)
 
-    committed(connection)
-    return rules, Writer(connection, check, committed, owner, patient=request.path != store.MEMORY)
+    try:
+        committed(head)
+    except BaseException:
+        place.close_readers()
+        place.close()
+        raise
+    return rules, place, LedgerWriter(place, committed, owner)
 
 
-def _check_not_lost(path: Path, mark: tuple[int, str] | None) -> None:
-    """An anchor without its ledger: the file was removed, and a new one would be a new budget."""
-    if mark is not None and (not path.exists() or path.stat().st_size == 0):
+def _check_not_lost(place: Store, anchor: tuple[int, str] | None, last: LastHead | None, *, visiting: bool) -> None:
+    """Refuse an anchor, a log or a record without its ledger: it was removed, and a new one is a new budget."""
+    place.check_left()
+    if anchor is not None:
         raise LedgerError(
             "the ledger is older than its anchor",
-            detail=f"The anchor names entry {mark[0]}, but there is no ledger.",
+            detail=f"The anchor names entry {anchor[0]}, but there is no ledger.",
             hint=OLDER,
         )
+    check_found(last)
+    if visiting:
+        raise LedgerError("there is no ledger there yet")
 
 
-def _prepare(connection: sqlite3.Connection, request: Opening, mark: tuple[int, str] | None) -> Rules:
-    """Everything about opening that reads or writes the file, in one transaction."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        if isinstance(request.path, Path):
-            store.upgrade(connection, request.path)
-        if schema.format_of(connection) == 0:
-            if request.data_id is None:
-                raise LedgerError("the file holds no ledger yet")
-            schema.create(connection)
-            document = {"data": request.data_id, "format": schema.FORMAT, "ledger": os.urandom(16).hex()}
-            chain.append(connection, stamp(request.clock), "opened", None, document)
-        check_anchor(connection, mark)
-        rules = _adopt(connection, _check_data(connection, request.data_id), request)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    return rules
+def _prepare(
+    connection: StoreConnection, request: Opening, anchor: tuple[int, str] | None, last: LastHead | None, *, fresh: bool
+) -> tuple[Rules, Head]:
+    """Everything about opening that reads or writes the ledger, in one transaction."""
+    if fresh:
+        if request.data_id is None:
+            raise LedgerError("the file holds no ledger yet")
+        document = {"data": request.data_id, "format": schema.FORMAT, "ledger": os.urandom(16).hex()}
+        chain.append(connection, stamp(request.clock), "opened", None, document)
+    check_anchor(connection, anchor)
+    data_id = _check_data(connection, request.data_id)
+    rules = _adopt(connection, data_id, request, check_holds(connection, last))
+    return rules, chain.head(connection)
 
 
-def _check_data(connection: sqlite3.Connection, data_id: str | None) -> str:
+def _check_data(connection: StoreConnection, data_id: str | None) -> str:
     """The ledger is that of this data set; one who serves it also finds its last entry whole."""
     if data_id is not None:
         chain.read_entry(connection, chain.head(connection)[0])
@@ -136,20 +165,28 @@ def _check_data(connection: sqlite3.Connection, data_id: str | None) -> str:
     return found
 
 
-def _adopt(connection: sqlite3.Connection, data_id: str, request: Opening) -> Rules:
-    """The policy in force from now on; a change is an entry, with what was before and who changed it."""
+def _adopt(connection: StoreConnection, data_id: str, request: Opening, lost: LastHead | None) -> Rules:
+    """The policy in force from now on; a change is an entry, with what was before and who changed it.
+
+    So is a ledger that the owner accepted although it lacks entries (`lost`), for whoever reads the chain later.
+    """
     last = chain.read_last(connection, "policy")
     before, sealed = (None, "") if last is None else (last.body["now"], last.hash)
-    terms = Terms.from_dict(before or {}) if request.terms is None else request.terms
-    if request.terms is not None and terms.to_dict() != before:
-        _check_adjacency(connection, before, terms)
-        body = {"who": name(request.who, "who"), "before": before, "now": terms.to_dict()}
+    terms = SpendingTerms.from_dict(before or {}) if request.terms is None else request.terms
+    if request.terms is not None:
+        check_here(connection)
+    if request.terms is not None and (terms.to_dict() != before or lost is not None):
+        check_change(connection, before, terms)
+        _tell_changes(connection, before, terms)
+        body: dict[str, Any] = {"who": name(request.who, "who"), "before": before, "now": terms.to_dict()}
+        if lost is not None:
+            body["lost"] = {"seq": lost.seq, "hash": lost.hash}
         sealed = chain.append(connection, stamp(request.clock), "policy", None, body).hash
         sums.write_limits(connection, terms)
     return Rules(data_id, terms, terms.filters(), sealed)
 
 
-def _check_adjacency(connection: sqlite3.Connection, before: dict[str, Any] | None, terms: Terms) -> None:
+def _check_adjacency(connection: StoreConnection, before: dict[str, Any] | None, terms: SpendingTerms) -> None:
     """What was spent is what the promise says it is: prices for add-remove do not bound what replace promises."""
     spent = sums.read_sums(connection, EVERYBODY)["debits"] if terms.covers_less(before) else 0
     if spent:
@@ -158,3 +195,24 @@ def _check_adjacency(connection: sqlite3.Connection, before: dict[str, Any] | No
             detail=f"{spent} debits were priced for add-remove, where one person changes less.",
             hint='Keep adjacency = "add-remove", or begin a new data set.',
         )
+
+
+def check_change(connection: StoreConnection, before: dict[str, Any] | None, terms: SpendingTerms) -> None:
+    """Refuse a change of policy that earlier charges do not cover: of the adjacency, or of what one unit is."""
+    _check_adjacency(connection, before, terms)
+    conflict = find_conflict(known_units(chain.read_policies(connection)), terms.units)
+    if conflict is not None:
+        spent = sums.read_sums(connection, EVERYBODY)["debits"]
+        raise PolicyError(
+            conflict,
+            detail=f"{spent} queries were charged under the units that the ledger has recorded;"
+            " what another unit lost through them is not known.",
+            hint="Keep the unit of every table, or begin a new data set with an id and a ledger of its own.",
+        )
+
+
+def _tell_changes(connection: StoreConnection, before: dict[str, Any] | None, terms: SpendingTerms) -> None:
+    """Tell the owner of units that are accepted although nothing can check them."""
+    known = known_units(chain.read_policies(connection))
+    for change in describe_changes(known, (before or {}).get("units", {}), terms.units) if known else ():
+        OPERATOR.warning("%s", change)

@@ -6,12 +6,14 @@ Numbers are fractions; as documents they are text like "1/10", which reads back 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from sfumato.accounting import Filter
+from sfumato.accounting import PrivacyFilter
 from sfumato.errors import InputError, LedgerError, PolicyError
+from sfumato.ledger.steps import Heard
+from sfumato.ledger.units import Units, read_units
 from sfumato.words import Adjacency, Loss, as_written, positive, show, whole
 
 EVERYBODY = ""
@@ -40,6 +42,35 @@ class Superseded(LedgerError):
 
 class Busy(LedgerError):
     """Another process held the lock for too long; nothing was written, and trying again is safe."""
+
+
+class OutcomeUnknown(Busy):
+    """The store fell silent in the middle of a commit: it may have been written. Nothing is released for it."""
+
+    @classmethod
+    def of(cls, cause: LedgerError) -> OutcomeUnknown:
+        """The same error, for one who does not know."""
+        return cls(
+            cause.message,
+            detail="The connection broke during a commit; whether it was written is not known.",
+            hint="Try again: what was charged stays charged, and an answer that was stored is free.",
+        )
+
+
+class Claimed(LedgerError):
+    """Another gateway is about to answer the same question; nothing was written."""
+
+
+class Older(LedgerError):
+    """The store is not the one that was served: another server, or a chain that lacks what was seen in it."""
+
+
+class ServerError(Exception):
+    """What a statement raises where the server of a ledger refuses or falls silent; `meaning` says what it means."""
+
+    def __init__(self, words: str, meaning: Heard) -> None:
+        super().__init__(words)
+        self.meaning = meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +127,29 @@ class Bought:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SpendingPoint:
+    """What one analyst and everybody together had spent after a debit."""
+
+    seq: int
+    time: str
+    analyst: str
+    own: Loss
+    everybody: Loss
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingCurve:
+    """Some points of what was spent, and how the ledger stands: debits, entries, head, whether it is frozen."""
+
+    debits: int
+    entries: int
+    head: str
+    frozen: bool
+    points: tuple[SpendingPoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReport:
     """What `verify` found to be true of a chain, up to its head."""
 
     entries: int
@@ -109,10 +162,11 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SpendingTerms:
     """What the owner decided about spending: the part of a policy that the ledger enforces and records.
 
     `partition` names the column whose values are the cells of people; None if everything is charged to everybody.
+    `units` says what one unit is in each table: see `units`.
     """
 
     digest: str
@@ -124,6 +178,7 @@ class Terms:
     failures: int
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     partition: str | None = None
+    units: Units = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if EVERYBODY in self.shares:
@@ -146,7 +201,8 @@ class Terms:
         failures: int,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
         partition: str | None = None,
-    ) -> Terms:
+        units: Units | None = None,
+    ) -> SpendingTerms:
         """Terms as people write them: 0.1 is 1/10, and half of delta is for selection unless said otherwise."""
         whole_delta = as_written(delta, "delta")
         return cls(
@@ -159,13 +215,15 @@ class Terms:
             whole(failures, "failures", low=1),
             Adjacency.of(adjacency),
             None if partition is None else name(partition, "partition"),
+            read_units(units or {}),
         )
 
-    def filters(self) -> dict[str, Filter]:
+    def filters(self) -> dict[str, PrivacyFilter]:
         """A fresh filter for everybody together, and one for each analyst with a share: her epsilon, same deltas."""
         amounts = {EVERYBODY: self.epsilon, **self.shares}
         return {
-            who: Filter(self.composition, epsilon, self.delta, self.delta_selection) for who, epsilon in amounts.items()
+            who: PrivacyFilter(self.composition, epsilon, self.delta, self.delta_selection)
+            for who, epsilon in amounts.items()
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -180,14 +238,18 @@ class Terms:
             "failures": self.failures,
             "adjacency": self.adjacency.value,
             "partition": self.partition,
+            "units": {table: dict(unit) for table, unit in self.units.items()},
         }
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Terms:
-        """Read terms back from the chain; format 1 had no partition and did not record the adjacency."""
+    def from_dict(cls, document: Mapping[str, Any]) -> SpendingTerms:
+        """Read terms back from the chain.
+
+        Format 1 had no partition and did not record the adjacency; formats 1 and 2 did not record units.
+        """
         first = ("digest", "composition", "epsilon", "delta", "delta_selection", "shares", "failures")
-        names = (*first, "adjacency", "partition")
-        if set(document) not in (set(first), set(names)):
+        names = (*first, "adjacency", "partition", "units")
+        if set(document) not in (set(first), set(names[:-1]), set(names)):
             raise LedgerError("the policy in the ledger is damaged", detail=f"It must have {', '.join(names)}.")
         return cls.of(**document)
 

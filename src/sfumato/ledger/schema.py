@@ -14,8 +14,9 @@ import sqlite3
 from collections.abc import Callable
 
 from sfumato.errors import LedgerError
+from sfumato.ledger.protocol import StoreConnection
 
-FORMAT = 2
+FORMAT = 4
 APPLICATION = 0x5366756D
 """Marks the file as ours ("Sfum"), so that no other database is taken for a ledger."""
 
@@ -127,11 +128,43 @@ BEGIN SELECT RAISE(ABORT, 'sums are never removed'); END
 """
 
 
+# What the main file looked like after the last checkpoint: see `guard`. It is no part of what the chain promises.
+_FILE = """
+CREATE TABLE file(
+    one INTEGER PRIMARY KEY CHECK(one = 1),
+    epoch TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    changed INTEGER NOT NULL,
+    busy INTEGER NOT NULL)
+"""
+
+# For those who look: the debits of an analyst and of a question, and the sums after each debit, so that a page costs
+# what it shows, and not what the whole chain holds.
+_LOOKS = """
+CREATE INDEX entry_own ON entry(analyst, seq) WHERE kind = 'debit'
+
+CREATE TABLE spending(
+    debit INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    question TEXT NOT NULL,
+    own TEXT NOT NULL,
+    everybody TEXT NOT NULL)
+
+CREATE INDEX spending_asked ON spending(question, seq)
+
+CREATE TRIGGER spending_stays BEFORE UPDATE ON spending
+BEGIN SELECT RAISE(ABORT, 'what was spent is never changed'); END
+
+CREATE TRIGGER spending_remains BEFORE DELETE ON spending
+BEGIN SELECT RAISE(ABORT, 'what was spent is never removed'); END
+"""
+
+
 def _statements(text: str) -> tuple[str, ...]:
     return tuple(f"CREATE {part.strip()}" for part in re.sub(r"--.*", "", text).split("CREATE")[1:])
 
 
-SCHEMA = _statements(_TEXT + _CELLS)
+SCHEMA = _statements(_TEXT + _CELLS + _FILE + _LOOKS)
 
 
 def _add_cells(connection: sqlite3.Connection) -> None:
@@ -140,7 +173,22 @@ def _add_cells(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-UPGRADES: dict[int, Callable[[sqlite3.Connection], None]] = {1: _add_cells}
+def _add_file(connection: sqlite3.Connection) -> None:
+    """From format 2, whose policies recorded no units: the next policy entry records them."""
+    for statement in _statements(_FILE):
+        connection.execute(statement)
+
+
+def _add_looks(connection: sqlite3.Connection) -> None:
+    """From format 3, in which the sums after each debit were not written down: they are those of the chain."""
+    from sfumato.ledger.spending import fill_spending
+
+    for statement in _statements(_LOOKS):
+        connection.execute(statement)
+    fill_spending(connection)
+
+
+UPGRADES: dict[int, Callable[[sqlite3.Connection], None]] = {1: _add_cells, 2: _add_file, 3: _add_looks}
 """From a format to the next one, inside one transaction. A copy of the file is kept first."""
 
 
@@ -174,7 +222,39 @@ def check_format(number: int) -> None:
         )
 
 
-def check_schema(connection: sqlite3.Connection) -> None:
+class Sqlite:
+    """What the rules of the ledger cannot say in SQL that every store understands."""
+
+    def read_format(self, connection: StoreConnection) -> int:
+        """Return the format of the tables."""
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def read_place(self, connection: StoreConnection) -> str:  # noqa: ARG002 - see Dialect
+        """A file has no name of its own: a copy of it would have the same."""
+        return ""
+
+    def claim(self, connection: StoreConnection, question: str) -> bool:  # noqa: ARG002 - see Dialect
+        """Processes on one file do not wait for each other: each pays, and the first answer is kept."""
+        return True
+
+    def release(self, connection: StoreConnection, question: str) -> None:
+        """Nothing was claimed."""
+
+    def check_fits(self, *texts: str) -> None:
+        """Any text can be a key."""
+
+    def check_inside(self, connection: StoreConnection) -> None:
+        """The tables and walls of this version, on pages that are whole."""
+        check_schema(connection)
+        (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if state != "ok":
+            raise LedgerError("the file of the ledger is damaged", detail=f"{state}.")
+
+
+SQLITE = Sqlite()
+
+
+def check_schema(connection: StoreConnection) -> None:
     """The tables and triggers are those that this version makes: a wall that was taken down is an error."""
     found = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
     changed = sorted(found.symmetric_difference(SCHEMA))

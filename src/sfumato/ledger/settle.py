@@ -6,16 +6,17 @@ Answers lie beside the chain, which holds their digest; the chain stays small an
 
 from __future__ import annotations
 
-import sqlite3
 from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import LedgerError
 from sfumato.ledger.chain import append, digest, read_entry
+from sfumato.ledger.moved import check_here
+from sfumato.ledger.protocol import StoreConnection, dialect_of
 from sfumato.ledger.records import Entry, Overtaken, Receipt, Stored, loss_from_dict
 
 
-def find_answer(connection: sqlite3.Connection, question: str, version: str, epsilon: str) -> Stored | None:
+def find_answer(connection: StoreConnection, question: str, version: str, epsilon: str) -> Stored | None:
     """The stored answer to exactly this question."""
     row = connection.execute(
         "SELECT body, epsilon, debit, seq FROM answer WHERE question = ? AND version = ? AND epsilon = ?",
@@ -24,7 +25,7 @@ def find_answer(connection: sqlite3.Connection, question: str, version: str, eps
     return _load(connection, row) if row else None
 
 
-def find_best_answer(connection: sqlite3.Connection, question: str, version: str, epsilon: Fraction) -> Stored | None:
+def find_best_answer(connection: StoreConnection, question: str, version: str, epsilon: Fraction) -> Stored | None:
     """The same answer to the same question; else one that was drawn at a higher epsilon, the best there is."""
     rows = connection.execute("SELECT epsilon FROM answer WHERE question = ? AND version = ?", (question, version))
     drawn = [Fraction(row[0]) for row in rows.fetchall()]
@@ -33,7 +34,14 @@ def find_best_answer(connection: sqlite3.Connection, question: str, version: str
     return find_answer(connection, question, version, str(epsilon if epsilon in drawn else max(drawn)))
 
 
-def check_refines(connection: sqlite3.Connection, question: str, version: str, before: Fraction) -> None:
+def find_latest_answer(connection: StoreConnection, question: str, version: str) -> Stored | None:
+    """The answer that was drawn at the highest epsilon."""
+    rows = connection.execute("SELECT epsilon FROM answer WHERE question = ? AND version = ?", (question, version))
+    drawn = [Fraction(row[0]) for row in rows.fetchall()]
+    return find_answer(connection, question, version, str(max(drawn))) if drawn else None
+
+
+def check_refines(connection: StoreConnection, question: str, version: str, before: Fraction) -> None:
     """A better answer is drawn given the best one there is, and by one asker at a time.
 
     Guarantee: for each question and version, refinements form a chain: each starts from the answer of the debit before
@@ -51,14 +59,14 @@ def check_refines(connection: sqlite3.Connection, question: str, version: str, b
     if before not in drawn or before != max(drawn):
         raise Overtaken("a better answer starts from the best one there is")
     later = connection.execute(
-        "SELECT seq FROM entry WHERE kind = 'debit' AND seq > ? AND body LIKE ?", (drawn[before], f"%{question}%")
+        "SELECT seq FROM spending WHERE question = ? AND seq > ?", (question, drawn[before])
     ).fetchall()
     bodies = [read_entry(connection, seq).body for (seq,) in later]
     if any(body.get("question") == question and body.get("version") == version for body in bodies):
         raise Overtaken("somebody has asked for a better answer already")
 
 
-def _load(connection: sqlite3.Connection, row: tuple[Any, ...]) -> Stored:
+def _load(connection: StoreConnection, row: tuple[Any, ...]) -> Stored:
     """An answer is given only if it is the one that the chain has recorded."""
     body, epsilon, debit, seq = row
     entry = read_entry(connection, seq)
@@ -74,10 +82,12 @@ def receipt_of(entry: Entry) -> Receipt:
     return Receipt(entry.body["receipt"], entry.analyst, loss_from_dict(entry.body["price"]), entry.seq)
 
 
-def store(connection: sqlite3.Connection, receipt: Receipt, answer: bytes, now: str) -> Stored:
+def store(connection: StoreConnection, receipt: Receipt, answer: bytes, now: str) -> Stored:
     """Keep the answer of a debit; the first answer to a question wins, whoever drew it."""
     debit = _find_debit(connection, receipt)
     question, version, epsilon = (debit.body[field] for field in ("question", "version", "epsilon"))
+    check_here(connection)
+    dialect_of(connection).release(connection, question)
     first = find_answer(connection, question, version, epsilon)
     if first is not None:
         if first.receipt.id == receipt.id and first.answer != answer:
@@ -94,9 +104,10 @@ def store(connection: sqlite3.Connection, receipt: Receipt, answer: bytes, now: 
     return Stored(answer, receipt_of(debit), Fraction(epsilon))
 
 
-def fail(connection: sqlite3.Connection, receipt: Receipt, now: str) -> None:
+def fail(connection: StoreConnection, receipt: Receipt, now: str) -> None:
     """Record that a question failed after it was paid for; once, however often it is said."""
     debit = _find_debit(connection, receipt)
+    dialect_of(connection).release(connection, debit.body["question"])
     if connection.execute("SELECT 1 FROM answer WHERE receipt = ?", (receipt.id,)).fetchone():
         raise LedgerError(f"receipt {receipt.id} has an answer already")
     if not is_failed(connection, receipt):
@@ -104,7 +115,7 @@ def fail(connection: sqlite3.Connection, receipt: Receipt, now: str) -> None:
         append(connection, now, "failed", debit.analyst, document)
 
 
-def _find_debit(connection: sqlite3.Connection, receipt: Receipt) -> Entry:
+def _find_debit(connection: StoreConnection, receipt: Receipt) -> Entry:
     """The entry of a receipt: one that the chain does not hold was never paid."""
     try:
         found = receipt_of(entry := read_entry(connection, receipt.seq))
@@ -115,7 +126,7 @@ def _find_debit(connection: sqlite3.Connection, receipt: Receipt) -> Entry:
     return entry
 
 
-def is_failed(connection: sqlite3.Connection, receipt: Receipt) -> bool:
+def is_failed(connection: StoreConnection, receipt: Receipt) -> bool:
     """Whether this debit was recorded as failed; failures are few."""
     rows = connection.execute(
         "SELECT seq FROM entry WHERE kind NOT IN ('debit', 'answer') AND kind = 'failed' AND seq > ?", (receipt.seq,)

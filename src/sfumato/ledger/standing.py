@@ -5,27 +5,28 @@ Comes in: a connection with one snapshot of the file, and the terms. Goes out: a
 
 from __future__ import annotations
 
-import sqlite3
-
-from sfumato.accounting import Filter
+from sfumato.accounting import PrivacyFilter
 from sfumato.ledger.decide import find_cells
-from sfumato.ledger.records import EVERYBODY, Standing, Terms
+from sfumato.ledger.protocol import StoreConnection
+from sfumato.ledger.records import EVERYBODY, SpendingTerms, Standing
 from sfumato.ledger.sums import read_sums
 from sfumato.words import Loss
 
 
 def find_standing(
-    connection: sqlite3.Connection,
-    terms: Terms,
+    connection: StoreConnection,
+    terms: SpendingTerms,
     analyst: str | None,
+    *,
     cells: tuple[str, ...] | None,
     version: str | None,
+    rows: str | None,
 ) -> Standing:
     """Of an analyst, or of everybody together; what is left is for a question to all, or to these cells."""
 
-    def left(budget: Filter, who: str) -> Loss:
+    def left(budget: PrivacyFilter, who: str) -> Loss:
         budget.restore(read_sums(connection, who))
-        return budget.remaining(find_cells(connection, terms, who, cells, version))
+        return budget.remaining(find_cells(connection, terms, who, cells=cells, version=version, rows=rows))
 
     filters = terms.filters()
     total = filters[EVERYBODY]
@@ -38,20 +39,22 @@ def find_standing(
 
 
 def count_left(
-    connection: sqlite3.Connection,
-    terms: Terms,
+    connection: StoreConnection,
+    terms: SpendingTerms,
     analyst: str | None,
     loss: Loss,
     *,
     cells: tuple[str, ...] | None,
     version: str | None,
+    rows: str | None,
 ) -> int:
     """How many more releases of this price fit, for an analyst or for everybody."""
     filters = terms.filters()
     names = {EVERYBODY, EVERYBODY if analyst is None or analyst not in filters else analyst}
     for who in names:
         filters[who].restore(read_sums(connection, who))
-    return min(filters[who].remaining_count(loss, find_cells(connection, terms, who, cells, version)) for who in names)
+    touched = {who: find_cells(connection, terms, who, cells=cells, version=version, rows=rows) for who in names}
+    return min(filters[who].remaining_count(loss, touched[who]) for who in names)
 
 
 def _least(one: Loss, other: Loss) -> Loss:

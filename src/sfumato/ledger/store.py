@@ -8,16 +8,18 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import stat
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from sfumato.errors import LedgerError
+from sfumato.files import PRIVATE, fresh_file, real_path, sync_directory
 from sfumato.ledger import schema
-from sfumato.ledger.records import Busy
-from sfumato.ledger.tell import AGAIN, words_of
+from sfumato.ledger.records import Busy, ServerError
+from sfumato.ledger.steps import Heard
+from sfumato.ledger.tell import AGAIN, OPERATOR, words_of
 
 MEMORY = ":memory:"
 MOUNTS = Path("/proc/mounts")
@@ -25,6 +27,8 @@ NETWORK = frozenset(
     {"afs", "ceph", "cifs", "fuse.ceph", "fuse.glusterfs", "fuse.sshfs", "glusterfs", "lustre", "nfs", "nfs4", "smb3"}
 )
 """File systems whose locks or shared memory may not hold between hosts, which WAL needs (sqlite.org/wal.html)."""
+
+UNREACHED = "the ledger cannot be reached"
 
 T = TypeVar("T")
 
@@ -39,6 +43,11 @@ def unreachable(error: BaseException) -> LedgerError:
     if isinstance(error, sqlite3.Error) and is_busy(error):
         return Busy(
             "the ledger is busy", detail="Another process holds its lock; nothing was written.", hint="Try again."
+        )
+    if isinstance(error, ServerError) and error.meaning is not Heard.WRONG:
+        detail = f"{error}; nothing was written."
+        return Busy(
+            "the ledger is busy" if error.meaning is Heard.BUSY else UNREACHED, detail=detail, hint="Try again."
         )
     if isinstance(error, LedgerError):
         return LedgerError(error.message, detail=error.detail, hint=error.hint)
@@ -81,58 +90,20 @@ def patiently(work: Callable[[], T], busy: float) -> T:
 
 
 def make_file(path: Path) -> None:
-    """An empty file that only its owner may read; SQLite gives the same rights to what it puts beside it."""
-    check_local(path)
+    """Make an empty file that only its owner may read; SQLite gives the same rights to what it puts beside it.
+
+    A link that leads nowhere yet is followed: SQLite would make the file that it names, for everybody to read.
+    """
+    real = real_path(path)
+    check_local(real)
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        os.close(os.open(real, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE))
     except FileExistsError:
+        mode = stat.S_IMODE(real.stat().st_mode)
+        if mode & 0o077:
+            OPERATOR.warning("the ledger can be read by others than its owner (mode %o); chmod 600 it", mode)
         return
-    sync_directory(path.parent)
-
-
-def sync_directory(directory: Path) -> None:
-    """Make names durable; Windows has no such call."""
-    if os.name == "nt":
-        return
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """An open ledger and its log: their names, and the files that stood there when they were opened."""
-
-    ledger: Path
-    log: Path
-    files: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, path: Path) -> Names:
-        """The names of a ledger that is open now; the log lies beside the file that a link names."""
-        real = path.resolve()
-        log = real.with_name(f"{real.name}-wal")
-        return cls(path, log, _files(path, log))
-
-    def check(self) -> None:
-        """The files still have their names: who opens the ledger next must find what is written now."""
-        try:
-            same = _files(self.ledger, self.log) == self.files
-        except FileNotFoundError:
-            same = False
-        if not same:
-            raise LedgerError(
-                "the file of the ledger was replaced or removed while it was open",
-                detail="Who opens it next would not find what is debited now.",
-                hint="Stop every gateway, bring back the newest ledger with the log beside it, and start again.",
-            )
-
-
-def _files(*paths: Path) -> tuple[tuple[int, int], ...]:
-    found = [path.stat() for path in paths]
-    return tuple((file.st_dev, file.st_ino) for file in found)
+    sync_directory(real.parent)
 
 
 def check_local(path: Path) -> None:
@@ -174,13 +145,12 @@ def copy(path: Path, target: Path) -> None:
         raise LedgerError("a backup must not replace the ledger itself")
     if target.with_name(target.name + "-wal").exists():
         raise LedgerError("a backup must not replace a ledger that is in use")
-    fresh = target.with_name(f"{target.name}.{os.getpid()}.new")
-    fresh.unlink(missing_ok=True)
-    os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    _backup(path, fresh)
-    with fresh.open("rb+") as file:
-        os.fsync(file.fileno())
-    fresh.replace(target)
+    with fresh_file(target) as fresh:
+        os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE))
+        _backup(path, fresh)
+        with fresh.open("rb+") as file:
+            os.fsync(file.fileno())
+        fresh.replace(target)
     sync_directory(target.parent)
 
 

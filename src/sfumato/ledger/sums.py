@@ -6,13 +6,13 @@ for analysts without a share too: one given later counts what she has spent befo
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from fractions import Fraction
 
-from sfumato.accounting import Filter
+from sfumato.accounting import PrivacyFilter
 from sfumato.errors import LedgerError
-from sfumato.ledger.records import EVERYBODY, Terms
+from sfumato.ledger.protocol import StoreConnection
+from sfumato.ledger.records import EVERYBODY, SpendingTerms
 from sfumato.ledger.schema import DIGITS
 from sfumato.words import UNIT, Loss
 
@@ -41,7 +41,7 @@ def write_units(units: int) -> str:
     return text
 
 
-def read_sums(connection: sqlite3.Connection, who: str) -> dict[str, int]:
+def read_sums(connection: StoreConnection, who: str) -> dict[str, int]:
     """The state of a filter; an analyst who never asked has spent nothing."""
     row = connection.execute(
         "SELECT epsilon, rho, delta, epsilon_shut, rho_shut, debits FROM sums WHERE analyst = ?", (who,)
@@ -51,7 +51,7 @@ def read_sums(connection: sqlite3.Connection, who: str) -> dict[str, int]:
     return dict(ZERO) if row is None else {name: int(value) for name, value in zip(ZERO, row, strict=True)}
 
 
-def write_sums(connection: sqlite3.Connection, who: str, state: Mapping[str, int]) -> None:
+def write_sums(connection: StoreConnection, who: str, state: Mapping[str, int]) -> None:
     """Put down the state after a debit, inside the transaction that is open."""
     if state["debits"] == 1:
         _make_row(connection, who)
@@ -66,7 +66,7 @@ def columns(state: Mapping[str, int]) -> tuple[str | int, ...]:
     return (*(write_units(state[name]) for name in AMOUNTS), *(state[name] for name in COUNTS))
 
 
-def _make_row(connection: sqlite3.Connection, who: str) -> None:
+def _make_row(connection: StoreConnection, who: str) -> None:
     connection.execute(
         "INSERT INTO sums(analyst, epsilon, rho, delta, epsilon_shut, rho_shut, debits)"
         " VALUES(?, ?, ?, ?, 0, 0, 0) ON CONFLICT DO NOTHING",
@@ -74,12 +74,12 @@ def _make_row(connection: sqlite3.Connection, who: str) -> None:
     )
 
 
-def limits_of(terms: Terms) -> dict[str, tuple[str | None, str | None, str | None]]:
+def limits_of(terms: SpendingTerms) -> dict[str, tuple[str | None, str | None, str | None]]:
     """The limits of everybody and of each share, as they stand beside the sums for the walls of the schema."""
     return {who: _limits(budget) for who, budget in terms.filters().items()}
 
 
-def _limits(budget: Filter) -> tuple[str | None, str | None, str | None]:
+def _limits(budget: PrivacyFilter) -> tuple[str | None, str | None, str | None]:
     limit = budget.limit
     return _digits(limit.epsilon), _digits(limit.rho), _digits(limit.delta)
 
@@ -88,7 +88,7 @@ def _digits(amount: Fraction | None) -> str | None:
     return None if amount is None else write_units(amount // UNIT)
 
 
-def write_limits(connection: sqlite3.Connection, terms: Terms) -> None:
+def write_limits(connection: StoreConnection, terms: SpendingTerms) -> None:
     """Put the limits of a policy beside the sums. What was spent stays; a limit may well be below it."""
     connection.execute("UPDATE sums SET epsilon_limit = NULL, rho_limit = NULL, delta_limit = NULL")
     for who, limits in limits_of(terms).items():

@@ -12,6 +12,7 @@ from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.geometric import Geometric, TruncatedGeometric
 from sfumato.mechanisms.laplace import Laplace, TruncatedLaplace
 from sfumato.mechanisms.noisymax import NoisyMax
+from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.mechanisms.permute import PermuteAndFlip
 from sfumato.mechanisms.prefix import PrefixSums
 from sfumato.mechanisms.ranked import RankedChoice
@@ -19,6 +20,7 @@ from sfumato.mechanisms.response import RandomizedResponse
 from sfumato.mechanisms.selection import GaussianKeySelection, KeySelection
 from sfumato.mechanisms.sparse import SparseVector
 from sfumato.mechanisms.staircase import Staircase
+from sfumato.mechanisms.thresholded import ThresholdedCounts
 
 MECHANISMS: dict[str, type[Any]] = {
     mechanism.__name__: mechanism
@@ -32,12 +34,15 @@ MECHANISMS: dict[str, type[Any]] = {
         PermuteAndFlip,
         NoisyMax,
         RankedChoice,
+        OrderStatistic,
+        MostFrequent,
         RandomizedResponse,
         Staircase,
         SparseVector,
         Channel,
         KeySelection,
         GaussianKeySelection,
+        ThresholdedCounts,
         PrefixSums,
     )
 }
@@ -52,13 +57,16 @@ __all__ = [
     "Geometric",
     "KeySelection",
     "Laplace",
+    "MostFrequent",
     "NoisyMax",
+    "OrderStatistic",
     "PermuteAndFlip",
     "PrefixSums",
     "RandomizedResponse",
     "RankedChoice",
     "SparseVector",
     "Staircase",
+    "ThresholdedCounts",
     "TruncatedGeometric",
     "TruncatedLaplace",
 ]

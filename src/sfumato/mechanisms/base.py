@@ -1,14 +1,11 @@
-"""What the mechanisms share: opening exact numbers, adding noise, and looking for the end of an interval.
+"""What the mechanisms share: adding noise, and looking for the end of an interval.
 
-Comes in: an int, a Fraction, an array of whole numbers, or any of these sealed in an `Exact`. Goes out: the same shape
-with noise. Floats are refused: a float has lost the grid that the guarantee speaks of.
+Comes in: numbers that `inputs.py` has let in. Goes out: the same shape with noise.
 """
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -17,9 +14,26 @@ from numpy.typing import NDArray
 
 from sfumato.accounting.events import Event
 from sfumato.errors import InputError
-from sfumato.words import Exact, Loss, as_written, probability, show
+from sfumato.mechanisms.inputs import as_count, as_integers, narrowed, opened
+from sfumato.words import Loss, as_written, probability, show
 
-_INT64 = 1 << 63
+__all__ = [
+    "Mechanism",
+    "as_confidence",
+    "as_count",
+    "as_distance",
+    "as_integers",
+    "clamped",
+    "has_room",
+    "largest",
+    "least",
+    "narrow",
+    "opened",
+    "pure_loss",
+    "with_noise",
+]
+
+_ROOM = np.int64(1 << 62)
 
 
 class Mechanism(Protocol):
@@ -36,63 +50,9 @@ class Mechanism(Protocol):
         """One noisy answer: this spends."""
 
 
-def opened(value: Any) -> Any:
-    """The number inside: the one place, with words.py, where an Exact is opened."""
-    return value._sealed if isinstance(value, Exact) else value
-
-
-def as_integers(value: Any) -> Any:
-    """A Python int, or an array of whole numbers (int64, or Python ints where 64 bits do not do)."""
-    value = opened(value)
-    if isinstance(value, np.ndarray):
-        return _integer_array(value)
-    if isinstance(value, (list, tuple)):
-        plain = set(map(type, value)) <= {int}  # a long list of them is read at once
-        return _narrowed(list(value) if plain else [_integer(opened(item)) for item in value])
-    return _integer(value)
-
-
-def _integer(value: Any) -> int:
-    if type(value) is int:
-        return value
-    if isinstance(value, (bool, np.bool_)):
-        raise InputError("a release needs a number, but was given a truth value", hint="Count the rows that are true.")
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    if isinstance(value, (Fraction, Decimal)) and value == int(value):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        raise InputError(
-            "a release needs whole numbers, but was given a float",
-            detail="Sums of floats depend on the order of the rows, and noise in floats leaks the number beneath it.",
-            hint="Count in whole units (cents, grams), or use Laplace with a grid.",
-        )
-    kind = "a fraction that is not whole" if isinstance(value, (Fraction, Decimal)) else type(value).__name__
-    raise InputError(f"a release needs whole numbers, but was given {kind}", hint="Use Laplace with a grid.")
-
-
-def _integer_array(value: NDArray[Any]) -> NDArray[Any]:
-    if value.dtype.kind == "i":
-        return value.astype(np.int64, copy=False)
-    if value.dtype.kind == "u" and value.dtype.itemsize < 8:
-        return value.astype(np.int64)
-    if value.dtype.kind in "uO":
-        return _narrowed([_integer(item) for item in value.ravel().tolist()]).reshape(value.shape)
-    _integer(value.dtype.type(0))
-    raise AssertionError("unreachable")
-
-
 def narrow(value: NDArray[Any]) -> NDArray[Any]:
     """Python ints as int64 where every one fits: a function of the numbers shown, so the type tells nothing else."""
-    return _narrowed(value.ravel().tolist()).reshape(value.shape)
-
-
-def _narrowed(numbers: list[int]) -> NDArray[Any]:
-    if not numbers or (min(numbers) >= -_INT64 and max(numbers) < _INT64):
-        return np.array(numbers, np.int64)
-    whole = np.empty(len(numbers), object)
-    whole[:] = numbers
-    return whole
+    return narrowed(value.ravel().tolist()).reshape(value.shape)
 
 
 def with_noise(value: Any, sample: Callable[[int | None], Any]) -> Any:
@@ -100,9 +60,16 @@ def with_noise(value: Any, sample: Callable[[int | None], Any]) -> Any:
     if isinstance(value, int):
         return value + sample(None)
     noise = sample(value.size).reshape(value.shape)
-    if object not in (value.dtype, noise.dtype) and largest(value) + largest(noise) < _INT64:
+    if object not in (value.dtype, noise.dtype) and has_room(value) and has_room(noise):
         return value + noise
     return narrow(value.astype(object) + noise.astype(object))
+
+
+def has_room(value: NDArray[np.int64]) -> bool:
+    """Whether every number is below 2^62 in size. Compared in NumPy: small ints of Python are made faster than others,
+    and that can be measured.
+    """
+    return not value.size or bool(value.max() < _ROOM and value.min() > -_ROOM)
 
 
 def largest(value: NDArray[Any]) -> int:

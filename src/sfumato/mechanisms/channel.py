@@ -8,11 +8,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from sfumato.accounting.events import Pure
 from sfumato.chance import choice_table, source
-from sfumato.chance.cuts import Table
+from sfumato.chance.cuts import CutTable
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_distance, as_integers, opened, pure_loss
+from sfumato.mechanisms.inputs import as_rational, is_plain_number
 from sfumato.mechanisms.metrics import Distance, Metric, distances, is_zero
 from sfumato.pictures import heat
 from sfumato.reals import Real, as_real, ln, round_up
@@ -77,22 +80,31 @@ class Channel:
     def release(self, value: Any) -> Any:
         """An output for the input, or one for each input of an array of those that are counted from 0."""
         if self._named:
-            return self.outputs[self._tables[self._place(value)].draw(source())]
+            return self.outputs[self._tables[self._index(opened(value))].draw(source())]
         inputs = as_integers(value)
         if isinstance(inputs, int):
             return self._draw(inputs)
-        outputs = inputs.copy()
-        outputs.ravel()[:] = [self._draw(x) for x in inputs.ravel().tolist()]
-        return outputs
+        drawn = [self._draw(x) for x in inputs.ravel().tolist()]
+        return np.array(drawn, np.int64).reshape(inputs.shape)
 
     @cached_property
     def _named(self) -> bool:
         return self.inputs != tuple(range(len(self.inputs))) or self.outputs != tuple(range(len(self.outputs)))
 
-    def _place(self, value: Any) -> int:
-        if opened(value) not in self.inputs:
+    @cached_property
+    def _indexes(self) -> dict[tuple[type[Any], Any], int]:
+        return {_key(name): x for x, name in enumerate(self.inputs)}
+
+    def _index(self, value: Any) -> int:
+        """The row of an input by its name, which must be of the name's own type."""
+        key = _key(value)
+        try:
+            found = self._indexes.get(key) if key[0] in {kind for kind, _ in self._indexes} else None
+        except TypeError:  # a tuple of something that has no hash
+            found = None
+        if found is None:
             raise InputError("this is no input of the channel", hint="They are listed in `inputs`.")
-        return self.inputs.index(opened(value))
+        return found
 
     def _draw(self, x: int) -> int:
         if not 0 <= x < len(self.matrix):
@@ -100,7 +112,7 @@ class Channel:
         return self._tables[x].draw(source())
 
     @cached_property
-    def _tables(self) -> list[Table]:
+    def _tables(self) -> list[CutTable]:
         return [choice_table(row) for row in self.matrix]
 
     def mass(self, output: int, value: int) -> Real:
@@ -203,6 +215,13 @@ def _ends(p: Fraction | Real) -> tuple[Fraction, Fraction]:
         if high == 0 or (low > 0 and (high - low) << 120 < low):
             return Fraction(low, 1 << bits), Fraction(high, 1 << bits)
     raise AssertionError("unreachable")
+
+
+def _key(name: Any) -> tuple[type[Any], Any]:
+    """The name of an input, with its type: 1 and True are two names, and 1 and Fraction(1) are one."""
+    if is_plain_number(name):
+        return Fraction, Fraction(as_rational(name))
+    return type(name), name
 
 
 def _shown(name: Any) -> str:

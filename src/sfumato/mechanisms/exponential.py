@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from math import lcm
-from numbers import Integral
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.accounting.events import BoundedRange
 from sfumato.chance.energy import sample_lowest
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_distance, as_integers, opened
+from sfumato.mechanisms.base import as_count, as_distance, as_integers, opened
+from sfumato.mechanisms.inputs import as_rational
+from sfumato.mechanisms.parameters import AsFraction
 from sfumato.reals import Real, exp, total
 from sfumato.words import Loss, positive, whole
 
@@ -23,22 +22,15 @@ from sfumato.words import Loss, positive, whole
 def as_gaps(scores: Any) -> tuple[NDArray[Any], int]:
     """How far each score is below the best one, in whole steps of 1/denominator; floats are refused."""
     scores, denominator = opened(scores), 1
-    if isinstance(scores, (list, tuple)):
-        items = [_rational(opened(score)) for score in scores]
-        denominator = lcm(*(item.denominator for item in items if isinstance(item, Fraction)))
-        scores = [item * denominator if isinstance(item, Fraction) else item for item in items]
+    if type(scores) in (list, tuple):
+        items = [as_rational(score) for score in scores]
+        denominator = lcm(*(item.denominator for item in items))
+        scores = [int(item * denominator) for item in items]
     numbers = as_integers(scores)
     if isinstance(numbers, int) or numbers.ndim != 1 or numbers.size == 0:
         raise InputError("scores must be a list of at least one number")
     values = numbers.astype(object)
     return max(values.tolist()) - values, denominator
-
-
-def _rational(score: Any) -> Any:
-    """Whole and decimal numbers as fractions; anything else as it is, to be refused by its name."""
-    if isinstance(score, (bool, np.bool_)) or not isinstance(score, (Integral, Decimal, Fraction)):
-        return score
-    return Fraction(int(score)) if isinstance(score, Integral) else Fraction(score)
 
 
 @dataclass(frozen=True)
@@ -58,8 +50,8 @@ class Exponential:
         verify::certificates_of_the_library_hold
     """
 
-    sensitivity: Fraction
-    epsilon: Fraction
+    sensitivity: AsFraction = AsFraction()
+    epsilon: AsFraction = AsFraction()
     monotone: bool = False
 
     def __post_init__(self) -> None:
@@ -84,7 +76,7 @@ class Exponential:
     def release(self, scores: Any, count: int | None = None) -> Any:
         """The index of a candidate with a high score; or an array of `count` choices, each at its price."""
         gaps, denominator = as_gaps(scores)
-        return sample_lowest(self.rate / denominator, gaps, count)
+        return sample_lowest(self.rate / denominator, gaps, as_count(count))
 
     def mass(self, output: int, scores: Any) -> Real:
         """The probability of this index for these scores."""

@@ -8,10 +8,11 @@ from functools import cached_property
 from statistics import NormalDist
 from typing import Any
 
-from sfumato.accounting.events import Gaussian as GaussianEvent
+from sfumato.accounting.events import GaussianRelease as GaussianEvent
 from sfumato.chance import sample_gaussian
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_confidence, as_distance, as_integers, least, with_noise
+from sfumato.mechanisms.parameters import AsFraction, MaybeFraction
 from sfumato.mechanisms.tails import gaussian_tail, gaussian_whole
 from sfumato.reals import Real, exp, round_up
 from sfumato.words import Loss, as_written, positive, probability, show, whole
@@ -35,9 +36,9 @@ class Gaussian:
         laws::mass_adds_up, laws::interval_is_the_smallest, chance::sigma_is_the_stated_one
     """
 
-    sensitivity_l2: Fraction | None
-    rho: Fraction
-    squared: Fraction | None = None
+    sensitivity_l2: MaybeFraction = MaybeFraction()
+    rho: AsFraction = AsFraction()
+    squared: MaybeFraction = MaybeFraction(None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", positive(self.rho, "rho"))

@@ -12,6 +12,7 @@ from sfumato.chance import choice_table, sample_geometric, sample_laplace, sourc
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_confidence, as_distance, as_integers, clamped, pure_loss, with_noise
 from sfumato.mechanisms.channel import Channel
+from sfumato.mechanisms.parameters import AsFraction, AsWhole
 from sfumato.reals import Real, as_real, ceil, exp, ln
 from sfumato.words import Loss, positive, show, whole
 
@@ -30,8 +31,8 @@ class Geometric:
         verify::certificates_of_the_library_hold
     """
 
-    sensitivity_l1: Fraction
-    epsilon: Fraction
+    sensitivity_l1: AsFraction = AsFraction()
+    epsilon: AsFraction = AsFraction()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sensitivity_l1", positive(self.sensitivity_l1, "sensitivity_l1"))
@@ -117,18 +118,19 @@ class Geometric:
         """Weights of the better noise given that the earlier one was `noise`, by where it lies.
 
         In turn: equal to it and drawn as W = 0; on the far side of zero; from zero to it; beyond it. For m = |noise|:
-        w/(1-w) (1+r1)/(1-r1) r2^m, then sums of r2^|k| r1^|m - k| over k < 0, 0 <= k <= m, k > m.
+        w/(1-w) (1+r1)/(1-r1) r2^m, then sums of r2^|k| r1^|m - k| over k < 0, 0 <= k <= m, k > m; all over r1^m, so
+        that some are not small however large m is.
         """
         m = abs(noise)
         r1, r2 = before._ratio, self._ratio
         same = ((1 - r1) / (1 - r2)) ** 2 * r2 / r1
-        first, second = exp(-m / before.scale), exp(-m / self.scale)
+        rest = exp(-m * (1 / self.scale - 1 / before.scale))
         outside = r1 * r2 / (1 - r1 * r2)
         return (
-            same / (1 - same) * (1 + r1) / (1 - r1) * second,
-            first * outside,
-            (r1 * first - r2 * second) / (r1 - r2),
-            second * outside,
+            same / (1 - same) * (1 + r1) / (1 - r1) * rest,
+            outside,
+            (r1 - r2 * rest) / (r1 - r2),
+            rest * outside,
         )
 
     def _sample_given(self, noise: int, before: Geometric) -> int:
@@ -160,10 +162,10 @@ class TruncatedGeometric:
         laws::truncated_mass_adds_up, verify::certificates_of_the_library_hold
     """
 
-    sensitivity_l1: Fraction
-    epsilon: Fraction
-    low: int
-    high: int
+    sensitivity_l1: AsFraction = AsFraction()
+    epsilon: AsFraction = AsFraction()
+    low: AsWhole = AsWhole()
+    high: AsWhole = AsWhole()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "low", whole(self.low, "low"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -14,8 +13,10 @@ import numpy as np
 from sfumato.accounting.events import Pure
 from sfumato.chance import sample_laplace
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_distance, as_integers, opened, pure_loss, with_noise
+from sfumato.mechanisms.base import as_distance, as_integers, pure_loss, with_noise
 from sfumato.mechanisms.geometric import Geometric
+from sfumato.mechanisms.inputs import as_exact_number, as_items, as_rational
+from sfumato.mechanisms.parameters import AsFraction
 from sfumato.reals import Real, as_real
 from sfumato.words import Loss, as_written, positive, show
 
@@ -35,9 +36,9 @@ class Laplace:
         laws::mass_adds_up, laws::interval_is_the_smallest, verify::certificates_of_the_library_hold
     """
 
-    sensitivity_l1: Fraction
-    epsilon: Fraction
-    grid: Fraction
+    sensitivity_l1: AsFraction = AsFraction()
+    epsilon: AsFraction = AsFraction()
+    grid: AsFraction = AsFraction()
 
     def __post_init__(self) -> None:
         for name in ("sensitivity_l1", "epsilon", "grid"):
@@ -71,22 +72,17 @@ class Laplace:
 
     def release_steps(self, value: Any) -> Any:
         """The same in whole steps of the grid."""
-        value = opened(value)
-        if isinstance(value, (list, tuple, np.ndarray)):
-            numbers = np.asarray(value, object) if not isinstance(value, np.ndarray) else value.astype(object)
-            steps = as_integers(_each(numbers, self._on_grid_already))
-            return with_noise(steps, lambda count: sample_laplace(self.on_grid.scale, count))
-        nearest = int((_exactly(value) / self.grid + Fraction(1, 2)) // 1)
-        return nearest + sample_laplace(self.on_grid.scale)
+        items = as_items(value)
+        if items is None:
+            nearest = int((as_exact_number(value) / self.grid + Fraction(1, 2)) // 1)
+            return nearest + sample_laplace(self.on_grid.scale)
+        numbers = np.empty(items.size, object)
+        numbers[:] = [as_rational(item) for item in items.ravel().tolist()]
+        steps = as_integers(_each(numbers.reshape(items.shape), self._on_grid_already))
+        return with_noise(steps, lambda count: sample_laplace(self.on_grid.scale, count))
 
-    def _on_grid_already(self, value: Any) -> int:
-        if isinstance(value, (float, np.floating)):
-            raise InputError(
-                "an array of floats cannot be released on a grid",
-                detail="Moving many entries onto the grid could move each by a step.",
-                hint="Move each person's part onto the grid first, and add up whole steps.",
-            )
-        steps = _exactly(value) / self.grid
+    def _on_grid_already(self, value: int | Fraction) -> int:
+        steps = value / self.grid
         if steps.denominator != 1:
             raise InputError(
                 f"every entry of an array must be a multiple of the grid {show(self.grid)}",
@@ -110,30 +106,14 @@ class Laplace:
 
 
 def _each(numbers: Any, to: Callable[[Any], Any]) -> Any:
-    """One number, or each of an array; of equal numbers of one type once."""
+    """One int or Fraction, or each of an array of them; of equal numbers once."""
     if not isinstance(numbers, np.ndarray):
         return to(numbers)
-    items = [(type(item), item) for item in numbers.ravel().tolist()]
+    items = numbers.ravel().tolist()
+    known = {item: to(item) for item in set(items)}
     found = np.empty(numbers.size, object)
-    try:
-        known = {key: to(key[1]) for key in set(items)}
-    except TypeError:  # something that is no number: one of them says so
-        known = {}
-    found[:] = [known[key] if known else to(key[1]) for key in items]
+    found[:] = [known[item] for item in items]
     return found.reshape(numbers.shape)
-
-
-def _exactly(value: Any) -> Fraction:
-    """Data, not a parameter: a float is its binary value, and must be finite."""
-    if isinstance(value, (float, np.floating)):
-        if not np.isfinite(value):
-            raise InputError("a release needs a finite number")
-        return Fraction(float(value))
-    if isinstance(value, Decimal) and not value.is_finite():
-        raise InputError("a release needs a finite number")
-    if isinstance(value, bool) or not isinstance(value, (Fraction, Decimal, int, np.integer)):
-        raise InputError(f"a release needs a number, but was given {type(value).__name__}")
-    return Fraction(value) if isinstance(value, (Fraction, Decimal)) else Fraction(int(value))
 
 
 @dataclass(frozen=True)
@@ -147,11 +127,11 @@ class TruncatedLaplace:
         verify::certificates_of_the_library_hold
     """
 
-    sensitivity_l1: Fraction
-    epsilon: Fraction
-    grid: Fraction
-    low: Fraction
-    high: Fraction
+    sensitivity_l1: AsFraction = AsFraction()
+    epsilon: AsFraction = AsFraction()
+    grid: AsFraction = AsFraction()
+    low: AsFraction = AsFraction()
+    high: AsFraction = AsFraction()
 
     def __post_init__(self) -> None:
         plain = Laplace(self.sensitivity_l1, self.epsilon, self.grid)

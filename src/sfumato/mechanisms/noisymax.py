@@ -11,31 +11,33 @@ import numpy as np
 from sfumato.accounting.events import Pure
 from sfumato.chance import sample_laplace
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_distance, as_integers, largest, pure_loss, with_noise
+from sfumato.mechanisms.base import as_count, as_distance, as_integers, has_room, pure_loss, with_noise
 from sfumato.mechanisms.geometric import Geometric
+from sfumato.mechanisms.parameters import AsFraction
 from sfumato.reals import Enclosure, Real
 from sfumato.words import Loss, positive, whole
 
 
 @dataclass(frozen=True)
 class NoisyMax:
-    """Add geometric noise to every score and name the first of the largest; the gap to the runner-up comes free.
+    """Add geometric noise to every score and name the first of the largest; by how much it won comes free.
 
     Guarantee: if each whole score moves by at most `distance` between neighbours, index and gap together cost
         epsilon = 2 distance / scale, scale = 2 sensitivity / epsilon; with `monotone` scores, distance / scale at half
         the scale.
-    Proof: fix the noise of all others. Let the winner's score move by a and the largest of the others by b, each at
-        most d in size: moving the winner's noise by b - a, a whole number of size at most 2d, keeps winner and gap,
-        whichever way equal scores are decided. If all scores move the same way, |b - a| <= d. The noise pays |b -
-        a|/scale.
+    Proof: fix the noise of all others. The winner needs a noisy score of at least T: the largest later one, or one
+        more than the largest earlier one; the gap is what it has beyond T. Let its score move by a and T by b, each at
+        most d in size: moving the winner's noise by b - a, a whole number of size at most 2d, keeps winner and gap. If
+        all scores move the same way, |b - a| <= d. The noise pays |b - a|/scale. (The plain distance to the runner-up
+        would not do: at distance 0 it also tells that no earlier candidate is level, and costs up to 2 epsilon.)
     Reference: Dwork and Roth 2014, claim 3.9; Ding, Wang, Zhang, Kifer, PVLDB 2019 (the free gap).
     Checked by: laws::loss_is_sup_of_log_ratio, laws::choices_add_up, laws::noisy_max_gap_is_free,
         laws::choices_at_once_have_the_law_of_one, laws::gaps_at_once_are_those_of_one,
         verify::certificates_of_the_library_hold
     """
 
-    sensitivity: Fraction
-    epsilon: Fraction
+    sensitivity: AsFraction = AsFraction()
+    epsilon: AsFraction = AsFraction()
     monotone: bool = False
 
     def __post_init__(self) -> None:
@@ -61,18 +63,23 @@ class NoisyMax:
         return self.release_with_gap(scores, count)[0]
 
     def release_with_gap(self, scores: Any, count: int | None = None) -> tuple[Any, Any]:
-        """(index, gap): how far the noisy winner is above the noisy runner-up (0 where there is one candidate); or two
-        arrays, of `count` choices, each at its price.
+        """(index, gap): how far the noisy winner could have fallen and still won; or two arrays, of `count` choices,
+        each at its price.
+
+        The gap is the distance to the noisy runner-up, less one if that stands before the winner, since of equal ones
+        the first wins; 0 where there is one candidate.
         """
+        count = as_count(count)
         values = np.tile(_scores(scores), (1 if count is None else count, 1))
         noisy = with_noise(values, lambda n: sample_laplace(self.scale, n))
-        if noisy.dtype != object and largest(noisy) >= 1 << 62:
+        if noisy.dtype != object and not has_room(noisy):
             noisy = noisy.astype(object)  # a difference of two might not fit
         every = np.arange(len(noisy))
         index = np.argmax(noisy, axis=1)  # of equal ones the first
         winner = noisy[every, index]
-        noisy[every, index] = noisy.min(axis=1)
-        gap = winner - noisy.max(axis=1) if noisy.shape[1] > 1 else np.zeros(len(noisy), np.int64)
+        needed = noisy + (np.arange(noisy.shape[1]) < index[:, None]).astype(np.int64)
+        needed[every, index] = noisy.min(axis=1)
+        gap = winner - needed.max(axis=1) if noisy.shape[1] > 1 else np.zeros(len(noisy), np.int64)
         return (int(index[0]), int(gap[0])) if count is None else (index, gap)
 
     def mass(self, output: int, scores: Any) -> Real:

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
 from sfumato.accounting.events import BoundedRange
-from sfumato.chance import source
+from sfumato.chance import sample_uniform
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_integers
+from sfumato.mechanisms.base import as_confidence, as_count, as_distance, as_integers
+from sfumato.mechanisms.inputs import narrowed
+from sfumato.mechanisms.parameters import AsAdjacency, AsFraction, MaybeFraction
 from sfumato.mechanisms.ranked import RankedChoice
 from sfumato.reals import Real, ceil, ln
-from sfumato.words import Adjacency, Exact, as_written, positive
+from sfumato.words import Adjacency, Exact, Loss, as_written, positive, whole
 
 Stretch = tuple[int, int, Real]
 """Candidates that are equally likely: the first of them, how many, and the probability of all of them together."""
@@ -43,10 +47,10 @@ class OrderStatistic:
     Checked by: laws::no_score_of_a_rank_moves_by_more_than_the_claim, rooms::order_statistics_find_what_is_there
     """
 
-    fraction: Fraction | None
-    norm: Fraction
-    epsilon: Fraction
-    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    fraction: MaybeFraction = MaybeFraction()
+    norm: AsFraction = AsFraction()
+    epsilon: AsFraction = AsFraction()
+    adjacency: AsAdjacency = AsAdjacency(Adjacency.ADD_REMOVE)
     from_end: str = "low"
 
     def __post_init__(self) -> None:
@@ -54,6 +58,8 @@ class OrderStatistic:
             object.__setattr__(self, "fraction", as_written(self.fraction, "fraction"))
             if not 0 <= self.fraction <= 1:
                 raise InputError("a fraction is from 0 to 1")
+        if self.from_end not in ("low", "high"):
+            raise InputError(f'from_end must be "low" or "high", but is {self.from_end!r}')
         object.__setattr__(self, "norm", positive(self.norm, "norm"))
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
@@ -76,6 +82,19 @@ class OrderStatistic:
         odds = ln(Fraction(max(candidates, 2)) / _MISS)
         return max(1, ceil(odds * (2 * self.norm / self.epsilon)))
 
+    def rank_error(self, candidates: int, confidence: Any = Fraction(95, 100)) -> int:
+        """The weight by which the rank of what is chosen is off at most, with this probability.
+
+        Guarantee: of a quantile: no more than q N + error of the weight lies below what is chosen, and no less than q N
+            - error at or below it. Of an end: so with `reach` and the weight from that end, where there is so much.
+        Proof: with enough weight some candidate has the score 0, and so a share of at least one; those with a score
+            above t have at most candidates e^(-rate t) together. At t = ln(candidates/misses)/rate that is the misses.
+        Reference: McSherry and Talwar, FOCS 2007.
+        Checked by: laws::ranks_are_off_by_no_more_than_is_said
+        """
+        odds = ln(Fraction(max(candidates, 2)) / (1 - as_confidence(confidence)))
+        return ceil(odds * (2 * self.sensitivity / self.epsilon))
+
     def scores(self, below: list[int], at: list[int], candidates: int) -> list[int]:
         """The score of each entry, given the weight below it and at it; multiplied by the denominator of q."""
         if self.fraction is None:
@@ -91,13 +110,18 @@ class OrderStatistic:
         above = [whole - x - e for x, e in zip(below, at, strict=True)]
         return [max(0, x - reach + 1, reach - x - e) for x, e in zip(above, at, strict=True)]
 
-    def release(self, places: list[int], weights: Exact, low: int, high: int) -> int:
-        """The chosen candidate; `places` are different and increasing, with the weight of the rows at each."""
-        held = [int(w) for w in as_integers(weights)] if places else []
-        entries, scores = self._ranked(places, held, low, high)
-        index: int = self._choice.release(Exact(scores), [n for _, n in entries])
-        first, count = entries[index]
-        return first + _uniform(count)
+    def loss(self, distance: Any) -> Loss:
+        """What one choice costs if the weights of one person's rows add up to at most `distance`."""
+        epsilon = self.epsilon * as_distance(distance) / self.norm
+        return Loss(epsilon, epsilon * epsilon / 8)
+
+    def release(self, places: Any, weights: Any, low: Any, high: Any, count: int | None = None) -> Any:
+        """The chosen candidate; `places` are different and increasing, with the weight of the rows at each. Or an array
+        of `count` choices, each at its price.
+        """
+        entries, scores = self._ranked(*_rows(places, weights, low, high))
+        chosen = self._choice.release(Exact(scores), [n for _, n in entries], _times(count))
+        return _listed([entries[i][0] + sample_uniform(entries[i][1]) for i in chosen.tolist()], count)
 
     def mass(self, places: list[int], weights: list[int], low: int, high: int) -> list[Stretch]:
         """The law of what is chosen: stretches of candidates that are equally likely, from low to high.
@@ -133,21 +157,41 @@ class MostFrequent:
     Checked by: laws::no_score_of_a_rank_moves_by_more_than_the_claim, rooms::order_statistics_find_what_is_there
     """
 
-    norm: Fraction
-    epsilon: Fraction
-    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    norm: AsFraction = AsFraction()
+    epsilon: AsFraction = AsFraction()
+    adjacency: AsAdjacency = AsAdjacency(Adjacency.ADD_REMOVE)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "norm", positive(self.norm, "norm"))
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
 
     @property
     def event(self) -> BoundedRange:
         """One choice, for the accountant."""
         return BoundedRange(self.epsilon)
 
-    def release(self, places: list[int], weights: Exact, low: int, high: int) -> int:
-        """The chosen candidate."""
-        held = [int(w) for w in as_integers(weights)] if places else []
-        scores, lengths = _frequent(held, high - low + 1)
-        index = self._choice.release(Exact(scores), lengths)
-        return places[index] if index < len(places) else _missing(places, low, _uniform(lengths[-1]))
+    def rank_error(self, candidates: int, confidence: Any = Fraction(95, 100)) -> int:
+        """The weight by which another value may have more than the chosen one, at most, with this probability.
+
+        Guarantee and proof as of an OrderStatistic: the score is what a candidate has less than the most.
+        """
+        odds = ln(Fraction(max(candidates, 2)) / (1 - as_confidence(confidence)))
+        return ceil(odds / self._choice.rate)
+
+    def loss(self, distance: Any) -> Loss:
+        """What one choice costs if the weights of one person's rows add up to at most `distance`."""
+        epsilon = self.epsilon * as_distance(distance) / self.norm
+        return Loss(epsilon, epsilon * epsilon / 8)
+
+    def release(self, places: Any, weights: Any, low: Any, high: Any, count: int | None = None) -> Any:
+        """The chosen candidate, or an array of `count` choices, each at its price; as of an OrderStatistic."""
+        at, held, first, last = _rows(places, weights, low, high)
+        scores, lengths = _frequent(held, last - first + 1)
+        chosen = self._choice.release(Exact(scores), lengths, _times(count))
+        return _listed(
+            [at[i] if i < len(at) else _missing(at, first, sample_uniform(lengths[-1])) for i in chosen.tolist()], count
+        )
 
     def mass(self, places: list[int], weights: list[int], low: int, high: int) -> list[Stretch]:
         """The law of what is chosen, as that of an OrderStatistic: of plain numbers, never of sealed ones."""
@@ -159,7 +203,7 @@ class MostFrequent:
 
     @property
     def _choice(self) -> RankedChoice:
-        return RankedChoice(positive(self.norm, "norm"), self.epsilon, self.adjacency is Adjacency.ADD_REMOVE)
+        return RankedChoice(self.norm, self.epsilon, self.adjacency is Adjacency.ADD_REMOVE)
 
 
 def _frequent(held: list[int], candidates: int) -> tuple[list[int], list[int]]:
@@ -194,12 +238,29 @@ def _entries(
     return entries, below, at
 
 
-def _uniform(count: int) -> int:
-    """A whole number below `count`, each as likely."""
-    bits, width = source(), max(1, (count - 1).bit_length())
-    while (drawn := bits.word(width)) >= count:
-        pass
-    return drawn
+def _rows(places: Any, weights: Any, low: Any, high: Any) -> tuple[list[int], list[int], int, int]:
+    """Places and weights as lists of ints, and the ends, all checked."""
+    first, last = whole(low, "low"), whole(high, "high")
+    if first > last:
+        raise InputError(f"low must be at most high, but is {first} > {last}")
+    at, held = as_integers(places), as_integers(weights)
+    if isinstance(at, int) or isinstance(held, int) or at.ndim != 1 or at.shape != held.shape:
+        raise InputError("give a list of places, and a list with a weight for each of them")
+    if held.size and held.min() < 0:
+        raise InputError("a weight must be at least 0")
+    rows: list[int] = at.tolist()
+    if any(b <= a for a, b in pairwise([first - 1, *rows, last + 1])):
+        raise InputError("places must increase, from low to high")
+    return rows, held.tolist(), first, last
+
+
+def _times(count: int | None) -> int:
+    many = as_count(count)
+    return 1 if many is None else many
+
+
+def _listed(values: list[int], count: int | None) -> Any:
+    return values[0] if count is None else narrowed(values)
 
 
 def _missing(places: list[int], low: int, index: int) -> int:

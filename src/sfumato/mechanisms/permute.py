@@ -11,8 +11,9 @@ import numpy as np
 from sfumato.accounting.events import Pure
 from sfumato.chance import sample_uniform
 from sfumato.chance.energy import sample_flips
-from sfumato.mechanisms.base import as_distance, pure_loss
+from sfumato.mechanisms.base import as_count, as_distance, pure_loss
 from sfumato.mechanisms.exponential import as_gaps
+from sfumato.mechanisms.parameters import AsFraction
 from sfumato.reals import Real, as_real, exp, total
 from sfumato.words import Loss, positive, whole
 
@@ -36,8 +37,8 @@ class PermuteAndFlip:
         verify::certificates_of_the_library_hold
     """
 
-    sensitivity: Fraction
-    epsilon: Fraction
+    sensitivity: AsFraction = AsFraction()
+    epsilon: AsFraction = AsFraction()
     monotone: bool = False
 
     def __post_init__(self) -> None:
@@ -61,6 +62,7 @@ class PermuteAndFlip:
     def release(self, scores: Any, count: int | None = None) -> Any:
         """The index of a candidate with a high score; or an array of `count` choices, each at its price."""
         gaps, denominator = as_gaps(scores)
+        count = as_count(count)
         times = 1 if count is None else count
         heads = sample_flips(self.rate / denominator, gaps, times)
         showing = heads.sum(axis=1)

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.accounting.events import Gaussian as GaussianEvent
+from sfumato.accounting.events import GaussianRelease as GaussianEvent
 from sfumato.accounting.events import Pure
 from sfumato.chance import sample_gaussian, sample_laplace
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_confidence, as_distance, as_integers, narrow, pure_loss, with_noise
+from sfumato.mechanisms.base import as_confidence, as_count, as_distance, as_integers, narrow, pure_loss, with_noise
 from sfumato.mechanisms.nodes import Tree, best_tree
+from sfumato.mechanisms.parameters import AsFraction, AsWhole, MaybeFraction
 from sfumato.mechanisms.sums import sum_width
 from sfumato.reals import ceil, ln, sqrt
 from sfumato.words import Loss, positive, whole
@@ -51,10 +52,10 @@ class PrefixSums:
         laws::running_totals_at_once_have_the_law_of_one
     """
 
-    sensitivity_l1: Fraction
-    length: int
-    epsilon: Fraction | None = None
-    rho: Fraction | None = None
+    sensitivity_l1: AsFraction = AsFraction()
+    length: AsWhole = AsWhole()
+    epsilon: MaybeFraction = MaybeFraction(None)
+    rho: MaybeFraction = MaybeFraction(None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sensitivity_l1", positive(self.sensitivity_l1, "sensitivity_l1"))
@@ -106,6 +107,7 @@ class PrefixSums:
         entries = as_integers(values)
         if isinstance(entries, int) or entries.shape != (self.length,):
             raise InputError(f"give a list of {self.length} whole numbers")
+        count = as_count(count)
         times = 1 if count is None else count
         if self.rho is not None:
             rows = self._root(entries, times)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sfumato.accounting.events import BoundedRange
 from sfumato.chance.bands import sample_banded
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_distance, as_integers
+from sfumato.mechanisms.base import as_count, as_distance, as_integers
+from sfumato.mechanisms.parameters import AsFraction
 from sfumato.reals import Real, exp, total
 from sfumato.words import Loss, positive
 
@@ -50,8 +51,8 @@ class RankedChoice:
         laws::ranked_choices_at_once_have_the_law_of_one, chance::bands_give_the_exact_mass
     """
 
-    sensitivity: Fraction
-    epsilon: Fraction
+    sensitivity: AsFraction = AsFraction()
+    epsilon: AsFraction = AsFraction()
     monotone: bool = False
 
     def __post_init__(self) -> None:
@@ -78,7 +79,7 @@ class RankedChoice:
         choices, each at its price.
         """
         gaps, many = _entries(scores, lengths)
-        return sample_banded(self.rate, gaps, many, count)
+        return sample_banded(self.rate, gaps, many, as_count(count))
 
     def mass(self, scores: Any, lengths: Any = None) -> list[Real]:
         """The probability of each entry."""

@@ -11,10 +11,11 @@ import numpy as np
 
 from sfumato.accounting.events import Pure
 from sfumato.chance import choice_table, sample_uniform, source
-from sfumato.chance.cuts import Table
+from sfumato.chance.cuts import CutTable
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_distance, as_integers, pure_loss
+from sfumato.mechanisms.base import as_distance, as_integers, narrow, pure_loss
 from sfumato.mechanisms.channel import Channel
+from sfumato.mechanisms.parameters import AsFraction, AsWhole
 from sfumato.reals import Real, as_real, exp, ln, round_up
 from sfumato.words import Loss, positive, probability, show, whole
 
@@ -32,8 +33,8 @@ class RandomizedResponse:
         laws::channel_rows_are_sampled, laws::truncated_mass_adds_up, verify::certificates_of_the_library_hold
     """
 
-    epsilon: Fraction
-    size: int = 2
+    epsilon: AsFraction = AsFraction()
+    size: AsWhole = AsWhole(2)
     truth: Fraction | Real = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -67,19 +68,24 @@ class RandomizedResponse:
         return pure_loss(self.epsilon if as_distance(distance) else Fraction(0))
 
     @cached_property
-    def _coin(self) -> Table:
+    def _coin(self) -> CutTable:
         return choice_table([self.truth, 1 - self.truth])
 
     def release(self, value: Any) -> Any:
         """A noisy index below size, or an array of them."""
         values = as_integers(value)
         if isinstance(values, int):
-            return int(self.release(np.array([values]))[0])
+            return int(self.release(as_integers([values]))[0])
         if values.size and not (int(values.min()) >= 0 and int(values.max()) < self.size):
             raise InputError(f"a value is a whole number from 0 to {self.size - 1}")
-        lies = self._coin.draws(source(), values.size)[0].reshape(values.shape).astype(np.int64)
-        others = 1 + sample_uniform(self.size - 1, values.size).reshape(values.shape)
-        return (values + lies * others) % self.size
+        lies = (self._coin.draws(source(), values.size)[0] == 1).reshape(values.shape)
+        others = sample_uniform(self.size - 1, values.size).reshape(values.shape)  # one less than the shift
+        if self.size > 1 << 63:
+            values, others = values.astype(object), others.astype(object)
+        # values + others + 1 modulo size, without a number beyond size on the way
+        left = self.size - 2 - others
+        shifted = np.where(values > left, values - left - 1, values + others + 1)
+        return narrow(np.where(lies, shifted, values)) if self.size > 1 << 63 else np.where(lies, shifted, values)
 
     def mass(self, output: int, value: int) -> Real:
         """The probability of this answer for this value."""

@@ -15,6 +15,7 @@ from sfumato.chance import sample_gaussian, source
 from sfumato.chance.choice import choice_table
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_distance, as_integers, least
+from sfumato.mechanisms.parameters import AsAdjacency, AsFraction, AsWhole
 from sfumato.mechanisms.tails import gaussian_tail
 from sfumato.reals import Real, as_real, ceil, exp, ln
 from sfumato.words import Adjacency, Loss, positive, probability, whole
@@ -38,10 +39,10 @@ class KeySelection:
         laws::selection_has_the_stated_frequencies
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    keys_per_unit: int = 1
-    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    epsilon: AsFraction = AsFraction()
+    delta: AsFraction = AsFraction()
+    keys_per_unit: AsWhole = AsWhole(1)
+    adjacency: AsAdjacency = AsAdjacency(Adjacency.ADD_REMOVE)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
@@ -149,10 +150,10 @@ class GaussianKeySelection:
         laws::selection_has_the_stated_frequencies
     """
 
-    rho: Fraction
-    delta: Fraction
-    keys_per_unit: int = 1
-    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    rho: AsFraction = AsFraction()
+    delta: AsFraction = AsFraction()
+    keys_per_unit: AsWhole = AsWhole(1)
+    adjacency: AsAdjacency = AsAdjacency(Adjacency.ADD_REMOVE)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", positive(self.rho, "rho"))

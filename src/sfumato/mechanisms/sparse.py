@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +16,9 @@ from numpy.typing import NDArray
 from sfumato.accounting.events import Pure
 from sfumato.chance import epoch, sample_laplace
 from sfumato.errors import BudgetError, InputError
-from sfumato.mechanisms.base import as_distance, as_integers, largest, pure_loss, with_noise
+from sfumato.mechanisms.base import as_count, as_distance, as_integers, has_room, pure_loss, with_noise
+from sfumato.mechanisms.inputs import as_integer
+from sfumato.mechanisms.parameters import AsFraction, AsWhole
 from sfumato.words import Loss, positive, whole
 
 
@@ -31,13 +36,13 @@ class SparseVector:
         d/scale_q. All shifts are whole, so the discrete noise has them.
     Reference: Lyu, Su, Li, PVLDB 2017 (algorithm 7 and the split); Ding, Wang, Zhang, Kifer, PVLDB 2019 (the free gap).
     Checked by: laws::sparse_vector_transcripts_are_private, laws::sparse_vector_stops,
-        laws::sparse_vector_does_not_survive_a_fork, laws::sessions_at_once_have_the_law_of_one,
-        verify::certificates_of_the_library_hold
+        laws::sparse_vector_does_not_survive_a_fork, laws::threads_share_the_positives,
+        laws::sessions_at_once_have_the_law_of_one, verify::certificates_of_the_library_hold
     """
 
-    sensitivity: Fraction
-    epsilon: Fraction
-    positives: int = 1
+    sensitivity: AsFraction = AsFraction()
+    epsilon: AsFraction = AsFraction()
+    positives: AsWhole = AsWhole(1)
     monotone: bool = False
 
     def __post_init__(self) -> None:
@@ -90,23 +95,32 @@ class SparseVector:
         With `count`, so many sessions at once, each at its price: two arrays with a row for each session, what was said
         (1 yes, 0 no, -1 where it had ended) and the gaps (0 where it did not say yes).
         """
-        session = Session(self, whole(threshold, "threshold"), 1 if count is None else count)
-        numbers = as_integers(values)
+        numbers, count = as_integers(values), as_count(count)
+        if not isinstance(numbers, int) and numbers.ndim != 1:
+            raise InputError("give a list of whole numbers")
         listed = [numbers] if isinstance(numbers, int) else numbers.tolist()
+        session = Session(self, whole(threshold, "threshold"), 1 if count is None else count)
         columns = [session.ask_all(number) for number in listed]
         if count is not None:
-            return tuple(np.stack(parts, axis=1) for parts in zip(*columns, strict=True))
+            nothing = np.empty((count, 0), np.int64)
+            return tuple(np.stack(parts, axis=1) for parts in zip(*columns, strict=True)) or (nothing, nothing)
         return [int(gap[0]) if said[0] else None for said, gap in columns if said[0] >= 0]
 
 
 class Session:
-    """One pass of the sparse vector: ask until it has said yes often enough; or many passes over the same numbers."""
+    """One pass of the sparse vector: ask until it has said yes often enough; or many passes over the same numbers.
+
+    Threads may share a session: answers are given one after the other, so that together they hear yes as often as one
+    thread would. A question that interrupts another of the same thread (a signal handler) is refused.
+    """
 
     def __init__(self, law: SparseVector, threshold: int, count: int = 1) -> None:
         self._law = law
         self._epoch = epoch()
+        self._lock = threading.RLock()
+        self._answering = False
         self._threshold = with_noise(_same(threshold, count), lambda n: sample_laplace(law.threshold_scale, n))
-        self._left = np.full(count, law.positives)
+        self._left = np.full(count, min(law.positives, 1 << 62), np.int64)  # nobody hears yes so often
 
     @property
     def finished(self) -> bool:
@@ -115,26 +129,43 @@ class Session:
 
     def ask(self, value: Any) -> int | None:
         """None if the number seems to be below the threshold, else by how much it seems to be above it."""
-        if self.finished:
-            raise BudgetError(
-                "the session has said yes as often as it may",
-                detail=f"It was started for {self._law.positives}.",
-                hint="Start a new session, at its price.",
-            )
         number = as_integers(value)
         if not isinstance(number, int):
             raise InputError("ask about one number at a time")
-        said, gap = self.ask_all(number)
+        with self._turn():
+            if self.finished:
+                raise BudgetError(
+                    "the session has said yes as often as it may",
+                    detail=f"It was started for {self._law.positives}.",
+                    hint="Start a new session, at its price.",
+                )
+            said, gap = self._answer(number)
         return int(gap[0]) if said[0] else None
 
-    def ask_all(self, number: int) -> tuple[NDArray[np.int8], NDArray[Any]]:
-        """What each pass says, and the gap where that is yes: noise is drawn for all, and dropped where one has
-        ended.
-        """
-        if epoch() is not self._epoch:
+    def ask_all(self, value: Any) -> tuple[NDArray[np.int8], NDArray[Any]]:
+        """What each pass says (1 yes, 0 no, -1 where it has ended), and the gap where that is yes."""
+        number = as_integer(value)
+        with self._turn():
+            return self._answer(number)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """One question at a time, in the process that started the session."""
+        if epoch() is not self._epoch:  # before the lock, which a fork may have left taken
             raise InputError(
                 "a session of the sparse vector cannot go on in a forked process", hint="Start a new session."
             )
+        with self._lock:
+            if self._answering:
+                raise InputError("the session is answering another question of this thread", hint="Ask again after it.")
+            self._answering = True
+            try:
+                yield
+            finally:
+                self._answering = False
+
+    def _answer(self, number: int) -> tuple[NDArray[np.int8], NDArray[Any]]:
+        """Noise is drawn for all passes, and dropped where one has ended."""
         noisy = with_noise(_same(number, self._left.size), lambda n: sample_laplace(self._law.number_scale, n))
         gap = noisy.astype(object) - self._threshold if self._is_wide(noisy) else noisy - self._threshold
         open_, above = self._left > 0, (gap >= 0).astype(bool)
@@ -143,7 +174,8 @@ class Session:
         return np.where(open_, yes, -1).astype(np.int8), np.where(yes, gap, 0)
 
     def _is_wide(self, noisy: NDArray[Any]) -> bool:
-        return object in (noisy.dtype, self._threshold.dtype) or largest(noisy) + largest(self._threshold) >= 1 << 63
+        wide = object in (noisy.dtype, self._threshold.dtype)
+        return wide or not (has_room(noisy) and has_room(self._threshold))
 
     def __repr__(self) -> str:
         return f"<session of {self._law!r}, {int(self._left.sum())} left>"

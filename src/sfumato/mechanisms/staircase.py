@@ -12,9 +12,19 @@ from numpy.typing import NDArray
 
 from sfumato.accounting.events import Pure
 from sfumato.chance import choice_table, sample_geometric, sample_uniform, source
-from sfumato.chance.cuts import Table
+from sfumato.chance.cuts import CutTable
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import as_confidence, as_distance, as_integers, least, narrow, pure_loss, with_noise
+from sfumato.mechanisms.base import (
+    as_confidence,
+    as_count,
+    as_distance,
+    as_integers,
+    least,
+    narrow,
+    pure_loss,
+    with_noise,
+)
+from sfumato.mechanisms.parameters import AsFraction, AsWhole
 from sfumato.reals import Real, as_real, ceil, exp
 from sfumato.words import Loss, positive, whole
 
@@ -35,8 +45,8 @@ class Staircase:
         laws::stairs_at_once_have_the_law_of_one
     """
 
-    sensitivity: int
-    epsilon: Fraction
+    sensitivity: AsWhole = AsWhole()
+    epsilon: AsFraction = AsFraction()
     tread: int | None = None
 
     def __post_init__(self) -> None:
@@ -70,12 +80,13 @@ class Staircase:
         exact = as_integers(value)
         if not isinstance(exact, int):
             raise InputError("the staircase is for one number", hint="Use Geometric for several numbers at once.")
-        if count is None:
+        times = as_count(count)
+        if times is None:
             return exact + int(self._noise(1)[0])
-        return with_noise(as_integers([exact] * count), self._noise)
+        return with_noise(as_integers([exact] * times), self._noise)
 
     @cached_property
-    def _part(self) -> Table:
+    def _part(self) -> CutTable:
         """Within a step of the stairs: before the fall or after it."""
         return choice_table([as_real(self._tread), exp(-self.epsilon) * (self.sensitivity - self._tread)])
 

@@ -10,7 +10,6 @@ state directory, which the owner alone reads. A later plan may be faster for it,
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,16 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engines import Engine, connect
-from sfumato.engines.stamp import stamp
-from sfumato.errors import PolicyError
+from sfumato.engines.base import Measured, Say
+from sfumato.engines.duckdb.stamp import stamp
+from sfumato.errors import EngineError, LedgerError, PolicyError, QueryError, SfumatoError
+from sfumato.files import make_private_directory, replace_file
+from sfumato.ledger import Ledger, has_ledger
 from sfumato.owner.against import against
-from sfumato.owner.measure import Measured, Say, measure
 from sfumato.owner.mistakes import read_all
 from sfumato.owner.warn import Warned, warnings_of
-from sfumato.policy import Policy, UnitJoin, load, with_bounds, with_schema, with_types
+from sfumato.policy import Policy, UnitJoin, load, units_of, with_bounds, with_schema, with_types
 from sfumato.policy.positions import Marks
 from sfumato.policy.sections import quote
-from sfumato.sql.bind import refused_views
+from sfumato.sql.question import refused_views
 
 FILE = "admitted.json"
 _FORMAT = 1
@@ -35,7 +36,7 @@ _MOST_VERSIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AdmissionReport:
     """What the owner is told. With a problem the policy cannot be served, and nothing was admitted."""
 
     path: Path
@@ -51,19 +52,19 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class AdmittedFact:
     """What is known of a table of an admitted version: nobody has two rows there."""
 
     unique_unit: bool
 
 
-def check(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] | None = None) -> Report:
+def check(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] | None = None) -> AdmissionReport:
     """Read the policy, look at its source, read the rows once, and admit the data version."""
     place = Path(path).absolute()
     text = _text(place)
     policy, mistakes = read_all(text, place)
     if policy is None:
-        return Report(place, text, tuple(mistakes))
+        return AdmissionReport(place, text, tuple(mistakes))
     marks = Marks(place.name, text.replace("\r\n", "\n"))
     mistakes = against(policy, marks)
     if mistakes:
@@ -72,15 +73,16 @@ def check(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] |
     before = stamp(policy)
     try:
         engine = connect(policy)
-    except PolicyError as error:
+    except (PolicyError, EngineError) as error:
         return _refused(policy, text, [_placed(error, policy, marks)])
     try:
         typed = with_types(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
         mistakes = _views(typed, engine, marks)
+        found = {} if mistakes else engine.measure(typed, say)
+        views = tuple(engine.views())
+        mistakes = mistakes or _kept(typed, engine, marks) or _unlike(typed, marks)
         if mistakes:
             return _refused(policy, text, mistakes)
-        found = measure(typed, engine, say)
-        views = tuple(engine.views())
     finally:
         engine.close()
     if before != stamp(policy):
@@ -90,7 +92,7 @@ def check(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] |
     version = policy.version_at(now)
     kept = _record(typed, version, now, found, written=policy.digest, stamp=before)
     warnings = tuple(w for name, table in typed.tables.items() for w in warnings_of(table, found.get(name), marks))
-    return Report(place, text, (), policy.data.id, version, typed.digest, found, views, warnings, kept)
+    return AdmissionReport(place, text, (), policy.data.id, version, typed.digest, found, views, warnings, kept)
 
 
 def _text(place: Path) -> str:
@@ -102,13 +104,13 @@ def _text(place: Path) -> str:
         raise
 
 
-def _refused(policy: Policy, text: str, mistakes: list[PolicyError]) -> Report:
-    return Report(policy.path or Path(), text, tuple(mistakes), policy.data.id)
+def _refused(policy: Policy, text: str, mistakes: list[PolicyError]) -> AdmissionReport:
+    return AdmissionReport(policy.path or Path(), text, tuple(mistakes), policy.data.id)
 
 
-def _placed(error: PolicyError, policy: Policy, marks: Marks) -> PolicyError:
+def _placed(error: SfumatoError, policy: Policy, marks: Marks) -> PolicyError:
     """What the engine noticed when it loaded the rows, at the line that it is about."""
-    place: tuple[str, ...] = ("source", "files")
+    place: tuple[str, ...] = ("source", "files" if policy.source.dsn is None else "dsn")
     for name, table in policy.tables.items():
         if isinstance(table.unit, UnitJoin) and f'"{table.unit.table}.{table.unit.key}"' in error.message:
             place = ("tables", name, "unit")
@@ -125,14 +127,49 @@ def _views(policy: Policy, engine: Engine, marks: Marks) -> list[PolicyError]:
         marks.error(
             ("tables", name), f"{quote(name)} is a view that cannot be protected: {refused.message}", refused.hint
         )
-        for name, refused in refused_views(settled, engine.views(), engine.run_public)
+        for name, refused in refused_views(settled, engine.views(), engine)
     ]
+
+
+def _kept(policy: Policy, engine: Engine, marks: Marks) -> list[PolicyError]:
+    """What would stop a gateway from reading these tables: they are kept once as their scans give them, as it does."""
+    schemas = {name: engine.schema(table) for name, table in policy.tables.items()}
+    settled = with_bounds(with_schema(policy, schemas), {})
+    mistakes: list[PolicyError] = []
+    names = [name for name in settled.tables if name not in engine.views()]
+    for name in names:
+        try:
+            engine.check_scan(settled, name)
+        except QueryError as error:
+            message = f"table {quote(name)} cannot be served: {error.message}"
+            mistakes.append(marks.error(("tables", name), message, error.hint))
+    try:
+        engine.keep(settled, [] if mistakes else names)
+    except PolicyError as error:
+        mistakes.append(marks.error(("tables",), f"the tables cannot be served: {error.detail}", error.hint))
+    return mistakes
+
+
+def _unlike(policy: Policy, marks: Marks) -> list[PolicyError]:
+    """A change of adjacency or units that the policy's ledger refuses; what else is wrong with it a gateway says."""
+    try:
+        if not has_ledger(policy.data.ledger):
+            return []
+        with Ledger.visit(policy.data.ledger) as ledger:
+            ledger.check_successor(adjacency=policy.privacy.adjacency, units=units_of(policy.tables))
+    except PolicyError as error:
+        said = marks.error(("tables",), error.message, error.hint)
+        said.detail = f"{said.detail}: {error.detail}" if said.detail else error.detail
+        return [said]
+    except LedgerError:
+        return []
+    return []
 
 
 # the record
 
 
-def facts(policy: Policy, version: str) -> dict[str, Fact] | None:
+def facts(policy: Policy, version: str) -> dict[str, AdmittedFact] | None:
     """What is known of each table of an admitted version; None if it was not admitted under this policy.
 
     None also if the files are no longer those that were admitted, and if the record cannot be read: a fact is only ever
@@ -145,7 +182,7 @@ def facts(policy: Policy, version: str) -> dict[str, Fact] | None:
         found = kept["versions"][version][policy.digest]
         if kept["format"] != _FORMAT or found["source"] != stamp(policy) or found["source"] is None:
             return None
-        return {str(name): Fact(table["unique_unit"] is True) for name, table in found["tables"].items()}
+        return {str(name): AdmittedFact(table["unique_unit"] is True) for name, table in found["tables"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -172,11 +209,5 @@ def _record(
 
 def write_whole(place: Path, text: str) -> None:
     """The whole file or none of it, for the owner's eyes."""
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new = place.with_name(f"{place.name}.{os.getpid()}")
-    new.unlink(missing_ok=True)
-    with os.fdopen(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(place)
+    make_private_directory(place.parent)
+    replace_file(place, text.encode("ascii"))

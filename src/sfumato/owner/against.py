@@ -11,23 +11,28 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from sfumato.errors import PolicyError
+from sfumato.errors import EngineError, PolicyError
+from sfumato.ledger import is_address
 from sfumato.owner import schema as _schema
 from sfumato.owner.schema import Schema, kind_of
-from sfumato.policy import Policy, Table, UnitJoin
+from sfumato.policy import ROW, Policy, Table, UnitJoin
 from sfumato.policy.columns import settle
 from sfumato.policy.positions import Marks
 from sfumato.policy.sections import Section, quote
 from sfumato.policy.tables import check_units
 
+_KNOWN = ("duckdb", "postgres")
+"""Engines whose sources can be looked at."""
+
 
 def against(policy: Policy, marks: Marks) -> list[PolicyError]:
     """What the source lacks: files, tables, columns, types, identifiers of one kind. No row is read."""
-    if "://" in policy.data.ledger:
-        return [marks.error(("data", "ledger"), "a ledger in PostgreSQL is not supported yet", "Name a file.")]
-    if policy.source.engine != "duckdb" or policy.source.files is None:
+    if "://" in policy.data.ledger and not is_address(policy.data.ledger):
+        hint = "Name a file, or postgresql://…."
+        return [marks.error(("data", "ledger"), "the ledger is neither a file nor in PostgreSQL", hint)]
+    if policy.source.engine not in _KNOWN:
         message = f'engine "{policy.source.engine}" is not supported yet'
-        return [marks.error(("source", "engine"), message, 'Use engine = "duckdb".', value=True)]
+        return [marks.error(("source", "engine"), message, 'Use engine = "duckdb" or "postgres".', value=True)]
     schemas: dict[str, Schema] = {}
     found = list(_schemas(policy, marks, schemas))
     for name, schema in schemas.items():
@@ -41,12 +46,13 @@ def against(policy: Policy, marks: Marks) -> list[PolicyError]:
 
 def _schemas(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterator[PolicyError]:
     """The schema of every table into `schemas`; gives what cannot be found or read."""
-    files = policy.source.files
-    if isinstance(files, str):
+    files, dsn = policy.source.files, policy.source.dsn
+    if isinstance(files, str) or dsn is not None:
         try:
-            tables, views = _schema.of_database(files)
-        except PolicyError as error:
-            yield marks.error(("source", "files"), error.message, error.hint, value=True)
+            tables, views = _schema.of_database(str(files)) if dsn is None else _schema.of_server(dsn)
+        except (PolicyError, EngineError) as error:
+            place = ("source", "files" if dsn is None else "dsn")
+            yield marks.error(place, error.message, error.hint, value=True)
             return
         for name in policy.tables:
             if name in tables:
@@ -56,7 +62,8 @@ def _schemas(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterat
                 yield marks.error(("tables", name), f"the database has no table {quote(name)}", hint)
         return
     for name in policy.tables:
-        paths = (files or {})[name]
+        assert isinstance(files, dict)
+        paths = files[name]
         listed = [paths] if isinstance(paths, str) else paths
         if any("://" in path for path in listed):  # what lies elsewhere is known to the engine
             continue
@@ -117,7 +124,7 @@ def _units(policy: Policy, schemas: Mapping[str, Schema], marks: Marks) -> Itera
     """Identifiers are compared as they are stored: in one type (semantics 1.1)."""
     first: tuple[str, str] | None = None
     for name, table in policy.tables.items():
-        if name not in schemas or table.unit is None:
+        if name not in schemas or table.unit in (None, ROW):
             continue
         if isinstance(table.unit, UnitJoin):
             one, other = (name, table.unit.column), (table.unit.table, table.unit.key)

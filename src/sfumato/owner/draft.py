@@ -17,14 +17,16 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from sfumato.engines import texts
+from sfumato.engines.duckdb import text_files as texts
 from sfumato.errors import InputError
 from sfumato.owner import schema as _schema
-from sfumato.owner.people import Way, ways
+from sfumato.owner.people import UnitPath, ways
 from sfumato.owner.presets import identifier_of, propose
 from sfumato.owner.schema import Schema, kind_of
+from sfumato.policy import ROW
 from sfumato.policy.sections import quote
 
+_SERVERS = ("postgresql://", "postgres://")
 _RESERVED = """
 all analyse analyze and any array as asc both case cast check collate column constraint create current_date
 default desc distinct do else end except false fetch for foreign from full grant group having in initially
@@ -36,16 +38,26 @@ where window with
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DraftSource:
     """What was found: tables with their schemas; their paths, or that of a database; and views, which are left out."""
 
     tables: dict[str, Schema]
     files: dict[str, str] | str
     views: tuple[str, ...] = ()
+    dsn: str | None = None
 
 
-def look(data: Sequence[str]) -> Source:
+def look(data: Sequence[str]) -> DraftSource:
     """The tables of these files, or of one database."""
+    servers = [path for path in data if path.startswith(_SERVERS)]
+    if servers and len(data) > 1:
+        raise InputError("give files, or one database, not both", hint="A policy has one source.")
+    if servers:
+        tables, views = _schema.of_server(servers[0])
+        if not tables:
+            raise InputError("the role sees no table in its schema", hint="Grant SELECT, or set its search_path.")
+        bare = re.sub(r"^(\w+://[^/@:]*):[^/@]*@", r"\1@", servers[0])  # no password in a file that is not secret
+        return DraftSource(tables, {}, tuple(views), bare)
     databases = [path for path in data if _schema.is_kind(path, [_schema.DATABASE])]
     if databases and len(data) > 1:
         raise InputError("give files, or one .duckdb database, not both", hint="A policy has one source.")
@@ -53,7 +65,7 @@ def look(data: Sequence[str]) -> Source:
         tables, views = _schema.of_database(databases[0])
         if not tables:
             raise InputError(f"database {quote(databases[0], 200)} holds no table")
-        return Source(tables, databases[0], tuple(views))
+        return DraftSource(tables, databases[0], tuple(views))
     found: dict[str, Schema] = {}
     files: dict[str, str] = {}
     for path in dict.fromkeys(data):
@@ -61,7 +73,7 @@ def look(data: Sequence[str]) -> Source:
         name = _table_name(path, found)
         found[name] = _schema.of_files([path])
         files[name] = path
-    return Source(found, files)
+    return DraftSource(found, files)
 
 
 def _check_file(path: str) -> None:
@@ -96,12 +108,15 @@ def _table_name(path: str, taken: Mapping[str, Schema]) -> str:
     return free
 
 
-def person_of(source: Source, written: str) -> tuple[str, str]:
-    """The table and the column that `--unit TABLE.COLUMN` names."""
+def person_of(source: DraftSource, written: str) -> tuple[str, str]:
+    """The table and the column that `--unit TABLE.COLUMN` names; `row` where each row of a table is a person."""
     for at in (i for i, sign in enumerate(written) if sign == "."):
         table, column = written[:at], written[at + 1 :]
         if table in source.tables and column in source.tables[table].columns:
             return table, column
+    table = written.removesuffix(".row") if written != "row" else next(iter(source.tables))
+    if written.endswith("row") and table in source.tables and (written != "row" or len(source.tables) == 1):
+        return table, ROW
     names = [f"{table}.{column}" for table, schema in source.tables.items() for column in schema.columns]
     near = get_close_matches(written, names, 1, 0.4)
     raise InputError(
@@ -111,9 +126,9 @@ def person_of(source: Source, written: str) -> tuple[str, str]:
     )
 
 
-def draft(source: Source, person: tuple[str, str], folder: Path) -> str:
+def draft(source: DraftSource, person: tuple[str, str], folder: Path) -> str:
     """The text of the policy; paths are written as seen from its folder."""
-    found = ways(source.tables, person)
+    found = {person[0]: UnitPath(ROW)} if person[1] == ROW else ways(source.tables, person)
     parts = [_HEAD, _source(source, folder), _data(source, folder), _PRIVACY]
     parts += [_table(name, schema, found, source.tables) for name, schema in source.tables.items()]
     if source.views:
@@ -139,7 +154,10 @@ epsilon = "?"
 """
 
 
-def _source(source: Source, folder: Path) -> str:
+def _source(source: DraftSource, folder: Path) -> str:
+    if source.dsn is not None:
+        note = "# Use a role that may only read. Its password belongs into ~/.pgpass or PGPASSWORD, not here.\n"
+        return f'[source]\nengine = "postgres"\n{note}dsn = {_text(source.dsn)}\n'
     head = '[source]\nengine = "duckdb"\n'
     if isinstance(source.files, str):
         return f"{head}files = {_text(_seen_from(source.files, folder))}\n"
@@ -153,7 +171,14 @@ def _seen_from(path: str, folder: Path) -> str:
     return glob.escape(seen) if Path(path).is_file() and not path.lower().endswith(_schema.DATABASE) else seen
 
 
-def _data(source: Source, folder: Path) -> str:
+def _data(source: DraftSource, folder: Path) -> str:
+    if source.dsn is not None:
+        name = re.sub(r"[^0-9A-Za-z_-]+", "-", source.dsn.split("?")[0].rpartition("/")[2]).strip("-") or "data"
+        return f"""\
+[data]
+id = {_text(name)}  # check: the budget belongs to this name, also when the rows change
+version = "live"  # answers are told again until rows change; new rows refill no budget
+"""
     stem = Path(source.files).stem if isinstance(source.files, str) else folder.absolute().name
     name = re.sub(r"[^0-9A-Za-z_-]+", "-", stem).strip("-") or "data"
     return f"""\
@@ -163,7 +188,7 @@ version = "1"  # name a new one whenever the rows change: it is never read off t
 """
 
 
-def _table(name: str, schema: Schema, found: Mapping[str, Way], tables: Mapping[str, Schema]) -> str:
+def _table(name: str, schema: Schema, found: Mapping[str, UnitPath], tables: Mapping[str, Schema]) -> str:
     way = found.get(name)
     lines = [f"[tables.{_key(name)}]", *_unit(way), *_rows(schema, way), f"[tables.{_key(name)}.columns]"]
     leads = {step.key for step in found.values() if step.table == name}
@@ -172,26 +197,30 @@ def _table(name: str, schema: Schema, found: Mapping[str, Way], tables: Mapping[
     width = max((len(_key(column)) for column in schema.columns), default=0)
     for column, declared in schema.columns.items():
         lines.append(_line(_key(column).ljust(width), column, declared, schema, is_person=column in leads))
-    if way is not None and (other := _differs(name, way, found, tables)):
+    if way is not None and way.column != ROW and (other := _differs(name, way, found, tables)):
         lines.insert(1, f"# check: the source keeps {other} in another type; identifiers are compared as they are.")
     return "\n".join(lines) + "\n"
 
 
-def _unit(way: Way | None) -> list[str]:
+def _unit(way: UnitPath | None) -> list[str]:
     if way is None:
         return [
-            "# No column here looks like the person. Name the one that says whose row it is, or the way to her:",
+            "# No column here identifies people by its name. Write the column that identifies a person, or the way:",
             '#   unit = { join = "other_table", on = "column_here = column_there" }',
-            "# If no row tells anything about anybody, write public = true instead of unit, rows_per_unit and columns.",
+            "# If the table is about nobody, write public = true instead of unit, rows_per_unit and columns.",
             'unit = "?"',
         ]
+    if way.column == ROW:
+        return ['unit = "row"  # each row is one person; nobody has a second row here']
     if way.table is None:
         return [f"unit = {_text(way.column)}  # whose row it is"]
     on = _text(f"{way.column} = {way.key}")
     return [f"unit = {{ join = {_text(way.table)}, on = {on} }}  # check: the person stands in that table"]
 
 
-def _rows(schema: Schema, way: Way | None) -> list[str]:
+def _rows(schema: Schema, way: UnitPath | None) -> list[str]:
+    if way is not None and way.column == ROW:
+        return []
     if way is not None and way.table is None and way.column in schema.unique:
         return ["rows_per_unit = 1  # the database declares that nobody has two rows here"]
     return [
@@ -211,6 +240,8 @@ def _line(key: str, column: str, declared: str, schema: Schema, *, is_person: bo
     note = ""
     if is_person:
         text = identifier_of(column, kind)
+    elif column in schema.lists:
+        text = f"{{ values = [{', '.join(map(_text, schema.lists[column]))}] }}"
     else:
         text, note = propose(column, kind, int(digits[1]) if digits else None)
     comment = "; ".join(part for part in ("" if schema.typed and not _is_guess(text) else "check", note) if part)
@@ -222,7 +253,7 @@ def _is_guess(declared: str) -> bool:
     return any(f"{word} =" in declared for word in ("min", "values", "max_length"))
 
 
-def _differs(name: str, way: Way, found: Mapping[str, Way], tables: Mapping[str, Schema]) -> str | None:
+def _differs(name: str, way: UnitPath, found: Mapping[str, UnitPath], tables: Mapping[str, Schema]) -> str | None:
     """The identifier that this table's is compared with, where the source keeps the two in different types."""
     other = way.table or next(table for table, step in found.items() if step.table is None)
     column = way.key or found[other].column

@@ -24,7 +24,7 @@ _CAN_NAME = {None, "integer", "text", "decimal"}
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class UnitPath:
     """How a table leads to the person: a column of its own, or by way of another table, whose column is `key`."""
 
     column: str
@@ -81,13 +81,13 @@ def _score(table: str, column: str) -> int:
     return 1 if words[-1] in _IDS[:5] else 0
 
 
-def ways(tables: Mapping[str, Schema], person: tuple[str, str]) -> dict[str, Way]:
+def ways(tables: Mapping[str, Schema], person: tuple[str, str]) -> dict[str, UnitPath]:
     """A way to the person for each table that seems to have one; the tables that are left have none."""
-    known = {person[0]: Way(person[1])}
+    known = {person[0]: UnitPath(person[1])}
     for name, schema in tables.items():
         column = _direct(schema, *person)
         if name not in known and column is not None:
-            known[name] = Way(column)
+            known[name] = UnitPath(column)
     while True:
         more = {name: way for name in tables if name not in known and (way := _through(name, tables, known))}
         if not more:
@@ -116,16 +116,16 @@ def _is_bare(column: str) -> bool:
     return len(words_of(column)) == 1 and words_of(column)[0] in _IDS
 
 
-def _through(name: str, tables: Mapping[str, Schema], known: Mapping[str, Way]) -> Way | None:
+def _through(name: str, tables: Mapping[str, Schema], known: Mapping[str, UnitPath]) -> UnitPath | None:
     """By way of a table that leads to the person already."""
     schema = tables[name]
     for link in schema.links:
         if link.table in known and link.table != name:
-            return Way(link.column, link.table, link.key)
+            return UnitPath(link.column, link.table, link.key)
     for other in known:
         for key in _can_name(tables[other]):
             if key != known[other].column and words_of(key)[-1:] and words_of(key)[-1] in _IDS:
                 column = _direct(schema, other, key)
                 if column is not None:
-                    return Way(column, other, key)
+                    return UnitPath(column, other, key)
     return None

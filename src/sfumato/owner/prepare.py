@@ -10,24 +10,23 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
 
-from sfumato.engines.base import OPERATOR
+from sfumato.engines.base import OPERATOR, Say
 from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.prepared import Prepared, place_of
-from sfumato.engines.stamp import stamp
+from sfumato.engines.duckdb.prepared_file import PreparedFile, place_of
+from sfumato.engines.duckdb.prepared_tables import standing
+from sfumato.engines.duckdb.relations import stored_scans
+from sfumato.engines.duckdb.stamp import stamp
 from sfumato.errors import EngineError, PolicyError
-from sfumato.owner.measure import Say
+from sfumato.files import PRIVATE, fresh_file, make_private_directory
 from sfumato.policy import Policy, load, with_bounds, with_schema
-from sfumato.sql.bind import refused_views
-from sfumato.sql.sources import stored_scans
-from sfumato.sql.standing import standing
+from sfumato.sql.question import refused_views
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +52,18 @@ def prepare(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime]
     """
     policy = load(path)
     if policy.source.engine != "duckdb":
-        raise PolicyError("only files and DuckDB databases are prepared", hint="Other engines keep their own order.")
+        raise PolicyError(
+            "only files and DuckDB databases are prepared",
+            hint="A server keeps its rows itself: give its tables indexes.",
+        )
     before = stamp(policy)
     if before is None:
         hint = "Copy the files to this machine first."
         raise PolicyError("it cannot be told when these files change, so they are not prepared", hint=hint)
     version = policy.version_at((clock or (lambda: datetime.now(UTC)))())
     place = place_of(policy)
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _new_file(place) as new:
+    make_private_directory(place.parent)
+    with fresh_file(place) as new:
         say("loading the rows")
         tables = _fill(policy, version, before, new, say)
         if before != stamp(policy):
@@ -73,45 +75,31 @@ def prepare(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime]
     return Written(place, policy.data.id, version, tables, size)
 
 
-@contextmanager
-def _new_file(place: Path) -> Iterator[Path]:
-    """A name beside the file; nothing is left of it unless it was renamed."""
-    new = place.with_name(f"{place.name}.{os.getpid()}")
-    rest = new.with_name(f"{new.name}.wal")
-    for old in (new, rest):
-        old.unlink(missing_ok=True)
-    try:
-        yield new
-    finally:
-        for old in (new, rest):
-            old.unlink(missing_ok=True)
-
-
 def _fill(policy: Policy, version: str, source: str, new: Path, say: Say) -> tuple[str, ...]:
     engine = DuckDB(policy, into=new, later=True)
     try:
-        new.chmod(0o600)
+        new.chmod(PRIVATE)
         schemas = {name: engine.schema(table) for name, table in policy.tables.items()}
         typed = with_schema(policy, schemas)
-        for name, refused in refused_views(with_bounds(typed, {}), engine.views(), engine.run_public):
+        for name, refused in refused_views(with_bounds(typed, {}), engine.views(), engine):
             raise PolicyError(f'"{name}" is a view that cannot be protected: {refused.message}', hint=refused.hint)
         scans = stored_scans(typed, (name for name in typed.tables if name not in engine.views()))
         say("enforcing what is declared")
-        engine.keep(scans)
+        engine.keep(typed, list(scans))
         private = tuple(name for name in scans if not typed.tables[name].public)
         say("clustering by person")
         salt = secrets.token_hex(16)
-        made = standing(typed, private, salt, engine.same)
-        found = Prepared(
+        made = standing(typed, private, salt, engine.tables.same)
+        found = PreparedFile(
             new,
             {name: schemas[name] for name in private},
             {name: scans[name] for name in private},
-            engine.unique(),
-            engine.people(private),
+            engine.known.unique,
+            engine.tables.people(private),
             made.names,
             salt,
         )
-        engine.prepare(made.selects, found.record(policy, version, source))
+        engine.tables.prepare(made.selects, found.record(policy, version, source))
         return private
     except duckdb.Error as error:
         OPERATOR.error("preparing failed: %s", error)

@@ -32,7 +32,6 @@ class Preset:
     last: tuple[str, ...]
     kinds: tuple[str, ...]
     declared: str
-    note: str = ""
     first: tuple[str, ...] = ()
 
     def fits(self, words: list[str], kind: str | None) -> bool:
@@ -41,7 +40,6 @@ class Preset:
         return named and (kind is None or kind in self.kinds)
 
 
-_LISTED = "write the values as the rows spell them; any other becomes NULL"
 _MONEY = (
     *("price", "cost", "costs", "amount", "salary", "income", "fee", "fees", "wage", "revenue", "payment", "charge"),
     *("balance", "total", "premium", "paid", "spent", "rent"),
@@ -68,7 +66,6 @@ PRESETS = (
     Preset(_MONEY, _REAL, f'{{ type = "decimal", {_BOUNDS}, grid = 0.01 }}'),
     Preset(("date", "dob", "day", "birthday", "birthdate", "born"), ("date",), f'{{ type = "date", {_BOUNDS} }}'),
     Preset(("timestamp", "datetime", "at"), ("timestamp",), f'{{ type = "timestamp", {_BOUNDS} }}'),
-    Preset(("sex", "gender"), _WORDS, '{ values = ["F", "M"] }', _LISTED),
     Preset((), ("boolean",), '{ type = "boolean" }', first=("is", "has", "was")),
     Preset(("ssn",), _WORDS, _LONG.format(11)),
     Preset(("zip", "zipcode", "postcode", "postal", "plz"), _WORDS, _LONG.format(10), first=("zip", "postal")),
@@ -102,7 +99,7 @@ def propose(name: str, kind: str | None, digits: int | None = None) -> tuple[str
     words = words_of(name) or [""]
     fitting = next((preset for preset in PRESETS if preset.fits(words, kind)), None)
     if fitting is not None:
-        return _in_steps(fitting.declared, digits), fitting.note
+        return _in_steps(fitting.declared, digits), ""
     if kind == "decimal":
         return _in_steps('{ type = "decimal" }', None), "add min, max and grid where it is to be summed"
     if kind == "integer" and words[-1] in _MONEY:

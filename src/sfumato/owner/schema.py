@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
 
-from sfumato.engines.texts import ENDINGS as TEXT
-from sfumato.engines.texts import first_line, found, header_of, missing
+from sfumato.engines.duckdb.text_files import ENDINGS as TEXT
+from sfumato.engines.duckdb.text_files import first_line, found, header_of, missing
 from sfumato.errors import PolicyError
 from sfumato.policy.sections import quote
 from sfumato.words import identifier, string
@@ -53,6 +53,8 @@ class Schema:
     by_rows: bool = False
     unique: frozenset[str] = frozenset()
     links: tuple[Link, ...] = field(default=())
+    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The values of columns that are enumerations: they are part of a schema, not of rows."""
 
 
 def kind_of(declared: str) -> str | None:
@@ -100,6 +102,29 @@ def of_database(path: str) -> tuple[dict[str, Schema], list[str]]:
             return _tables(connection), _column(connection, "duckdb_views()", "view_name", "AND NOT internal")
         except duckdb.Error as error:
             raise _unreadable(path, error) from None
+
+
+def of_server(address: str) -> tuple[dict[str, Schema], list[str]]:
+    """The tables of a PostgreSQL server that the role may read, as its catalog declares them, and its views."""
+    from sfumato.engines.postgres import catalog
+    from sfumato.engines.postgres.server import PostgresServer
+
+    server = PostgresServer(address)
+    try:
+        names, views = catalog.names(server)
+        tables = {}
+        for name in names:
+            try:
+                table = catalog.table(server, name)
+            except PolicyError:  # what cannot be protected is not proposed; a policy that names it is told why
+                continue
+            columns = {c.name: c.declared for c in table.columns.values()}
+            links = tuple(Link(link.column, link.table, link.key) for link in table.foreign)
+            lists = {c.name: c.enum for c in table.columns.values() if c.enum is not None}
+            tables[name] = Schema(columns, unique=table.unique, links=links, lists=lists)
+        return tables, views
+    finally:
+        server.close()
 
 
 def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, Schema]:

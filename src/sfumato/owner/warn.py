@@ -1,7 +1,8 @@
-"""What the rows do not keep to, in plain words, and what every question does about it.
+"""Where the rows do not match what the policy declares, and what every query does about it.
 
-Comes in: a table of the policy and what was measured of it. Goes out: warnings with the lines of the policy. They are
-not mistakes: what is declared is enforced, whatever the rows are like.
+Comes in: a table of the policy and what was measured of it. Goes out: warnings with the lines of the policy. What is
+declared is enforced, whatever the rows are like; but a column that lies mostly outside of its declared domain is a
+mismatch, because every answer about it would be wrong.
 """
 
 from __future__ import annotations
@@ -9,50 +10,61 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sfumato.owner.measure import Measured
+from sfumato.engines.base import Measured
 from sfumato.policy import Table
 from sfumato.policy.positions import Marks
 
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """A declaration that the rows do not keep to, and the line where it stands."""
+    """A declaration that the rows do not keep to, and the line where it stands.
+
+    `mismatch`: most values of the column lie outside of its declared domain.
+    """
 
     line: int
     table: str
     column: str | None
     message: str
+    mismatch: bool = False
 
 
 def warnings_of(table: Table, found: Measured | None, marks: Marks) -> list[Warned]:
-    """What does not hold, in plain words, and what is done about it in every question."""
+    """What does not hold, and what every query does about it."""
     if found is None or found.persons is None:
         return []
 
-    def warned(column: str | None, key: str, message: str) -> Warned:
+    def warned(column: str | None, key: str, message: str, *, mismatch: bool = False) -> Warned:
         place = ("tables", table.name, *(() if column is None else ("columns", column)))
-        return Warned(_line(marks, (*place, key)), table.name, column, message)
+        return Warned(_line(marks, (*place, key)), table.name, column, message, mismatch)
 
     rows = [] if found.rows else [warned(None, "unit", "there is no row")]
     if found.without_person:
-        rows.append(warned(None, "unit", f"{_many(found.without_person, 'row')} without a person: left out"))
+        rows.append(warned(None, "unit", f"{_many(found.without_person, 'row')} without a privacy unit: left out"))
     if found.over:
         share = f"{_many(found.removed, 'row')} of {found.rows:,} ({_percent(found.removed, found.rows)})"
-        done = "they are left out" if table.rows_per_unit == 1 else "each of their rows counts for less"
+        done = "they are left out" if table.rows_per_unit == 1 else "their rows are down-weighted"
         most = _many(table.rows_per_unit, "row")
-        people = f"{_many(found.over, 'person')} of {found.persons:,} with more than {most}"
+        people = f"{_many(found.over, 'person', 'people')} of {found.persons:,} with more than {most}"
         worth = "which removes" if table.rows_per_unit == 1 else "which removes as much as"
         rows.append(warned(None, "rows_per_unit", f"{people}, up to {found.most_rows:,}: {done}, {worth} {share}"))
     for name, counts in (found.columns or {}).items():
-        rows += [warned(name, key, message) for key, message in _about(table, name, counts, found.rows)]
+        mostly = _is_mostly_outside(counts, found.rows)
+        rows += [warned(name, key, text, mismatch=mostly) for key, text in _about(table, name, counts, found.rows)]
     return rows
+
+
+def _is_mostly_outside(counts: Mapping[str, int], rows: int) -> bool:
+    """Whether more than half of the values that are there lie outside of the declared domain."""
+    wrong = sum(counts.get(kind, 0) for kind in ("unreadable", "below", "above", "outside"))
+    return 2 * wrong > rows - counts["nulls"]
 
 
 def _about(table: Table, name: str, counts: Mapping[str, int], rows: int) -> list[tuple[str, str]]:
     """(key, message) for each declaration of a column that does not hold."""
     column, found = table.columns[name], []
     if counts["nulls"] == rows and rows:
-        found.append(("", "every value is NULL: is the name spelt as in the files?"))
+        found.append(("", "every value is NULL: is the name spelled as in the files?"))
     elif counts["nulls"] and not column.nulls:
         found.append(("nulls", f"{_many(counts['nulls'], 'row')} with NULL: left out, as nulls = false says"))
     said = {
@@ -74,8 +86,9 @@ def _line(marks: Marks, place: tuple[str, ...]) -> int:
     return (marks.text or "")[:offset].count("\n") + 1
 
 
-def _many(number: int | str | None, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}" if isinstance(number, int) else f"{number} {what}s"
+def _many(number: int | str | None, what: str, plural: str | None = None) -> str:
+    several = plural or f"{what}s"
+    return f"{number:,} {what if number == 1 else several}" if isinstance(number, int) else f"{number} {several}"
 
 
 def _percent(part: int, whole: int) -> str:

@@ -17,27 +17,32 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import PolicyError
 from sfumato.policy import tables as _tables
-from sfumato.policy.columns import TYPES
+from sfumato.policy.columns import LONGEST_PUBLIC, TYPES
 from sfumato.policy.positions import Marks
 from sfumato.policy.reading import ENGINES, read
 from sfumato.policy.records import (
     AUTO,
+    LIVE,
+    ROW,
     Bound,
-    Column,
     Data,
+    DataSource,
+    DeclaredPoint,
     Policy,
+    PolicyColumn,
     Privacy,
     Share,
-    Source,
     Table,
     UnitJoin,
     digest_of,
+    units_of,
 )
 from sfumato.policy.sections import quote
 from sfumato.policy.unknown import Unknown, unknown, with_bounds
@@ -45,28 +50,30 @@ from sfumato.policy.unknown import Unknown, unknown, with_bounds
 __all__ = [
     "AUTO",
     "ENGINES",
+    "LIVE",
+    "ROW",
     "TYPES",
     "Bound",
-    "Column",
     "Data",
+    "DataSource",
+    "DeclaredPoint",
     "Policy",
+    "PolicyColumn",
     "Privacy",
     "Share",
-    "Source",
     "Table",
     "UnitJoin",
     "Unknown",
     "from_dict",
     "load",
     "parse",
+    "units_of",
     "unknown",
     "with_bounds",
+    "with_public_decimals",
     "with_schema",
     "with_types",
 ]
-
-_LONGEST = 10_000
-"""Texts of public tables are read to this length."""
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _HINTS = {
@@ -136,9 +143,26 @@ def with_schema(policy: Policy, types: Mapping[str, Mapping[str, str]]) -> Polic
     tables = dict(typed.tables)
     for name, table in typed.tables.items():
         if table.public:
-            columns = {key: Column(key, kind, max_length=_LONGEST) for key, kind in types.get(name, {}).items()}
+            there = {key: kind for key, kind in types.get(name, {}).items() if not _tables.is_reserved(key)}
+            columns = {key: PolicyColumn(key, kind, max_length=LONGEST_PUBLIC) for key, kind in there.items()}
             tables[name] = replace(table, columns={**columns, **table.columns})
     return replace(typed, tables=tables)
+
+
+def with_public_decimals(policy: Policy, numbers: Mapping[str, Mapping[str, Decimals]]) -> Policy:
+    """The policy with bounds and grids of public decimals, read from rows that are nobody's; what is written stays."""
+    tables = dict(policy.tables)
+    for name, columns in numbers.items():
+        kept = dict(tables[name].columns)
+        for key, (low, high, grid) in columns.items():
+            if key in kept and kept[key].type == "decimal" and kept[key].low is None and kept[key].values is None:
+                kept[key] = replace(kept[key], low=low, high=high, grid=grid)
+        tables[name] = replace(tables[name], columns=kept)
+    return replace(policy, tables=tables)
+
+
+Decimals = tuple[Fraction, Fraction, Fraction]
+"""The lowest and the highest number of a column, and its grid."""
 
 
 def _toml(text: str, marks: Marks) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, NoReturn
 
-from sfumato.policy.records import Bound, Column, utc
+from sfumato.policy.records import Bound, PolicyColumn, utc
 from sfumato.policy.sections import Section, kind_of, quote
 from sfumato.words import show
 
@@ -28,6 +28,12 @@ MOST_VALUES = 1_000_000
 
 MOST_STEPS = 10**38
 """Bounds count fewer grid steps than this: the widest decimals of the engines have 38 digits."""
+
+MOST_DIGITS, MANY_STEPS = 37, 2**50
+"""Digits of a decimal that the engines hold with room to round; from so many steps on they read numbers that way."""
+
+LONGEST_PUBLIC = 10_000
+"""Texts of public tables are read to this length, where the owner names none."""
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 """What a bigint holds."""
@@ -42,14 +48,14 @@ _EXAMPLE = {
 }
 
 
-def read_column(section: Section, *, type_required: bool, public: bool) -> Column:
+def read_column(section: Section, *, type_required: bool, public: bool) -> PolicyColumn:
     """One column. A text file says nothing about types, so there the type is required."""
     section.only("type", "min", "max", "grid", "values", "max_length", "nulls")
     name, kind = str(section.path[-1]), section.choice("type", TYPES, None)
     max_length, nulls = section.whole("max_length", None), section.flag("nulls", True)
     if "values" in section:
         implied, values = _read_values(section, kind, max_length)
-        return Column(name, implied, None, None, _OWN_GRID.get(implied), values, max_length, nulls)
+        return PolicyColumn(name, implied, None, None, _OWN_GRID.get(implied), values, max_length, nulls)
     low, high = _read_bounds(section)
     grid = section.positive("grid", None)
     if grid is not None and low is None:
@@ -58,10 +64,10 @@ def read_column(section: Section, *, type_required: bool, public: bool) -> Colum
         kind = "timestamp" if isinstance(low, datetime) else "date"
     if kind is None and type_required:
         section.needs("type", f"A text file does not say it: add type = one of {', '.join(TYPES)}.")
-    return settle(Column(name, kind, low, high, grid, None, max_length, nulls), section, public=public)
+    return settle(PolicyColumn(name, kind, low, high, grid, None, max_length, nulls), section, public=public)
 
 
-def settle(column: Column, section: Section, *, public: bool) -> Column:
+def settle(column: PolicyColumn, section: Section, *, public: bool) -> PolicyColumn:
     """Check what depends on the type, and fill in the grid. A column that waits for its type passes as it is."""
     kind = column.type
     if kind is None:
@@ -71,15 +77,29 @@ def settle(column: Column, section: Section, *, public: bool) -> Column:
     if kind in {"boolean", "text"}:
         if column.low is not None:
             _no_place(section, "min", kind)
-        if kind == "text" and column.max_length is None and not public:
-            hint = "Add max_length = the longest text in characters: longer ones are cut."
-            section.refuse(None, f"{section.label} is text and has no max_length", hint)
+        if kind == "text" and column.max_length is None and column.values is None:
+            if not public:
+                hint = "Add max_length = the longest text in characters: longer ones are cut."
+                section.refuse(None, f"{section.label} is text and has no max_length", hint)
+            return replace(column, max_length=LONGEST_PUBLIC)
         return column
     grid = _grid(column, kind, section)
     if column.low is None or column.high is None:
         return replace(column, grid=grid)
     low, high = (_fit(key, bound, kind, grid, section) for key, bound in (("min", column.low), ("max", column.high)))
+    if kind in NUMBERS and grid is not None:
+        _check_digits(section, max(abs(_position(low)), abs(_position(high))), grid)
     return replace(column, low=low, high=high, grid=grid)
+
+
+def _check_digits(section: Section, largest: Fraction, grid: Fraction) -> None:
+    """Numbers of many steps are read by the engine as decimals, which have 38 digits in all."""
+    if largest / grid < MANY_STEPS:
+        return
+    digits = next((digits for digits in range(MOST_DIGITS) if (grid * 10**digits).denominator == 1), MOST_DIGITS)
+    if largest * 10**digits >= 10**MOST_DIGITS:
+        message = f"{section.label} has too many digits: {MOST_DIGITS} before and after the point is the most"
+        section.refuse(None, message, "Write a coarser grid, or narrower bounds.")
 
 
 def _no_place(section: Section, key: str, kind: str) -> NoReturn:
@@ -118,7 +138,7 @@ def _read_bound(section: Section, key: str) -> Bound:
     return number
 
 
-def _grid(column: Column, kind: str, section: Section) -> Fraction | None:
+def _grid(column: PolicyColumn, kind: str, section: Section) -> Fraction | None:
     """The step of the column's values: its own, the one that is written, or the rule for decimals."""
     own, given = _OWN_GRID.get(kind), column.grid
     if kind in {"integer", "date"} and given not in (None, own):

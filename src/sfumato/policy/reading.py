@@ -13,7 +13,7 @@ from typing import Any
 
 from sfumato.accounting import COMPOSITIONS
 from sfumato.policy.positions import Marks
-from sfumato.policy.records import Data, Policy, Privacy, Share, Source, Table, digest_of
+from sfumato.policy.records import Data, DataSource, Policy, Privacy, Share, Table, digest_of
 from sfumato.policy.sections import Section, quote
 from sfumato.policy.tables import read_tables
 from sfumato.words import Adjacency, show
@@ -38,7 +38,7 @@ def read(document: Mapping[str, Any], path: Path | None, marks: Marks) -> Policy
     return Policy(path, source, data, privacy, analysts, tables, digest_of(data, privacy, tables))
 
 
-def _read_source(section: Section, path: Path | None) -> Source:
+def _read_source(section: Section, path: Path | None) -> DataSource:
     section.only("engine", "files", "dsn")
     section.needs("engine", 'Write engine = "duckdb".')
     engine = section.choice("engine", ENGINES, "")
@@ -52,7 +52,7 @@ def _read_source(section: Section, path: Path | None) -> Source:
         section.refuse("dsn", f'{section.label} has a dsn, but engine "duckdb" reads files', 'Did you mean "postgres"?')
     if engine == "postgres" and dsn is None:
         section.refuse("files", f'{section.label} has files, but engine "postgres" reads a dsn', "Write a dsn instead.")
-    return Source(engine, None if dsn else _read_files(section, path), dsn)
+    return DataSource(engine, None if dsn else _read_files(section, path), dsn)
 
 
 def _read_files(section: Section, path: Path | None) -> dict[str, str | tuple[str, ...]] | str:
@@ -92,7 +92,7 @@ def _place(written: str, path: Path | None) -> str:
 
 
 def _read_data(section: Section, path: Path | None) -> Data:
-    section.only("id", "version", "ledger", "anchor", "state")
+    section.only("id", "version", "ledger", "anchor", "state", "schema")
     section.needs("id", 'Name the data set, for example id = "clinic": the budget belongs to this name.')
     name = section.text("id", "")
     if any(sign in name for sign in "/\\"):
@@ -101,7 +101,8 @@ def _read_data(section: Section, path: Path | None) -> Data:
     version = section.text("version", "1", 'Write it in quotes, for example version = "2024-11".')
     ledger, anchor = section.text("ledger", f"{name}.ledger"), section.text("anchor", None)
     anchor = None if anchor is None else _place(anchor, path)
-    return Data(name, version, _place(ledger, path), anchor, _place(section.text("state", ".sfumato"), path))
+    state, schema = _place(section.text("state", ".sfumato"), path), section.text("schema", "public")
+    return Data(name, version, _place(ledger, path), anchor, state, schema)
 
 
 def _read_privacy(section: Section) -> Privacy:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
 from fractions import Fraction
@@ -20,14 +20,20 @@ from sfumato.words import Adjacency
 AUTO: Literal["auto"] = "auto"
 """A bound that is to be paid for and found, once for each data version: see `unknown`."""
 
+ROW = "#row"
+"""The unit of a table in which each row is one person: written `unit = "row"`. No column of a source has this name."""
+
 CALENDAR = {"daily": "%Y-%m-%d", "monthly": "%Y-%m"}
 """Versions that the calendar names; any other word is the owner's own name."""
+
+LIVE = "live"
+"""The version of rows that change by themselves, in a database: answers are told again while nothing has changed."""
 
 Bound = int | Fraction | date | datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DataSource:
     """Where the rows are. `files` maps a table to a path or several, or is the path of one .duckdb database."""
 
     engine: str
@@ -44,6 +50,8 @@ class Data:
     ledger: str
     anchor: str | None
     state: str
+    schema: str = "public"
+    """What may stand before the name of a table: schema.table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PolicyColumn:
     """The declared domain of a column, enforced in the scan (semantics 1.4).
 
     `type` is None where the owner left it to the schema of a database or a Parquet file; `with_types` fills it in.
@@ -90,6 +98,16 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredPoint:
+    """Two columns that are a place on the earth, in degrees, and the side of a map cell in metres."""
+
+    name: str
+    lat: str
+    lon: str
+    grid: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class UnitJoin:
     """The unit stands in another table: `column` of this one equals `key` of `table`, which is unique there."""
 
@@ -102,6 +120,7 @@ class UnitJoin:
 class Table:
     """A table that may be asked about. A public one has no unit, and None for `rows_per_unit`: nobody owns its rows.
 
+    `unit` is the name of a column, a way to another table, or ROW: then each row is a person of its own.
     Where `rows_per_unit` is to be found, the two after it may wait for it.
     """
 
@@ -112,7 +131,8 @@ class Table:
     groups_per_unit: int | Literal["auto"]
     l2_per_unit: Fraction | Literal["auto"]
     sum_per_unit: dict[str, Fraction | Literal["auto"]]
-    columns: dict[str, Column]
+    columns: dict[str, PolicyColumn]
+    points: dict[str, DeclaredPoint] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +140,7 @@ class Policy:
     """Everything that the owner decided. `digest` names what it means: see `digest_of`."""
 
     path: Path | None
-    source: Source
+    source: DataSource
     data: Data
     privacy: Privacy
     analysts: dict[str, Share]
@@ -139,6 +159,22 @@ class Policy:
         """
         form = CALENDAR.get(self.data.version)
         return self.data.version if form is None else utc(now).strftime(form)
+
+
+def units_of(tables: dict[str, Table]) -> dict[str, dict[str, str]]:
+    """What one unit is in each table, as the ledger records it: nothing for a public table."""
+    return {name: _unit(table) for name, table in tables.items()}
+
+
+def _unit(table: Table) -> dict[str, str]:
+    if isinstance(table.unit, UnitJoin):
+        return {"column": table.unit.column, "join": table.unit.table, "key": table.unit.key}
+    if table.unit is None:
+        return {}
+    if table.unit == ROW:
+        return {"column": ROW}
+    kind = table.columns[table.unit].type
+    return {"column": table.unit} | ({} if kind is None else {"type": kind})
 
 
 def utc(moment: datetime) -> datetime:
@@ -161,7 +197,9 @@ def digest_of(data: Data, privacy: Privacy, tables: dict[str, Table]) -> str:
 
 
 def _fields(record: Any) -> dict[str, Any]:
-    return {field.name: getattr(record, field.name) for field in fields(record)}
+    """The parts of a record; a table without points has the digest that it had before there were any."""
+    parts = {part.name: getattr(record, part.name) for part in fields(record)}
+    return {name: part for name, part in parts.items() if name != "points" or part}
 
 
 def _plain(value: object) -> object:

@@ -14,8 +14,9 @@ from fractions import Fraction
 from typing import Literal
 
 from sfumato.policy.columns import NUMBERS, TYPES, read_column, settle
+from sfumato.policy.points import is_point, read_point
 from sfumato.policy.positions import Marks
-from sfumato.policy.records import AUTO, Column, Source, Table, UnitJoin
+from sfumato.policy.records import AUTO, ROW, DataSource, PolicyColumn, Table, UnitJoin
 from sfumato.policy.sections import Section, quote
 from sfumato.policy.unknown import MOST_STEPS, steps_of
 
@@ -25,7 +26,7 @@ _TYPED = (".parquet", ".pq", ":memory:")
 """Files whose schema gives types. Of a frame in memory (":memory:") the types are known as well."""
 
 
-def read_tables(section: Section, source: Source) -> dict[str, Table]:
+def read_tables(section: Section, source: DataSource) -> dict[str, Table]:
     """Every table; at least one."""
     tables = {name: _read_table(inner, source) for name, inner in section.sections()}
     if not tables:
@@ -51,7 +52,7 @@ def with_types(tables: dict[str, Table], types: Mapping[str, Mapping[str, str]])
     return typed
 
 
-def _typed(table: Table, column: Column, types: Mapping[str, Mapping[str, str]]) -> Column:
+def _typed(table: Table, column: PolicyColumn, types: Mapping[str, Mapping[str, str]]) -> PolicyColumn:
     kind = types.get(table.name, {}).get(column.name)
     if column.type is not None or kind is None:
         return column
@@ -61,8 +62,10 @@ def _typed(table: Table, column: Column, types: Mapping[str, Mapping[str, str]])
     return settle(replace(column, type=kind), section, public=table.public)
 
 
-def _read_table(section: Section, source: Source) -> Table:
+def _read_table(section: Section, source: DataSource) -> Table:
     section.only("public", *_OF_PEOPLE, "columns")
+    for inner in (section, *(column for _, column in section.section("columns").sections())):
+        _check_free(inner)
     name, public = str(section.path[-1]), section.flag("public", False)
     if isinstance(source.files, dict) and name not in source.files:
         hint = f"Add it to files in [source], for example {name} = {quote(name + '.parquet')}."
@@ -70,19 +73,33 @@ def _read_table(section: Section, source: Source) -> Table:
     columns = {
         key: read_column(inner, type_required=not public and not _has_types(source, name), public=public)
         for key, inner in section.section("columns").sections()
+        if not is_point(inner)
     }
+    points = {k: read_point(inner, columns) for k, inner in section.section("columns").sections() if is_point(inner)}
     if public:
         for key in _OF_PEOPLE:
             if key in section:
                 hint = f"Leave out {key}, or public = true: a public table holds nobody's rows."
                 section.refuse(key, f"{section.label} is public and has {key}", hint)
-        return Table(name, True, None, None, 1, Fraction(1), {}, columns)
-    unit = _read_unit(section)
-    rows, groups, norm = _read_counts(section)
-    return Table(name, False, unit, rows, groups, norm, _read_sums(section, unit, columns), columns)
+        return Table(name, True, None, None, 1, Fraction(1), {}, columns, points)
+    unit = _read_unit(section, columns)
+    rows, groups, norm = _one_row(section) if unit == ROW else _read_counts(section)
+    return Table(name, False, unit, rows, groups, norm, _read_sums(section, unit, columns), columns, points)
 
 
-def _has_types(source: Source, table: str) -> bool:
+def _check_free(section: Section) -> None:
+    """A column "#person" of the owner's would stand where the engine keeps whose row it is."""
+    if is_reserved(str(section.path[-1])):
+        hint = "Rename it in the source, or leave it out."
+        section.refuse(None, f"the name in {section.label} begins with #, which is reserved", hint)
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a name is one of those that the gateway uses for itself, beside the owner's."""
+    return name.startswith("#")
+
+
+def _has_types(source: DataSource, table: str) -> bool:
     """Whether a schema may give the types of this table's columns."""
     if not isinstance(source.files, dict):
         return True
@@ -90,11 +107,16 @@ def _has_types(source: Source, table: str) -> bool:
     return all(file.lower().endswith(_TYPED) for file in ([files] if isinstance(files, str) else files))
 
 
-def _read_unit(section: Section) -> str | UnitJoin:
-    """Whose row it is: a column, or a way to the table that knows."""
-    section.needs("unit", "Name the column that says whose row it is, or public = true for a table about nobody.")
+def _read_unit(section: Section, columns: Mapping[str, PolicyColumn]) -> str | UnitJoin:
+    """Whose row it is: a column, "row" where each row is a person, or a way to the table that knows."""
+    hint = 'Name the column that identifies a person, "row" if each row is a person, or public = true.'
+    section.needs("unit", hint)
     if isinstance(section.content["unit"], str):
-        return section.text("unit", "")
+        unit = section.text("unit", "")
+        if unit == "row" and "row" in columns:
+            hint = 'Rename the column "row" in the source, or leave it out of the columns.'
+            section.refuse_value("unit", 'is "row", which is also a column: it could mean either', hint)
+        return ROW if unit == "row" else unit
     if not isinstance(section.content["unit"], Mapping):
         section.refuse_kind("unit", "the name of a column, or { join = …, on = … }")
     inner = section.section("unit")
@@ -105,6 +127,15 @@ def _read_unit(section: Section) -> str | UnitJoin:
     if len(names) != 2 or not all(names):
         inner.refuse_value("on", "must be two names around =", 'Write, for example, on = "patient_id = id".')
     return UnitJoin(inner.text("join", ""), names[0], names[1])
+
+
+def _one_row(section: Section) -> tuple[int, int, Fraction]:
+    """Where each row is a person, a person has one row, and no other number can be written."""
+    for key in ("rows_per_unit", "groups_per_unit", "l2_per_unit"):
+        if key in section and section.content[key] != 1:
+            rule = f'must be 1 where unit = "row", but is {quote(section.content[key])}'
+            section.refuse_value(key, rule, f"Leave {key} out, or name the column that identifies a person.")
+    return 1, 1, Fraction(1)
 
 
 def _read_counts(section: Section) -> tuple[int | Auto, int | Auto, Fraction | Auto]:
@@ -124,7 +155,7 @@ def _read_counts(section: Section) -> tuple[int | Auto, int | Auto, Fraction | A
     return rows, groups, section.positive("l2_per_unit", Fraction(rows))
 
 
-def _read_sums(section: Section, unit: str | UnitJoin, columns: dict[str, Column]) -> dict[str, Fraction | Auto]:
+def _read_sums(section: Section, unit: str | UnitJoin, columns: dict[str, PolicyColumn]) -> dict[str, Fraction | Auto]:
     """The clip of a lone SUM, for columns that can be summed; one "auto" is for all of them."""
     written = section.content.get("sum_per_unit")
     if written == AUTO:
@@ -146,7 +177,7 @@ def _read_sums(section: Section, unit: str | UnitJoin, columns: dict[str, Column
     return sums
 
 
-def _is_summed(column: Column) -> bool:
+def _is_summed(column: PolicyColumn) -> bool:
     """Whether a column holds numbers with bounds; a type that is left to the schema is told by its bounds."""
     if column.low is None and column.values is None:
         return False
@@ -154,7 +185,7 @@ def _is_summed(column: Column) -> bool:
     return numbers and (steps_of(column) or 0) < MOST_STEPS
 
 
-def _check_summed(section: Section, key: str, columns: dict[str, Column], *, found: bool) -> None:
+def _check_summed(section: Section, key: str, columns: dict[str, PolicyColumn], *, found: bool) -> None:
     if key not in columns:
         section.refuse(key, f"{section.label} names {quote(key)}, which is not a listed column", _near(key, columns))
     column = columns[key]
@@ -178,13 +209,31 @@ def check_units(tables: dict[str, Table], marks: Marks) -> None:
     kinds: dict[str, str] = {}  # type of a unit: the section that had it first
     for name, table in tables.items():
         section = Section({}, ("tables", name), marks)
-        if isinstance(table.unit, UnitJoin):
+        if table.unit == ROW:
+            _check_alone(section, tables)
+        elif isinstance(table.unit, UnitJoin):
             _check_join(Section({}, (*section.path, "unit"), marks), table, table.unit, tables)
         elif table.unit is not None:
             if table.unit not in table.columns:
                 rule = f"names {quote(table.unit)}, which is not a listed column"
                 section.refuse_value("unit", rule, _near(table.unit, table.columns))
             _check_kind(section, table.columns[table.unit].type, kinds)
+
+
+def _check_alone(section: Section, tables: dict[str, Table]) -> None:
+    """A row that is a person has no name that another table could hold.
+
+    Guarantee: where the rows of one table are the people, no other table of the policy is about people.
+    Proof: the test below. So no relation carries people of two tables, and a unit is a row of this one table: what a
+        person changes in a query over it is what one row changes.
+    Reference: semantics 1.1; docs/decisions/071-each-row-a-person.md.
+    Checked by: rooms::where_rows_are_people_no_other_table_is_private, rooms::nothing_leads_to_a_row
+    """
+    others = [name for name, table in tables.items() if not table.public and name != section.path[-1]]
+    if others:
+        rule = f'is "row", but table {quote(others[0])} is about people, too'
+        hint = "Name a column that identifies a person in both tables, or write a policy of its own for each."
+        section.refuse_value("unit", rule, hint)
 
 
 def _check_kind(section: Section, kind: str | None, kinds: dict[str, str]) -> None:

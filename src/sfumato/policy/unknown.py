@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 
-from sfumato.policy.records import AUTO, Column, Policy, Table
+from sfumato.policy.records import AUTO, Policy, PolicyColumn, Table
 
 STAND_IN = 2
 """What stands for rows per person before they are found: with it every question is planned as for persons of many."""
@@ -68,7 +68,7 @@ def _settled(table: Table, found: Mapping[Unknown, Fraction | None]) -> Table:
     return replace(kept, rows_per_unit=rows, groups_per_unit=groups, l2_per_unit=norm)
 
 
-def steps_of(column: Column) -> int | None:
+def steps_of(column: PolicyColumn) -> int | None:
     """How many steps of its grid a column of numbers is away from zero at most; None before its grid is known."""
     if column.values is not None:
         return max((abs(value) for value in column.values if isinstance(value, int)), default=0)

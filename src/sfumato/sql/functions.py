@@ -9,18 +9,28 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import date
 from fractions import Fraction
 
 from sfumato.errors import QueryError
-from sfumato.sql import intervals, patterns
+from sfumato.sql import geo_cells, patterns
+from sfumato.sql import interval_values as intervals
+from sfumato.sql.calendar_units import DAYS
+from sfumato.sql.function_rules import Mismatch as _Mismatch
+from sfumato.sql.interval_ends import END_FUNCTIONS
+from sfumato.sql.text_functions import TEXT_FUNCTIONS
+from sfumato.sql.time_functions import TIME_FUNCTIONS, difference
 from sfumato.sql.tree import (
     BOOLEAN,
     DATE,
     DECIMAL,
     DOUBLE,
     INTEGER,
+    INTERVAL,
     NULL,
     NUMBERS,
     TEXT,
@@ -50,6 +60,9 @@ def call(name: str, args: tuple[Node, ...], extra: str = "", position: int = 0) 
         )
     try:
         facts = rule(args, extra)
+    except IndexError:
+        many = f"{len(args)} argument{'' if len(args) == 1 else 's'}"
+        raise QueryError(f"function {name} does not take {many}", position=position, sqlstate="42883") from None
     except _Mismatch as mismatch:
         raise QueryError(str(mismatch), position=position, sqlstate="42883") from None
     except _TooLarge:
@@ -58,11 +71,61 @@ def call(name: str, args: tuple[Node, ...], extra: str = "", position: int = 0) 
             position=position,
             hint="Declare narrower bounds, or compute with smaller numbers.",
         ) from None
+    _count(name, 1 if name == "in" else max(1, len(args) - 1), facts, position)
     return Call(name, args, facts, extra, position)
 
 
-class _Mismatch(Exception):
-    """Types that do not go together."""
+_MOST_TEXT, _SHORT = 250_000, 250
+"""Characters of all texts that a query makes of one row, where each is not short: an engine holds them for 2,048 rows
+at once, and its own limit of memory does not count them."""
+_MOST_CONDITIONS = 1_000
+"""ANDs and ORs of one query: DuckDB compares each condition with each other one, and hears no interrupt meanwhile."""
+_MOST_CALLS = 3_000
+"""Operators and functions of one query, one of many arguments counted as so many: each takes a third of a millisecond
+of planning. A list after IN is one operator."""
+_made: ContextVar[Counter[str] | None] = ContextVar("made", default=None)
+
+
+@contextmanager
+def bounded_work() -> Iterator[None]:
+    """Within this block a query is bound: its texts, its conditions and its calls are bounded together."""
+    token = _made.set(Counter())
+    try:
+        yield
+    finally:
+        _made.reset(token)
+
+
+def _count(name: str, calls: int, facts: Facts, position: int) -> None:
+    made = _made.get()
+    if made is None:
+        return
+    made["calls"] += calls
+    if made["calls"] > _MOST_CALLS:
+        raise QueryError(
+            f"this query has more than {_MOST_CALLS} operators and functions",
+            position=position,
+            sqlstate="54001",
+            hint="Put long lists of cases into a public table and join it, or ask in several queries.",
+        )
+    if name in ("and", "or"):
+        made["conditions"] += 1
+        if made["conditions"] > _MOST_CONDITIONS:
+            raise QueryError(
+                f"this query joins more than {_MOST_CONDITIONS} conditions by AND and OR",
+                position=position,
+                sqlstate="54001",
+                hint="Write x IN (1, 2, 3) instead of x = 1 OR x = 2 OR x = 3, or ask for less at once.",
+            )
+    if facts.kind == TEXT and (facts.length or 0) > _SHORT:
+        made["characters"] += facts.length or 0
+        if made["characters"] > _MOST_TEXT:
+            raise QueryError(
+                f"the texts of this query may have more than {_MOST_TEXT} characters in one row",
+                position=position,
+                sqlstate="54000",
+                hint="Cut them: LEFT(x, 100), or declare shorter lengths.",
+            )
 
 
 TypesDiffer = _Mismatch
@@ -132,8 +195,10 @@ def _sum_ends(a: Facts, b: Facts, sign: int) -> tuple[Fraction | None, Fraction 
 
 
 def _time_sum(args: tuple[Node, ...], sign: int) -> Facts:
-    """date ± whole days, and date - date in days."""
+    """date ± whole days, date - date in days, and a difference with a timestamp, which is an interval."""
     a, b = args[0].facts, args[1].facts
+    if a.kind in TIMES and b.kind in TIMES and sign < 0 and TIMESTAMP in (a.kind, b.kind):
+        return difference(a, b, _nullable(args))
     if a.kind == DATE and b.kind == DATE and sign < 0:
         return Facts(INTEGER, *_sum_ends(a, b, sign), Fraction(1), _nullable(args))
     if a.kind == DATE and b.kind == INTEGER and b.bounded:
@@ -374,6 +439,13 @@ def _compare(args: tuple[Node, ...], _: str) -> Facts:
     return Facts(BOOLEAN, nullable=_nullable(args))
 
 
+def _among(args: tuple[Node, ...], _: str) -> Facts:
+    """IN: the first is compared with each of the others."""
+    for value in args[1:]:
+        _compare((args[0], value), "")
+    return Facts(BOOLEAN, nullable=_nullable(args))
+
+
 def _logic(args: tuple[Node, ...], _: str) -> Facts:
     for arg in args:
         if arg.facts.kind not in (BOOLEAN, NULL):
@@ -409,7 +481,10 @@ def union(facts: list[Facts], nullable: bool) -> Facts:
     lengths = [f.length for f in known]
     length = max(x for x in lengths if x is not None) if None not in lengths else None
     kind = TIMESTAMP if TIMESTAMP in kinds else kinds.pop()
-    return Facts(kind, low, high, Fraction(1) if kind == DATE else None, nullable, length)
+    units = {f.every for f in known}
+    every = units.pop() if len(units) == 1 else ""
+    grid = known[0].grid if kind in (DATE, INTERVAL) else None
+    return Facts(kind, low, high, grid, nullable, length, every=every)
 
 
 def _case(args: tuple[Node, ...], _: str) -> Facts:
@@ -426,7 +501,7 @@ def _coalesce(args: tuple[Node, ...], _: str) -> Facts:
 def _nullif(args: tuple[Node, ...], _: str) -> Facts:
     _compare(args, "")
     f = args[0].facts
-    return Facts(f.kind, f.low, f.high, f.grid, True, f.length)
+    return Facts(f.kind, f.low, f.high, f.grid, True, f.length, every=f.every)
 
 
 def _extreme(sign: int) -> Callable[[tuple[Node, ...], str], Facts]:
@@ -442,47 +517,9 @@ def _extreme(sign: int) -> Callable[[tuple[Node, ...], str], Facts]:
             low = max(clamps) if low is None else max(low, *clamps)
         elif clamps:
             high = min(clamps) if high is None else min(high, *clamps)
-        return fit(Facts(facts.kind, low, high, facts.grid, facts.nullable, facts.length))
+        return fit(Facts(facts.kind, low, high, facts.grid, facts.nullable, facts.length, every=facts.every))
 
     return rule
-
-
-_PARTS: dict[str, tuple[int, int]] = {
-    "month": (1, 12),
-    "day": (1, 31),
-    "quarter": (1, 4),
-    "dow": (0, 6),
-    "isodow": (1, 7),
-    "doy": (1, 366),
-    "week": (1, 53),
-    "hour": (0, 23),
-    "minute": (0, 59),
-}
-
-
-def _extract(args: tuple[Node, ...], extra: str) -> Facts:
-    f = args[0].facts
-    if f.kind not in TIMES:
-        raise _Mismatch(f"extract needs a date or a timestamp, but was given {f.kind}")
-    if extra in _PARTS:
-        low, high = _PARTS[extra]
-        return Facts(INTEGER, Fraction(low), Fraction(high), Fraction(1), f.nullable)
-    if extra != "year":
-        raise _Mismatch(f"extract knows year, {', '.join(_PARTS)}, but not {extra}")
-    if f.low is None or f.high is None:
-        return Facts(INTEGER, None, None, Fraction(1), f.nullable)
-    low, high = (date.fromordinal(int(end)).year for end in (f.low, f.high))
-    return Facts(INTEGER, Fraction(low), Fraction(high), Fraction(1), f.nullable)
-
-
-def _date_trunc(args: tuple[Node, ...], extra: str) -> Facts:
-    f = args[0].facts
-    if f.kind not in TIMES:
-        raise _Mismatch(f"date_trunc needs a date or a timestamp, but was given {f.kind}")
-    if extra not in ("year", "quarter", "month", "week", "day"):
-        raise _Mismatch(f"date_trunc knows year, quarter, month, week and day, but not {extra}")
-    low = None if f.low is None else max(f.low - 366, Fraction(1))
-    return Facts(DATE, low, f.high, Fraction(1), f.nullable)
 
 
 def _shift(args: tuple[Node, ...], extra: str) -> Facts:
@@ -610,6 +647,14 @@ def _like(args: tuple[Node, ...], _: str) -> Facts:
     return Facts(BOOLEAN, nullable=_nullable(args))
 
 
+def _geo_cell(args: tuple[Node, ...], extra: str) -> Facts:
+    """The name of the cell that holds a point; `points` writes the grid into `extra`."""
+    _exact_numbers("geo_cell", args)
+    if len(args) != 2 or not extra:
+        raise _Mismatch("geo_cell needs a latitude, a longitude and a written side in metres")
+    return Facts(TEXT, nullable=_nullable(args), length=geo_cells.longest_name(geo_cells.read(extra)))
+
+
 def _cast(args: tuple[Node, ...], extra: str) -> Facts:
     """What does not fit, or does not read as the type, is NULL."""
     f = args[0].facts
@@ -714,11 +759,12 @@ def _to_date(f: Facts, _: str, _more: list[int]) -> Facts:
     """A text is read as 2024-01-31 and in no other form."""
     if f.kind == TEXT:
         return Facts(DATE, Fraction(intervals.FIRST), Fraction(intervals.LAST), Fraction(1), True)
-    return Facts(DATE, f.low, f.high, Fraction(1), f.nullable)
+    every = f.every if f.every in DAYS else ""
+    return Facts(DATE, f.low, f.high, Fraction(1), f.nullable, every=every)
 
 
 def _to_timestamp(f: Facts, _: str, _more: list[int]) -> Facts:
-    return Facts(TIMESTAMP, f.low, f.high, None, f.nullable)
+    return Facts(TIMESTAMP, f.low, f.high, None, f.nullable, every=f.every or ("day" if f.kind == DATE else ""))
 
 
 def _to_truth(f: Facts, _: str, _more: list[int]) -> Facts:
@@ -769,6 +815,7 @@ FUNCTIONS: dict[str, Callable[[tuple[Node, ...], str], Facts]] = {
     "<=": _compare,
     ">": _compare,
     ">=": _compare,
+    "in": _among,
     "and": _logic,
     "or": _logic,
     "not": _logic,
@@ -779,8 +826,9 @@ FUNCTIONS: dict[str, Callable[[tuple[Node, ...], str], Facts]] = {
     "nullif": _nullif,
     "greatest": _extreme(1),
     "least": _extreme(-1),
-    "extract": _extract,
-    "date_trunc": _date_trunc,
+    **TIME_FUNCTIONS,
+    **TEXT_FUNCTIONS,
+    **END_FUNCTIONS,
     "shift": _shift,
     "lower": _cased,
     "upper": _cased,
@@ -799,5 +847,6 @@ FUNCTIONS: dict[str, Callable[[tuple[Node, ...], str], Facts]] = {
     "ilike": _like,
     "regexp_like": _regular,
     "cast": _cast,
+    "geo_cell": _geo_cell,
 }
 """Every function by name, with the rule for what is known of its value."""

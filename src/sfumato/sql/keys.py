@@ -7,27 +7,50 @@ Comes in: the keys of a release and what is known of the rows below. Goes out: f
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta
 from fractions import Fraction
 from itertools import product
 from math import prod
 from typing import Any
 
 from sfumato.errors import QueryError
-from sfumato.sql.emit import expression, literal
-from sfumato.sql.relations import Join, Relation, Scan, below, conditions, listed, scans_in
-from sfumato.sql.select import select
-from sfumato.sql.tree import BOOLEAN, DATE, INTEGER, Column, Facts, Node, columns_of
-from sfumato.words import identifier
+from sfumato.sql.calendar_units import CLOCK, days
+from sfumato.sql.key_ranges import FINER, Range, finest, grain, narrowed, with_ranges
+from sfumato.sql.public_rows import DeclaredValues, KeyList, PublicRows, TableValues
+from sfumato.sql.relations import Join, Relation, Release, Scan, below, conditions, listed, releases_in, scans_in
+from sfumato.sql.tied_keys import MOST_TRIED, clusters, tied
+from sfumato.sql.tree import BOOLEAN, DATE, TIMESTAMP, Call, Column, Constant, Node, children, columns_of
 
 MOST_GROUPS = 1_000_000
-Run = Callable[[str], list[tuple[Any, ...]]]
-"""Where public SQL runs: an engine that holds nobody's row."""
+_DAY = 86_400
 
 
 def is_open(node: Node, relation: Relation) -> bool:
     """Whether nobody declared the values of this key."""
-    return not _formed(node) and any(_countless(c, relation) for c in columns_of(node).values())
+    if _formed(node):
+        return False
+    columns = columns_of(node).values()
+    return any(_countless(c, relation, (node,)) for c in columns) or _too_many(node, relation)
+
+
+def _too_many(node: Node, relation: Relation) -> bool:
+    """Whether a key's own columns have more combinations than are listed: then it is chosen like an open one."""
+    known = conditions(relation)
+    return prod(_count(c, relation, (node,), known) for c in columns_of(node).values()) > MOST_GROUPS
+
+
+def _count(column: Column, relation: Relation, nodes: tuple[Node, ...], known: list[Node]) -> int:
+    """How many values are gone through of a column; those of a public table are counted elsewhere."""
+    return 1 if _home(column, relation) is not None else _listing(column, nodes, known).count
+
+
+def is_staged(release: Release) -> bool:
+    """Whether noise of an earlier release decides which rows this one is about, or what is computed of them."""
+    return any(
+        earlier.aggregates or any(is_open(node, earlier.below) for _, node in earlier.keys)
+        for earlier in releases_in(release.below)
+    )
 
 
 def _formed(node: Node) -> bool:
@@ -37,18 +60,54 @@ def _formed(node: Node) -> bool:
         return False
     if facts.kind == BOOLEAN or listed(node) is not None:
         return True
-    return facts.kind == INTEGER and facts.bounded
+    if not facts.exact or facts.low is None or facts.high is None:
+        return False
+    return (facts.high - facts.low) / _stride(node) < MOST_GROUPS
+
+
+def _stride(node: Node) -> Fraction:
+    """How far apart two values of an exact number are at least, counted from its lower bound: FLOOR(x / 300) * 300.
+
+    Guarantee: every value is its lower bound and a whole number of strides.
+    Proof: without a product by a constant, the bound and every value are multiples of the grid, which is the stride. A
+        constant factor stretches the values of the other side and their bounds alike; a constant summand moves them.
+    Reference: semantics 3.6a.
+    Checked by: laws::no_row_is_outside_of_the_list_of_its_key
+    """
+    if isinstance(node, Call) and node.name in ("*", "+", "-") and node.facts.exact:
+        inner, constant = node.args if isinstance(node.args[1], Constant) else node.args[::-1]
+        value = constant.value if isinstance(constant, Constant) else None
+        turned = node.name == "-" and inner is node.args[1]
+        if isinstance(value, int) and not isinstance(value, bool) and value and inner.facts.bounded and not turned:
+            return _stride(inner) * (abs(value) if node.name == "*" else 1)
+    assert node.facts.grid is not None
+    return node.facts.grid
 
 
 def _by_form(node: Node, relation: Relation) -> bool:
-    """Whether a key is listed by its form: a column that it reads has no declared values."""
-    return _formed(node) and any(_countless(c, relation) for c in columns_of(node).values())
+    """Whether a key is listed by its form: it holds cells of a map, or a column of it has no declared values."""
+    if _formed(node) and _has_cells(node):  # of a public table only those cells that it has
+        return all(_home(c, relation) is None for c in columns_of(node).values())
+    if not _formed(node):
+        return False
+    columns = columns_of(node).values()
+    if any(c.facts.kind == TIMESTAMP and grain(node, c.name) != "day" for c in columns):
+        return True  # the hours of a day are fewer than those of all days
+    return any(_countless(c, relation, (node,)) for c in columns) or _too_many(node, relation)
 
 
-def _countless(column: Column, relation: Relation) -> bool:
+def _has_cells(node: Node) -> bool:
+    """Whether a node holds a cell of a map: its coordinates have too many values to go through."""
+    return (isinstance(node, Call) and node.name == "geo_cell") or any(map(_has_cells, children(node)))
+
+
+def _countless(column: Column, relation: Relation, nodes: tuple[Node, ...]) -> bool:
+    """Whether nobody declared the values of a column as these keys look at it: a timestamp by its days, or hours."""
     facts = column.facts
     if facts.values is not None or facts.kind == BOOLEAN or _home(column, relation) is not None:
         return False
+    if facts.kind == TIMESTAMP:
+        return not facts.bounded or finest(grain(node, column.name) for node in nodes) is None
     return not (facts.bounded and (facts.exact or facts.kind == DATE))
 
 
@@ -60,7 +119,7 @@ def _home(column: Column, relation: Relation) -> Scan | None:
     return None
 
 
-def groups(relation: Relation, nodes: list[Node], run: Run) -> list[tuple[Any, ...]]:
+def groups(relation: Relation, nodes: list[Node], rows: PublicRows) -> list[tuple[Any, ...]]:
     """Every group that these list keys can have, in list order.
 
     Keys that read the same columns, or columns of the same public table, are worked out together: all combinations of
@@ -74,16 +133,53 @@ def groups(relation: Relation, nodes: list[Node], run: Run) -> list[tuple[Any, .
             indices, reads = part[0] + indices, part[1] | reads
         together.append((indices, reads))
     known = conditions(relation)
-    lists = [(indices, _images(relation, [nodes[i] for i in indices], known, run)) for indices, _ in together]
+    lists = [(indices, _images(relation, [nodes[i] for i in indices], known, rows)) for indices, _ in together]
+    for number, (indices, images) in enumerate(lists):
+        left = _left(relation, [nodes[i] for i in indices], known, rows)
+        lists[number] = indices, images if left is None else [image for image in images if image in left]
     check_groups(prod(len(images) for _, images in lists))
-    return _combined(len(nodes), lists)
+    found = _combined(len(nodes), lists)
+    for indices in clusters(together, [_read(part, relation) for part in known]):
+        left = _left(relation, [nodes[i] for i in indices], known, rows)
+        if left is not None:
+            found = [group for group in found if tuple(group[i] for i in indices) in left]
+    return found
+
+
+def _left(relation: Relation, nodes: list[Node], known: list[Node], rows: PublicRows) -> set[tuple[Any, ...]] | None:
+    """What conditions leave of these keys that tie them to each other or to public tables; None where none do."""
+    used: dict[str, Column] = {}
+    for node in nodes:
+        used |= columns_of(node)
+    if not used or any(_by_form(node, relation) for node in nodes):
+        return None
+
+    def home(column: Column) -> int | None:
+        scan = _home(column, relation)
+        return None if scan is None else scan.number
+
+    def count(columns: dict[str, Column]) -> int:
+        return _domains(relation, columns, nodes, known, rows)[1]
+
+    more = tied(used, known, home, count)
+    if (len(nodes) == 1 and len(more) == len(used)) or count(more) > MOST_TRIED:
+        return None
+    sources, _ = _domains(relation, more, nodes, known, rows)
+    applied = tuple(part for part in known if columns_of(part).keys() <= more.keys() and _applies(part, nodes))
+    return set(rows.images(KeyList(sources, applied, tuple(nodes), tuple(more)))) if applied else None
+
+
+def _read(part: Node, relation: Relation) -> set[str]:
+    """What a condition reads, as `_sources` names it."""
+    homes = {name: _home(column, relation) for name, column in columns_of(part).items()}
+    return {name if home is None else f"table {home.number}" for name, home in homes.items()}
 
 
 def check_groups(total: int) -> None:
     """Refuse more groups than are released (semantics 3.6a)."""
     if total > MOST_GROUPS:
         raise QueryError(
-            f"this question has {total:,} groups, more than {MOST_GROUPS:,}",
+            f"this query has {total:,} groups, more than {MOST_GROUPS:,}",
             hint="Group by fewer columns, or by wider classes such as date_trunc('month', day).",
         )
 
@@ -124,29 +220,34 @@ def _combined(count: int, lists: list[tuple[list[int], list[tuple[Any, ...]]]]) 
     return sorted(result, key=lambda row: [ranks[i][value] for i, value in enumerate(row)])
 
 
-def _images(relation: Relation, nodes: list[Node], known: list[Node], run: Run) -> list[tuple[Any, ...]]:
+def _images(relation: Relation, nodes: list[Node], known: list[Node], rows: PublicRows) -> list[tuple[Any, ...]]:
     """The values that these keys take over all declared values of the columns that they read, in the order of these."""
     used: dict[str, Column] = {}
     for node in nodes:
         used |= columns_of(node)
     if _by_form(nodes[0], relation):  # such a key stands alone
-        return [(value,) for value in _possible(nodes[0])]
-    sources, count = _domains(relation, used, nodes[0].position, run)
+        ranges = {name: narrowed(column, known).facts for name, column in used.items()}
+        return [(value,) for value in _possible(with_ranges(nodes[0], ranges))]
+    sources, count = _domains(relation, used, nodes, known, rows)
     if count > MOST_GROUPS:
         raise QueryError(
             f"working out these groups takes {count:,} combinations, more than {MOST_GROUPS:,}",
             position=nodes[0].position,
             hint="Group by fewer columns, or declare narrower bounds.",
         )
-    applied = [part for part in known if columns_of(part) and set(columns_of(part)) <= set(used)]
-    condition = " AND ".join(expression(part) for part in applied) or "TRUE"
-    places = "".join(f", {identifier('#' + name)}" for name in used)
-    shown = ", ".join(f"{expression(node)} AS k{i}" for i, node in enumerate(nodes))
-    source = " CROSS JOIN ".join(sources) or "(SELECT 1)"
-    by = ", ".join(f"k{i}" for i in range(len(nodes)))
-    order = ", ".join(f"min({identifier('#' + name)})" for name in used) or "1"
-    inner = f"SELECT {shown}{places} FROM {source} WHERE {condition}"
-    return [tuple(row) for row in run(f"SELECT {by} FROM ({inner}) GROUP BY {by} ORDER BY {order}")]
+    applied = tuple(part for part in known if columns_of(part).keys() <= used.keys() and _applies(part, nodes))
+    return rows.images(KeyList(sources, applied, tuple(nodes), tuple(used)))
+
+
+def _applies(part: Node, nodes: list[Node]) -> bool:
+    """Whether a condition can be asked of listed values: of a timestamp only first moments of units are listed."""
+    columns = columns_of(part)
+    for name, column in columns.items():
+        if column.facts.kind == TIMESTAMP and column.facts.values is None:
+            listed_by, asked = (finest(grain(node, name) for node in some) for some in (nodes, [part]))
+            if listed_by is None or asked is None or FINER.index(asked) > FINER.index(listed_by):
+                return False
+    return bool(columns)
 
 
 def _possible(node: Node) -> list[Any]:
@@ -158,47 +259,39 @@ def _possible(node: Node) -> list[Any]:
     if values is None:
         assert facts.low is not None
         assert facts.high is not None
-        if facts.high - facts.low >= MOST_GROUPS:
-            raise QueryError(
-                f"this key can have {int(facts.high - facts.low) + 1:,} values, more than {MOST_GROUPS:,}",
-                position=node.position,
-                hint="Group by wider classes.",
-            )
-        values = tuple(range(int(facts.low), int(facts.high) + 1))
+        assert facts.grid is not None
+        first, last = int(facts.low / facts.grid), int(facts.high / facts.grid)
+        step = int(_stride(node) / facts.grid)
+        return [*range(first, last + 1, step), *([None] if facts.nullable else [])]
     if facts.exact and facts.grid is not None:
         values = tuple(int(Fraction(value) / facts.grid) for value in values)
+    if facts.kind == TIMESTAMP:  # a day among moments is its first one
+        moments = (v if isinstance(v, datetime) else datetime.combine(v, time()) for v in values)
+        values = tuple(dict.fromkeys(moments))
     return [*values, *([None] if facts.nullable else [])]
 
 
-def _domains(relation: Relation, used: dict[str, Column], position: int, run: Run) -> tuple[list[str], int]:
-    """Sub-queries that give all values of the columns with their places, and how many combinations there are."""
+def _domains(
+    relation: Relation, used: dict[str, Column], nodes: list[Node], known: list[Node], rows: PublicRows
+) -> tuple[tuple[DeclaredValues | TableValues, ...], int]:
+    """Where the values of the columns come from, and how many combinations there are."""
     public: dict[Scan, list[Column]] = {}
-    sources, count = [], 1
+    sources: list[DeclaredValues | TableValues] = []
+    count = 1
     for column in used.values():
         home = _home(column, relation)
         if home is not None:
             public.setdefault(home, []).append(column)
             continue
-        source, size = _domain(column, position)
-        sources.append(source)
-        count *= size
+        declared = _listing(column, tuple(nodes), known)
+        count *= declared.count + declared.nullable
+        if count <= MOST_GROUPS:
+            sources.append(declared.values())
     for home, columns in public.items():
-        source = _table(home, columns, may_miss(relation, home))
-        sources.append(source)
-        count *= int(run(f"SELECT COUNT(*) FROM {source}")[0][0])
-    return sources, count
-
-
-def _table(home: Scan, columns: list[Column], missing: bool) -> str:
-    """The different rows of a public table in these columns; NULL besides where an outer join may not find one."""
-    names = ", ".join(identifier(c.name) for c in columns)
-    rows = f"SELECT DISTINCT {names} FROM ({select(home, [c.name for c in columns])})"
-    if missing:
-        rows = f"({rows}) UNION SELECT {', '.join('NULL' for _ in columns)}"
-    ranks = ", ".join(
-        f"dense_rank() OVER (ORDER BY {identifier(c.name)} NULLS LAST) AS {identifier('#' + c.name)}" for c in columns
-    )
-    return f"(SELECT {names}, {ranks} FROM ({rows}))"
+        table = TableValues(home, tuple(columns), may_miss(relation, home))
+        sources.append(table)
+        count *= rows.count_values(table)
+    return tuple(sources), count
 
 
 def may_miss(relation: Relation, scan: Scan) -> bool:
@@ -210,26 +303,46 @@ def may_miss(relation: Relation, scan: Scan) -> bool:
     return any(may_miss(part, scan) for part in below(relation) if scan in scans_in(part))
 
 
-def _domain(column: Column, position: int) -> tuple[str, int]:
-    """A column's declared values with their places, as a sub-query, and how many they are; NULL comes last."""
+@dataclass(frozen=True)
+class _Listing:
+    """The values of a column that are gone through: how many, whether NULL is besides, and the values themselves."""
+
+    count: int
+    nullable: bool
+    values: Callable[[], DeclaredValues]
+
+
+def _listing(column: Column, nodes: tuple[Node, ...], known: list[Node]) -> _Listing:
+    """A column's declared values: a list, or the steps between its bounds as far as conditions leave them."""
     facts = column.facts
     if facts.values is not None or facts.kind == BOOLEAN:
         shown = facts.values if facts.values is not None else (False, True)
-        rows = [f"({literal(value, facts)}, {place})" for place, value in enumerate(shown)]
-        count, values = len(rows), f"SELECT v, p FROM (VALUES {', '.join(rows)}) AS d(v, p)"
-    else:
-        count, values = _range(column.facts, position)
-    null = f" UNION ALL SELECT NULL, {count}" if facts.nullable else ""
-    select_ = f"SELECT v AS {identifier(column.name)}, p AS {identifier('#' + column.name)} FROM ({values}{null})"
-    return f"({select_})", count + facts.nullable
-
-
-def _range(facts: Facts, position: int) -> tuple[int, str]:
-    if facts.low is None or facts.high is None:
-        raise QueryError("the values of this key are not declared", position=position)
+        return _Listing(len(shown), facts.nullable, lambda: DeclaredValues(column, shown, 0, len(shown)))
+    left = narrowed(column, known)
+    facts, kept = left.facts, replace(column, facts=left.facts)
+    assert facts.low is not None
+    assert facts.high is not None
+    if facts.kind == TIMESTAMP:
+        return _moments(kept, left, finest(grain(node, column.name) for node in nodes) or "second")
+    if facts.kind == DATE and facts.every not in ("", "day"):
+        unit, ends = facts.every, [date.fromordinal(int(end)) for end in (facts.low, facts.high)]
+        firsts = tuple(days(unit, *ends))
+        return _Listing(len(firsts), facts.nullable, lambda: DeclaredValues(kept, firsts, 0, len(firsts)))
     grid = facts.grid or Fraction(1)
     low, high = int(facts.low / grid), int(facts.high / grid)
-    count, first = high - low + 1, f"i + {low}"
-    if facts.kind == DATE:
-        first = f"{literal(date.fromordinal(low), facts)} + i::INTEGER"
-    return count, f"SELECT {first} AS v, i AS p FROM range({min(count, MOST_GROUPS + 1)}) AS r(i)"
+    return _Listing(high - low + 1, facts.nullable, lambda: DeclaredValues(kept, None, low, high - low + 1))
+
+
+def _moments(column: Column, left: Range, unit: str) -> _Listing:
+    """The first moments of the units that a timestamp can fall into."""
+    assert left.first is not None
+    assert left.last is not None
+    size = CLOCK.get(unit, _DAY)
+    low, high = (_second(end) // size for end in (left.first, left.last))
+    count = max(1, high - low + 1)
+    return _Listing(count, column.facts.nullable, lambda: DeclaredValues(column, None, low * size, count, size))
+
+
+def _second(moment: datetime) -> int:
+    """Whole seconds from the first day on."""
+    return (moment - datetime(1, 1, 1)) // timedelta(seconds=1)  # noqa: DTZ001  times have no zone here

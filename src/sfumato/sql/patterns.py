@@ -91,6 +91,8 @@ class _Reader:
 
     def atom(self, sign: str) -> int:
         if sign == "(":
+            if self.pattern.startswith("?:", self.at):
+                self.at += 2
             size = self.branches()
             if self.take() != ")":
                 raise _Other("a bracket is not closed")

@@ -7,18 +7,23 @@ has a private relation below and is public itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property, wraps
 from math import prod
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from sfumato.policy import Table
+from sfumato.sql import geo_cells
+from sfumato.sql.calendar_units import units_between
 from sfumato.sql.tree import (
     BOOLEAN,
     DATE,
     INTEGER,
     PERSON,
     TEXT,
+    TIMES,
     Aggregate,
     Call,
     Column,
@@ -31,9 +36,11 @@ from sfumato.sql.tree import (
     conjuncts,
 )
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class RelationShape:
     """What is known of a relation before any data is touched.
 
     `rows`: the most rows of one person that count (private), or of all rows (public), None where that is not known.
@@ -52,7 +59,7 @@ class Shape:
 class Relation:
     """A node of the tree; two are equal only if they are the same one."""
 
-    shape: Shape
+    shape: RelationShape
 
     @property
     def columns(self) -> dict[str, Column]:
@@ -63,6 +70,11 @@ class Relation:
     def private(self) -> bool:
         """Each row belongs to one person."""
         return self.shape.private
+
+    @cached_property
+    def size(self) -> int:
+        """How many relations there are once those that are read twice are written twice."""
+        return 1 + sum(part.size for part in below(self))
 
     @property
     def person_rows(self) -> int:
@@ -78,6 +90,14 @@ class One(Relation):
 
 
 @dataclass(frozen=True, eq=False)
+class Series(Relation):
+    """Written values, one in each row: generate_series."""
+
+    name: str
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Scan(Relation):
     """A table of the policy, its domains enforced; `through` are the tables on the way to its unit.
 
@@ -89,9 +109,9 @@ class Scan(Relation):
     through: tuple[Table, ...] = ()
     single: bool = False
     stored: bool = False
-    """The engine holds the rows as this scan would give them: see `select.stored`."""
+    """The engine holds the rows as this scan would give them: see `engines.duckdb.relations.stored`."""
     numbered: bool = False
-    """Persons are told apart by their stored numbers: see `counted.numbered`."""
+    """Persons are told apart by their stored numbers: see `engines.duckdb.row_counts.numbered`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +206,32 @@ class Limited(Relation):
     offset: int
 
 
+class Kept(Protocol):
+    """Public rows that an engine holds, under a name of its own: how many they are, and how much room they take."""
+
+    name: str
+    rows: int
+    weight: int
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(Relation):
+    """Public rows that private rows meet, computed once: the rows that are counted are the rows that are read.
+
+    They are computed before anything is charged, and `kept`; rows made of a release are computed once as soon as it is
+    there (`kept` is None), and read under `fixed_name`.
+    """
+
+    below: Relation
+    number: int
+    kept: Kept | None = None
+
+
+def fixed_name(fixed: Fixed) -> str:
+    """The name of the table that holds public rows made of a release."""
+    return f"fixed {fixed.number}"
+
+
 @dataclass(frozen=True, eq=False)
 class Release(Relation):
     """The cut: sums over all persons by keys; what is above is public. `sets` are the grouping sets, by key number."""
@@ -196,11 +242,32 @@ class Release(Relation):
     sets: tuple[tuple[int, ...], ...]
     number: int
     place: str = field(default="")
+    memo: dict[Hashable, Any] = field(init=False, repr=False, default_factory=dict)
+    """What was worked out of it, for as long as it lives: see `remembered`."""
+
+
+def released_name(release: Release) -> str:
+    """The name of the table that holds a release."""
+    return f"released {release.number}"
+
+
+def remembered(function: Callable[..., T]) -> Callable[..., T]:
+    """The function of a release, computed once for each of its other arguments; the result is kept with the release."""
+
+    @wraps(function)
+    def once(release: Release, *args: Any, **named: Any) -> T:
+        key = (function, args, *sorted(named.items()))
+        if key not in release.memo:
+            release.memo[key] = function(release, *args, **named)
+        found: T = release.memo[key]
+        return found
+
+    return once
 
 
 def below(relation: Relation) -> tuple[Relation, ...]:
     """The relations right below."""
-    if isinstance(relation, Filter | Named | Grouped | Windowed | Distinct | Limited | Release):
+    if isinstance(relation, Filter | Named | Grouped | Windowed | Distinct | Limited | Fixed | Release):
         return (relation.below,)
     if isinstance(relation, Join):
         return relation.left, relation.right
@@ -228,6 +295,13 @@ def scans_in(relation: Relation, through: bool = False) -> list[Scan]:
     return [scan for part in below(relation) for scan in scans_in(part, through)]
 
 
+def _renamed(node: Node, names: dict[str, Column]) -> Node:
+    """A condition over other names of the same columns."""
+    if isinstance(node, Column):
+        return names[node.name]
+    return replace(node, args=tuple(_renamed(arg, names) for arg in node.args)) if isinstance(node, Call) else node
+
+
 def conditions(relation: Relation) -> list[Node]:
     """What is known to hold of every row, as far as it speaks of the relation's own columns."""
     found: list[Node] = []
@@ -237,9 +311,23 @@ def conditions(relation: Relation) -> list[Node]:
         found = conditions(relation.left) if relation.kind != "full" else []
         if relation.kind == "inner":
             found = [*found, *conjuncts(relation.on), *conditions(relation.right)]
-    elif isinstance(relation, Marked | Windowed | Distinct):
+    elif isinstance(relation, Marked | Windowed | Distinct | Fixed):
         found = conditions(relation.below)
+    elif isinstance(relation, Named):
+        names = {node.name: relation.columns[name] for name, node in relation.items if isinstance(node, Column)}
+        found = [
+            _renamed(part, names) for part in conditions(relation.below) if columns_of(part).keys() <= names.keys()
+        ]
     return [part for part in found if set(columns_of(part)) <= set(relation.columns)]
+
+
+def fixed_in(relation: Relation) -> list[Fixed]:
+    """The public rows that a private relation meets, down to releases, each once."""
+    if isinstance(relation, Fixed):
+        return [relation]
+    if isinstance(relation, Release):
+        return []
+    return list(dict.fromkeys(fixed for part in below(relation) for fixed in fixed_in(part)))
 
 
 # facts of a column that an expression has become
@@ -260,7 +348,7 @@ def listed(node: Node) -> tuple[Any, ...] | None:
         return tuple(values)
     if isinstance(node, Call) and node.name == "nullif":
         return listed(node.args[0])
-    return None
+    return geo_cells.names(geo_cells.read(node.extra)) if isinstance(node, Call) and node.name == "geo_cell" else None
 
 
 def column(name: str, node: Node) -> Column:
@@ -280,12 +368,20 @@ def size_of(facts: Facts) -> int | None:
         count = len(facts.values)
     elif facts.kind == BOOLEAN:
         count = 2
+    elif facts.low is not None and facts.high is not None and facts.kind in TIMES and facts.every:
+        count = units_between(facts.every, int(facts.low), int(facts.high))
     elif facts.low is not None and facts.high is not None and (facts.exact or facts.kind == DATE):
         count = int((facts.high - facts.low) / (facts.grid or Fraction(1))) + 1
     return None if count is None else count + facts.nullable
 
 
 # building
+def series(name: str, facts: Facts, values: tuple[Any, ...]) -> Series:
+    """Different values, one in each row."""
+    column = Column(name, facts)
+    return Series(RelationShape({name: column}, False, len(values), (frozenset((name,)),), (name,)), name, values)
+
+
 def filtered(relation: Relation, condition: Node | None) -> Relation:
     """The rows for which the condition holds."""
     return relation if condition is None else Filter(relation.shape, relation, condition)
@@ -297,7 +393,7 @@ def named(relation: Relation, items: list[tuple[str, Node]]) -> Relation:
     renamed = {node.name: name for name, node in items if isinstance(node, Column)}
     keys = tuple(frozenset(renamed[c] for c in key) for key in relation.shape.keys if key <= renamed.keys())
     places = tuple(renamed[c] for c in relation.shape.places if c in renamed)
-    return Named(Shape(columns, relation.private, relation.shape.rows, keys, places), relation, tuple(items))
+    return Named(RelationShape(columns, relation.private, relation.shape.rows, keys, places), relation, tuple(items))
 
 
 def _product(relation: Relation, sizes: list[int | None]) -> int:
@@ -319,12 +415,12 @@ def grouped(
         columns = {name: replace(c, facts=replace(c.facts, nullable=True)) for name, c in columns.items()}
         columns[f"{number}.set"] = Column(f"{number}.set", Facts(INTEGER, grid=Fraction(1), nullable=False))
     unique = frozenset(name for name, c in columns.items() if c.unit != PERSON or not relation.private)
-    rows: int | None = None if keys else 1
+    rows: int | None = None if any(sets) else max(1, len(sets))  # each empty grouping set has one row
     if relation.private:
         rows = len(sets) * _product(relation, [size_of(columns[n].facts) for n, _ in keys if columns[n].unit != PERSON])
     columns |= {name: Column(name, aggregate.facts) for name, aggregate in aggregates}
     places = tuple(name for name, _ in keys)
-    shape = Shape(columns, relation.private, rows, (unique,), places)
+    shape = RelationShape(columns, relation.private, rows, (unique,), places)
     return Grouped(shape, relation, tuple(keys), tuple(aggregates), sets, number)
 
 
@@ -361,7 +457,7 @@ def stacked(parts: list[tuple[Relation, tuple[Node, ...]]], columns: dict[str, C
     private = parts[0][0].private
     counts = [part.shape.rows for part, _ in parts]
     rows = None if None in counts else sum(count for count in counts if count is not None)
-    return Stacked(Shape(columns, private, rows), tuple(parts))
+    return Stacked(RelationShape(columns, private, rows), tuple(parts))
 
 
 def released(
@@ -386,5 +482,5 @@ def released(
     columns[place] = Column(place, Facts(INTEGER, grid=Fraction(1), nullable=False))
     sizes = [size_of(node.facts) for _, node in keys]
     rows = None if None in sizes else len(sets) * prod(size for size in sizes if size is not None)
-    shape = Shape(columns, False, rows, (unique, frozenset((place,))), (place,))
+    shape = RelationShape(columns, False, rows, (unique, frozenset((place,))), (place,))
     return Release(shape, relation, tuple(keys), tuple(aggregates), sets, number, place)

@@ -14,12 +14,16 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
+from sfumato.sql.interval_values import Span
+
 INTEGER, DECIMAL, DOUBLE = "integer", "decimal", "double"
 DATE, TIMESTAMP, BOOLEAN, TEXT, NULL = "date", "timestamp", "boolean", "text", "null"
+INTERVAL = "interval"
+"""A span of time, held as the number of seconds by which PostgreSQL compares intervals: a month has 30 days."""
 NUMBERS = (INTEGER, DECIMAL, DOUBLE)
 TIMES = (DATE, TIMESTAMP)
 
-Value = int | Fraction | str | bool | date | datetime | None
+Value = int | Fraction | str | bool | date | datetime | Span | None
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Facts:
     length: int | None = None
     values: tuple[str, ...] | tuple[int, ...] | tuple[bool, ...] | None = None
     """The declared list of a bare column; whatever is computed from it has none."""
+    every: str = ""
+    """Of a date or a timestamp: every value is the first moment of such a unit (hour, week, month …)."""
 
     @property
     def exact(self) -> bool:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.verify.run import Env
-from sfumato.verify.tree import Call, Expr, Program, Type, Var, changed, expressions, parts, statements, walk
+from sfumato.verify.tree import Expr, FunctionCall, Program, Type, Var, changed, expressions, parts, statements, walk
 
 Bound = Callable[[Expr, Env], Fraction]
 
@@ -107,7 +107,7 @@ def _given(program: Program, function: str) -> set[str] | None:
         for statement in statements(program.body)
         for node in expressions(statement)
         for part in walk(node)
-        if isinstance(part, Call) and part.name == function
+        if isinstance(part, FunctionCall) and part.name == function
     }
     if len(calls) != 1:
         return None
@@ -118,7 +118,7 @@ def _given(program: Program, function: str) -> set[str] | None:
 
 def _reads_private(program: Program, node: Expr) -> bool:
     """Whether a requirement reads more of the private inputs than their sizes."""
-    if isinstance(node, Call) and node.name == "size":
+    if isinstance(node, FunctionCall) and node.name == "size":
         return False
     if isinstance(node, Var):
         return any(param.private and param.name == node.name for param in program.params)

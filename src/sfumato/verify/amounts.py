@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sfumato.verify.kernel.polynomial import Monomial, Poly, atom_power, common, inverse, number, poly, single
-from sfumato.verify.tree import Binary, Call, Expr, Num, Unary, Var
+from sfumato.verify.tree import Binary, Expr, FunctionCall, Num, Unary, Var
 
 ONE, EPS = Num(Fraction(1)), Var("eps")
 
@@ -24,7 +24,7 @@ class Amounts:
         match node:
             case Num(value=value):
                 return number(value)
-            case Var() | Call(name="size"):
+            case Var() | FunctionCall(name="size"):
                 return self.atom(node)
             case Unary(op="-", arg=arg):
                 inside = self.read(arg)

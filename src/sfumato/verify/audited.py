@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.audit import AuditVerdict as Found
 from sfumato.audit import Subject, audit
-from sfumato.audit import Verdict as Found
-from sfumato.audit.outputs import Outputs, encode
+from sfumato.audit.outputs import OutputTable, encode
 from sfumato.errors import InputError
 from sfumato.verify.adjacent import are_adjacent
 from sfumato.verify.cases import Maker
 from sfumato.verify.kernel.inputs import directions
-from sfumato.verify.refuter.search import Search
+from sfumato.verify.refuter.search import RefuterSearch
 from sfumato.verify.refuter.witness import real
 from sfumato.verify.run import Env
 from sfumato.verify.simulate import simulate
@@ -41,10 +41,10 @@ def audited(program: Program, epsilon: Fraction, samples: int) -> Found:
     claim = claims[0]  # of the refuter's pair, or of the first
     pairs = [pair for pair, other in zip(pairs, claims, strict=True) if other <= claim]
 
-    def sample(given: Any, count: int) -> Outputs:
+    def sample(given: Any, count: int) -> OutputTable:
         """Rounded: what floating-point noise gives away in its last bits is not the program's doing."""
         seen = encode(simulate(program, count, dict(given)))
-        return Outputs(np.round(seen.numbers * GRID) / GRID, seen.symbols)
+        return OutputTable(np.round(seen.numbers * GRID) / GRID, seen.symbols)
 
     subject = Subject(program.name, sample, tuple(pairs))
     return audit(subject, claim, samples=samples)
@@ -58,7 +58,7 @@ def _claimed(program: Program, env: Env) -> Fraction:
 def _pairs(program: Program, epsilon: Fraction) -> Iterator[tuple[Env, Env]]:
     """Admitted adjacent inputs with this epsilon: the refuter's first."""
     fixed = replace(program, requires=(*program.requires, Binary("=", Var("eps"), Num(epsilon))))
-    witness = Search(fixed, work=WORK).run()
+    witness = RefuterSearch(fixed, work=WORK).run()
     if witness is not None:
         yield witness.one, witness.two
     maker, seen = Maker(fixed), 0

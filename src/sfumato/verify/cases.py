@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sfumato.verify.run import Env, Fault, NotRun, Runner
+from sfumato.verify.run import Env, NotRun, RunFault, Runner, as_float
 from sfumato.verify.tree import Binary, Num, Param, Program, Type, Unary, names, statements, walk
 from sfumato.verify.tree import Draw as Drawn
 
@@ -36,7 +36,7 @@ class Dice:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class AdjacentCase:
     """Two adjacent inputs, exactly; `ghosts` says where they differ."""
 
     one: Env
@@ -89,7 +89,7 @@ def _written(program: Program) -> list[Fraction]:
             elif isinstance(part, Binary | Unary) and not names(part):
                 try:
                     value = runner.code(part)({})
-                except (NotRun, Fault, TypeError):
+                except (NotRun, RunFault):
                     continue
                 found += [] if isinstance(value, bool | tuple) else [Fraction(value)]
     return found
@@ -109,7 +109,7 @@ class Maker:
         self.exact = Runner(program, exact=True)
         self.floats = Runner(program, exact=False)
 
-    def cases(self, wanted: int, direction: str = "both", tries: int = 40) -> Iterator[Case]:
+    def cases(self, wanted: int, direction: str = "both", tries: int = 40) -> Iterator[AdjacentCase]:
         """Up to so many cases, each the first of some tries that the program admits."""
         for number in range(wanted):
             for _ in range(tries):
@@ -118,7 +118,7 @@ class Maker:
                     yield case
                     break
 
-    def make(self, direction: str, *, plain: bool = False) -> Case | None:
+    def make(self, direction: str, *, plain: bool = False) -> AdjacentCase | None:
         """One case, or None if it is not admitted."""
         dice = self.dice
         public: Env = {
@@ -136,10 +136,10 @@ class Maker:
                 if not param.private and param.type.kind in ("list", "bits", "tuple"):
                     public[param.name] = self._value(param.type, public)
             return self._pair(public, direction)
-        except (NotRun, Fault, ValueError):
+        except (NotRun, RunFault, ValueError, ArithmeticError):
             return None
 
-    def _pair(self, public: Env, direction: str) -> Case | None:
+    def _pair(self, public: Env, direction: str) -> AdjacentCase | None:
         one = dict(public)
         for param in self._private():
             one[param.name] = self._value(param.type, public)
@@ -152,7 +152,7 @@ class Maker:
             step = self.dice.pick((reach, -reach, reach / 2, Fraction(0)))
             for env, value in ((one, base), (two, base + step)):
                 env[f"{use.name}()"] = _Constant(value, number)
-        return Case(one, two, ghosts)
+        return AdjacentCase(one, two, ghosts)
 
     def _private(self) -> list[Param]:
         return [param for param in self.program.params if param.private]
@@ -164,12 +164,15 @@ class Maker:
         except NotRun:
             return Fraction(self.floats.code(node)(to_floats(env)))
 
-    def admits(self, env: Env) -> bool:
-        """Whether an input lies in its types and satisfies what is required."""
+    def admits(self, env: Env, *, exactly: bool = False) -> bool:
+        """Whether an input lies in its types and satisfies what is required; NotRun if only floats could tell, and they
+        are not asked (`exactly`).
+        """
+        holds = self.exact.truth if exactly else self._holds
         try:
             inside = all(self._inside(param.type, env[param.name], env) for param in self.program.params)
-            return inside and all(self._holds(node, env) for node in self.program.requires)
-        except Fault:
+            return inside and all(holds(node, env) for node in self.program.requires)
+        except RunFault:
             return False
 
     def _holds(self, node: Any, env: Env) -> bool:
@@ -292,11 +295,11 @@ def _float(value: Any) -> Any:
     if isinstance(value, bool):
         return value
     if isinstance(value, Fraction | int):
-        return float(value)
+        return as_float(value)
     if isinstance(value, tuple):
         return tuple(_float(item) for item in value)
     if isinstance(value, _Constant):
-        return _Constant(float(value.value), value.number)
+        return _Constant(as_float(value.value), value.number)
     return value
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sfumato.errors import SfumatoError
 from sfumato.verify.finite import paper
 from sfumato.verify.finite.gauss import keeps_within
 from sfumato.verify.kernel import certificate, secrecy
@@ -16,8 +17,37 @@ from sfumato.verify.kernel import certificate, secrecy
 Second = Callable[[str], bool | None] | None
 
 
-def faults_of(document: dict[str, Any], second: Second = None) -> list[str]:
-    """Why a certificate does not hold, of a claim or of a property, proved or refuted. `second` asks another solver."""
+MALFORMED = "it is not a certificate"
+"""How a fault begins that is not about the proof but about the document."""
+_WRONG = (RecursionError, ArithmeticError, LookupError, AttributeError, TypeError, ValueError, MemoryError)
+
+
+def faults_of(document: Any, second: Second = None) -> list[str]:
+    """Why a certificate does not hold, of a claim or of a property, proved or refuted. `second` asks another solver.
+
+    Whatever the document is, there is an answer: what is no certificate is a fault that begins with MALFORMED.
+    """
+    if not isinstance(document, dict) or document.get("verdict") not in ("PROVED", "REFUTED"):
+        return [f"{MALFORMED}: expected a document with a verdict"]
+    if not _is_scoped(document):
+        return [f"{MALFORMED}: expected no scope, or that of its proof"]
+    try:
+        return _faults_of(document, second)
+    except SfumatoError as error:
+        return [f"it does not read: {error.message}"]
+    except _WRONG as error:
+        return [f"{MALFORMED}: {type(error).__name__}"]
+
+
+def _is_scoped(document: dict[str, Any]) -> bool:
+    """Whether a document says for which inputs it holds only where that is checked: every reader prints the scope."""
+    scope = document.get("scope", "all")
+    if document["verdict"] == "REFUTED" or document.get("kind") in ("coupling", "claim"):
+        return bool(scope == "all")
+    return scope == "all" or (isinstance(scope, dict) and bool(scope))
+
+
+def _faults_of(document: dict[str, Any], second: Second) -> list[str]:
     kind = document.get("kind")
     if kind == "coupling":
         return secrecy.faults_of(document, second)
@@ -28,10 +58,7 @@ def faults_of(document: dict[str, Any], second: Second = None) -> list[str]:
     if kind == "claim":
         from sfumato.verify.relational.finding import inner_certificate
 
-        try:
-            inner = inner_certificate(document)
-        except (KeyError, TypeError, ValueError) as error:
-            return [f"it is not a certificate: {type(error).__name__}"]
+        inner = inner_certificate(document)
         return ["the claim is not that of the program"] if inner is None else faults_of(inner, second)
     if document.get("verdict") == "PROVED" and "listing" in document:
         return paper.faults_of(document)

@@ -16,7 +16,7 @@ from sfumato.verify.pythonic import read_function
 from sfumato.verify.tree import Expr, Program
 
 if TYPE_CHECKING:
-    from sfumato.audit import Verdict as Found
+    from sfumato.audit import AuditVerdict as Found
     from sfumato.verify.verdict import Verdict
 
 

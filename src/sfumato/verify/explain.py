@@ -12,12 +12,26 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.verify.faults import say_input, say_value
+from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.lexer import place
 from sfumato.verify.refuter.events import say
 from sfumato.verify.relational import table
 from sfumato.verify.show import show, show_draw
-from sfumato.verify.tree import Binary, Call, Draw, Expr, If, Num, Program, Return, Unary, While, statements
+from sfumato.verify.tree import (
+    Binary,
+    Draw,
+    Expr,
+    FunctionCall,
+    If,
+    Num,
+    Program,
+    Return,
+    Unary,
+    While,
+    draws_of,
+    statements,
+)
 from sfumato.verify.verdict import Verdict, restriction
 
 _ZERO = Num(Fraction(0))
@@ -89,6 +103,12 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
                 "",
                 f"Squares sum up to at most {squares}, other costs to {pure}: the rest is the Gaussian curve's.",
             ]
+        if proof.curve is not None:
+            pure, most = show(proof.curve[1]), _over("1", proof.curve[2])
+            if isinstance(proof.curve[2], Binary) and proof.curve[2].op == "/":
+                most = _over(show(proof.curve[2].left), proof.curve[2].right)
+            left = f"e^k with k = {show(program.claim[0])}" + ("" if pure == "0" else f" - {pure}")
+            lines += ["", f"What is moved by at most {most} nats is above {left} times by at most delta."]
         lines += ["", "Where the runs agree:"]
         lines += [f"  line {line}: {text}" for line, text in _agreements(program, proof)]
         for loop in statements(program.body):
@@ -124,11 +144,17 @@ def _listing(listing: dict[str, Any]) -> list[str]:
 
 def _table(program: Program, proof: Proof) -> list[str]:
     rows = [("line", "draw", "is shifted by", "which costs")]
+    followed = {draw.number for draw in draws_of(late(program))}
     for draw in statements(program.body):
         if isinstance(draw, Draw):
             node = proof.shifts.get(draw.number)
             shift = "0" if node is None else said(node, draw.name)
-            rows.append((str(place(program.source, draw.at)[0]), show_draw(draw), shift, _cost(draw, node)))
+            cost = _cost(draw, node)
+            if draw.number not in followed:
+                shift, cost = "like the draw of the branch before", "the same"
+            elif proof.curve is not None and proof.curve[0] == draw.number:
+                cost = f"{cost}, paid with delta"
+            rows.append((str(place(program.source, draw.at)[0]), show_draw(draw), shift, cost))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return [
         "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -136,7 +162,7 @@ def _table(program: Program, proof: Proof) -> list[str]:
 
 
 def _cost(draw: Draw, node: Expr | None) -> str:
-    if isinstance(node, Call) and node.name == "#if":
+    if isinstance(node, FunctionCall) and node.name == "#if":
         test, first, second = node.args
         return f"{_cost(draw, first)} if {said(test, draw.name)}, else {_cost(draw, second)}"
     shift = "0" if node is None else said(node, draw.name)
@@ -145,26 +171,49 @@ def _cost(draw: Draw, node: Expr | None) -> str:
     if draw.law == "Laplace":
         centre = show(draw.args[1])
         move = "" if draw.args[1] == _ZERO else f" - Δ({centre})"
-        return "0" if shift == "0" and not move else f"|{shift}{move}| / ({show(draw.args[0])})"
+        if shift == "0":
+            return _over(f"|Δ({centre})|" if move else "0", draw.args[0])
+        return _over(f"|{shift}{move}|" if move else _size(shift), draw.args[0])
     if shift == "0":
         return "0"
     if draw.law == "Exponential":
-        return f"({shift}) / ({show(draw.args[0])})"
+        return _over(f"({shift})", draw.args[0])
     if draw.law == "Gauss":
         return f"({shift})^2 / ({show(draw.args[0])})^2, a square"
     rate = draw.args[0]
     if draw.law not in ("Geometric", "TruncGeometric"):
         return "0"
-    exponent = rate.args[0] if isinstance(rate, Call) and rate.name == "exp" else Call("ln", (rate,))
-    return f"|{shift}| * {show(Unary('-', exponent), 9)}"
+    exponent = rate.args[0] if isinstance(rate, FunctionCall) and rate.name == "exp" else FunctionCall("ln", (rate,))
+    rate = exponent.arg if isinstance(exponent, Unary) and exponent.op == "-" else Unary("-", exponent)
+    return f"{_size(shift)} · {show(rate, 9)}"
+
+
+def _size(shift: str) -> str:
+    """|x|; of -x too."""
+    return f"|{shift[1:]}|" if re.fullmatch(r"-Δ?\w+(\[\w+\])?", shift) else f"|{shift}|"
+
+
+def _over(size: str, scale: Expr) -> str:
+    """A size in scales, as people write it: |x| / (2/eps) is |x| · eps / 2."""
+    if size == "0":
+        return "0"
+    if isinstance(scale, Binary) and scale.op == "/":
+        below = "" if scale.left == Num(Fraction(1)) else f" / {show(scale.left, 9)}"
+        return f"{size} · {show(scale.right, 9)}{below}"
+    return f"{size} / {show(scale, 9)}"
 
 
 def _agreements(program: Program, proof: Proof) -> Iterator[tuple[int, str]]:
+    followed = {draw.number for draw in draws_of(late(program))}
     for statement in statements(program.body):
         line = place(program.source, statement.at)[0]
         match statement:
             case If(test=test, then=then, other=other):
-                loud = any(isinstance(inner, Draw | Return | While) for inner in statements((*then, *other)))
+                inside = list(statements((*then, *other)))
+                loud = any(isinstance(inner, Draw | Return | While) for inner in inside)
+                if any(isinstance(inner, Draw) and inner.number not in followed for inner in inside):
+                    yield line, f"each run takes its own branch of ({show(test)}), and both branches have one draw"
+                    continue
                 yield (
                     line,
                     f"both take the same branch of ({show(test)})"
@@ -184,7 +233,7 @@ def _agreements(program: Program, proof: Proof) -> Iterator[tuple[int, str]]:
 
 def said(node: Expr, noise: str) -> str:
     """An expression of a proof in words."""
-    if isinstance(node, Call) and node.name == "#if":
+    if isinstance(node, FunctionCall) and node.name == "#if":
         test, first, second = node.args
         return f"{said(first, noise)} if {said(test, noise)}, else {said(second, noise)}"
     if isinstance(node, Binary) and node.op == "||" and isinstance(node.left, Unary) and node.left.op == "!":
@@ -194,5 +243,6 @@ def said(node: Expr, noise: str) -> str:
     text = re.sub(r"#two\((\w+(?:\[[^\]]*\])*)\)", r"\1'", text)
     text = text.replace("#shift", "Δ").replace("#two", "second").replace("#same", "same")
     text = text.replace("#noise", noise).replace("#answer", "O")
+    text = re.sub(r"#arg\d+_(\d)", r"argument\1", re.sub(r"#(test|drawn|output)\d+", r"\1", text))
     text = re.sub(r"#place\w*", "p", text).replace("#up", "p₁").replace("#down", "p₂")
     return re.sub(r"#spent(\d+)", r"spent\1", text)

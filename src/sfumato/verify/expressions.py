@@ -1,18 +1,23 @@
 """Verify, second step: expressions. Comes in: the words of a text. Goes out: the trees of its expressions.
 
-`Words` are read from left to right; each rule of the grammar is read by a function of its own, from the weakest
-operator to the strongest.
+`Words` are read from left to right; operators are told apart by how strongly they bind.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from sfumato.verify.lexer import Token, mistake, read_tokens
-from sfumato.verify.tree import Binary, Call, Expr, Index, Items, Num, Truth, Unary, Var
+from sfumato.verify.lexer import ProgramToken, mistake, read_tokens
+from sfumato.verify.tree import Binary, Expr, FunctionCall, Index, Num, SequenceLiteral, TruthLiteral, Unary, Var
 
 RESERVED = {"if", "else", "while", "return", "skip", "true", "false", "mod", "xor", "and", "or"}
-_LEVELS = (("||",), ("&&",))
+_LEVELS = "||", "&&", "= != < <= > >=", "++", "xor and or", "+ -", "* / mod"
+_STRENGTH = {sign: strength for strength, signs in enumerate(_LEVELS) for sign in signs.split()}
+_COMPARED = _STRENGTH["="]
+DIGITS = 400
+"""Digits of a number, with those that its exponent stands for."""
+NEST = 160
+"""Levels of brackets, signs and blocks inside of each other; a pair of brackets is two levels."""
 
 
 class Words:
@@ -22,17 +27,28 @@ class Words:
         self.source = source
         self.tokens = read_tokens(source, ghosts=ghosts)
         self.position = 0
+        self.depth = 0
 
     @property
-    def next(self) -> Token:
+    def next(self) -> ProgramToken:
         """The word that comes next."""
         return self.tokens[self.position]
+
+    def go_down(self) -> None:
+        """Begin a level inside of the last one."""
+        self.depth += 1
+        if self.depth > NEST:
+            raise mistake(self.source, self.next.at, f"expected at most {NEST} levels inside of each other")
+
+    def go_up(self) -> None:
+        """End a level."""
+        self.depth -= 1
 
     def fail(self, expected: str) -> Exception:
         """What to raise when something else was expected."""
         return mistake(self.source, self.next.at, f"expected {expected}, found {self.next.text!r}")
 
-    def take(self) -> Token:
+    def take(self) -> ProgramToken:
         """Read one word."""
         token = self.next
         self.position += 1
@@ -49,80 +65,67 @@ class Words:
             return True
         return False
 
-    def expect(self, text: str) -> Token:
+    def expect(self, text: str) -> ProgramToken:
         """Read this word, which must come next."""
         if not self.sees(text):
             raise self.fail(f"{text!r}")
         return self.take()
 
-    def name(self, what: str) -> Token:
+    def number(self) -> Fraction:
+        """Read a number; numbers with very many digits are not taken."""
+        token = self.take()
+        digits, _, exponent = token.text.lower().partition("e")
+        if len(digits) > DIGITS or len(exponent) > 5 or abs(int(exponent or 0)) > DIGITS:
+            raise mistake(self.source, token.at, f"expected a number with at most {DIGITS} digits")
+        return Fraction(token.text)
+
+    def name(self, what: str) -> ProgramToken:
         """Read a name."""
         if self.next.kind != "name" or self.next.text in RESERVED:
             raise self.fail(what)
         return self.take()
 
 
-class Expressions:
-    """Reads expressions."""
+class ExpressionParser:
+    """Reads expressions: an operator takes to its right whatever binds more strongly."""
 
     def __init__(self, words: Words) -> None:
         self.words = words
 
-    def expression(self, level: int = 0) -> Expr:
-        """`||` and `&&`."""
-        if level == len(_LEVELS):
-            return self.negation()
-        left = self.expression(level + 1)
-        while self.words.sees(*_LEVELS[level]):
+    def expression(self, least: int = 0) -> Expr:
+        """Operators that bind at least so strongly, from left to right; comparisons do not follow each other."""
+        self.words.go_down()
+        most, token = max(_STRENGTH.values()), self.words.next
+        if self.words.sees("!") and least <= _COMPARED:
+            self.words.take()
+            left: Expr = Unary("!", self.expression(_COMPARED), token.at)
+            most = _COMPARED - 1
+        else:
+            left = self.unary()
+        while (strength := self.strength()) is not None and least <= strength <= most:
             token = self.words.take()
-            left = Binary(token.text, left, self.expression(level + 1), token.at)
+            left = Binary(token.text, left, self.expression(strength + 1), token.at)
+            most = strength - (strength == _COMPARED)
+        self.words.go_up()
         return left
 
-    def negation(self) -> Expr:
-        """`!x`, or one comparison."""
-        if self.words.sees("!"):
-            at = self.words.take().at
-            return Unary("!", self.negation(), at)
-        left = self.joined()
-        if self.words.sees("=", "!=", "<", "<=", ">", ">="):
-            token = self.words.take()
-            return Binary(token.text, left, self.joined(), token.at)
-        return left
-
-    def joined(self) -> Expr:
-        """`++`."""
-        return self.chain(self.bits, "++")
-
-    def bits(self) -> Expr:
-        """`xor`, `and`, `or`."""
-        return self.chain(self.sum, "xor", "and", "or")
-
-    def sum(self) -> Expr:
-        """`+` and `-`."""
-        return self.chain(self.term, "+", "-")
-
-    def term(self) -> Expr:
-        """`*`, `/` and `mod`."""
-        return self.chain(self.unary, "*", "/", "mod")
-
-    def chain(self, below, *signs: str) -> Expr:  # type: ignore[no-untyped-def]  # noqa: ANN001  any rule of this class
-        """Operators of one strength, from left to right."""
-        left: Expr = below()
-        while self.words.sees(*signs):
-            token = self.words.take()
-            left = Binary(token.text, left, below(), token.at)
-        return left
+    def strength(self) -> int | None:
+        """How strongly the operator that comes next binds; None if there is none."""
+        return _STRENGTH.get(self.words.next.text) if self.words.next.kind in ("sign", "name") else None
 
     def unary(self) -> Expr:
-        """`-x` and powers."""
+        """`-x`, and powers, which bind more strongly than a sign before them."""
+        self.words.go_down()
         if self.words.sees("-"):
             at = self.words.take().at
-            return Unary("-", self.unary(), at)
-        base = self.postfix()
-        if self.words.sees("^"):
-            at = self.words.take().at
-            return Binary("^", base, self.unary(), at)
-        return base
+            found: Expr = Unary("-", self.unary(), at)
+        else:
+            found = self.postfix()
+            if self.words.sees("^"):
+                at = self.words.take().at
+                found = Binary("^", found, self.unary(), at)
+        self.words.go_up()
+        return found
 
     def postfix(self) -> Expr:
         """`d[i]`."""
@@ -137,27 +140,34 @@ class Expressions:
         """A number, a name, a call, brackets."""
         token = self.words.next
         if token.kind == "number":
-            self.words.take()
-            return Num(Fraction(token.text), token.at)
+            return Num(self.words.number(), token.at)
         if self.words.sees("true", "false"):
-            return Truth(self.words.take().text == "true", token.at)
+            return TruthLiteral(self.words.take().text == "true", token.at)
         if self.words.sees("("):
             self.words.take()
             inside = self.several(")")
-            return inside[0] if len(inside) == 1 else Items(inside, token.at)
+            return inside[0] if len(inside) == 1 else SequenceLiteral(inside, token.at)
         if self.words.sees("["):
             self.words.take()
             inside = () if self.words.skip("]") else self.several("]")
-            return Items(inside, token.at)
+            return SequenceLiteral(inside, token.at)
         if token.kind not in ("name", "ghost") or token.text in RESERVED:
             raise self.words.fail("an expression")
         self.words.take()
         if token.text == "ln" and self.words.next.kind == "number":
-            number = self.words.take()
-            return Call("ln", (Num(Fraction(number.text), number.at),), token.at)
+            at = self.words.next.at
+            return FunctionCall("ln", (Num(self.words.number(), at),), token.at)
+        if token.text == "size" and self.words.next.kind == "name" and not self._assigns():
+            name = self.words.name("a list")
+            return FunctionCall("size", (Var(name.text, name.at),), token.at)
         if self.words.skip("("):
-            return Call(token.text, self.several(")"), token.at)
+            return FunctionCall(token.text, self.several(")"), token.at)
         return Var(token.text, token.at)
+
+    def _assigns(self) -> bool:
+        """Whether a new statement comes next, or a word that is no name: then `size` is a variable."""
+        after = self.words.tokens[self.words.position + 1].text if self.words.next.kind != "end" else ""
+        return self.words.next.text in RESERVED or after in (":=", ":=$")
 
     def several(self, end: str) -> tuple[Expr, ...]:
         """Expressions between commas, up to a closing bracket."""

@@ -14,9 +14,9 @@ from sfumato.errors import InputError
 from sfumato.verify.cases import Dice, Maker, to_floats
 from sfumato.verify.kernel.evaluate import Evaluator, State
 from sfumato.verify.kernel.inputs import directions
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.lexer import mistake
-from sfumato.verify.run import AtDraw, Env, Fault, NotRun, Runner, TooLong
+from sfumato.verify.run import ITEMS, AtDraw, Env, NotRun, RunFault, Runner, TooLong
 from sfumato.verify.tree import Program
 
 CASES = 120
@@ -33,15 +33,16 @@ def check_inputs(program: Program) -> None:
         for env in (case.one, case.two):
             fault = fault_on(program, env, [Fraction(dice.below(25) - 12, 2) for _ in range(32)])
             if fault is not None:
+                what = fault.message if fault.message.startswith("expected") else f"{fault.message} is reached"
                 raise mistake(
-                    program.source, fault.at, f"{fault.message} is reached", detail=f"With {say_input(program, env)}.",
+                    program.source, fault.at, what, detail=f"With {say_input(program, env)}.",
                     hint="Exclude such inputs with `requires`, or test for them.",
                 )  # fmt: skip
     if not seen and not is_satisfiable(program):
         raise InputError("nothing satisfies what the program requires", hint="Loosen `requires` or the types.")
 
 
-def fault_on(program: Program, env: Env, noise: list[Fraction]) -> Fault | None:
+def fault_on(program: Program, env: Env, noise: list[Fraction]) -> RunFault | None:
     """The fault that a run on an input meets, with this noise and with noise a little off."""
     found = None
     for nudge in _NUDGES:
@@ -49,18 +50,18 @@ def fault_on(program: Program, env: Env, noise: list[Fraction]) -> Fault | None:
         try:
             _run(Runner(program, exact=True), env, moved)
             return None
+        except TooLong:
+            return None
         except NotRun:
             try:
                 _run(Runner(program, exact=False), to_floats(env), [float(value) for value in moved])
                 return None
-            except Fault as fault:
+            except RunFault as fault:
                 found = fault
-            except (NotRun, TooLong, TypeError, ArithmeticError):
+            except (NotRun, ArithmeticError):
                 return None
-        except Fault as fault:
+        except RunFault as fault:
             found = fault
-        except (TooLong, TypeError):
-            return None
     return found
 
 
@@ -89,6 +90,8 @@ def _value(stop: AtDraw, noise: Any) -> Any:
         return value
     if law in ("Bernoulli", "Choice", "Uniform"):
         if law == "Uniform" and len(args) == 1:
+            if args[0] > ITEMS:
+                raise TooLong
             return tuple(type(noise)(k % 2) for k in range(int(args[0])))
         low = args[0] if law == "Uniform" else 0
         count = 2 if law == "Bernoulli" else len(args[0]) if law == "Choice" else int(args[1] - args[0]) + 1
@@ -103,8 +106,8 @@ def is_satisfiable(program: Program) -> bool:
         evaluator.inputs.start()
         state = State(dict(evaluator.inputs.values), {}, [])
         for node in program.requires:
-            evaluator.facts.append(evaluator.truth(node, state).one)
-    except NotCovered:
+            evaluator.facts.require(evaluator.truth(node, state).one)
+    except NoProofRule:
         return True
     solver = evaluator.terms.solver()
     solver.add(*evaluator.facts)

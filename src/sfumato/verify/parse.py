@@ -9,23 +9,23 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sfumato.verify.expressions import Expressions, Words
-from sfumato.verify.lexer import Token, mistake
-from sfumato.verify.rules import check_program
+from sfumato.verify.expressions import ExpressionParser, Words
+from sfumato.verify.lexer import ProgramToken, begins_line, column_of, indent_of, mistake
+from sfumato.verify.rules import check_depth, check_program
 from sfumato.verify.tree import (
     Assign,
     Draw,
     Expr,
     If,
-    Items,
     Num,
     Param,
     Program,
     Return,
+    SequenceLiteral,
     Skip,
     Stmt,
     Type,
-    Uses,
+    UsesDirective,
     While,
 )
 
@@ -41,6 +41,10 @@ LAWS = {
 }
 """The laws, with how many arguments each takes. Uniform has one for `{0,1}^n` and two for `lo..hi`."""
 ADJACENT = {"one", "all", "inc", "dec", "addremove", "moves", "any"}
+NESTED = 4
+"""Lists of lists of lists of lists are as far as it goes."""
+_ALSO = {"Gaussian": "Gauss"}
+"""Other names of laws."""
 _VISIBLE = {"private": True, "priv": True, "public": False, "pub": False}
 _DIRECTIVES = ("requires", "adjacent", "claim", "property", "uses")
 
@@ -50,7 +54,7 @@ class Parser:
 
     def __init__(self, source: str, *, ghosts: bool = False) -> None:
         self.words = Words(source, ghosts=ghosts)
-        self.read = Expressions(self.words)
+        self.read = ExpressionParser(self.words)
         self.draws = 0
         self.loops = 0
 
@@ -74,7 +78,7 @@ class Parser:
         if self.visibility():
             raise mistake(self.words.source, at, "expected 'public': the output is what everybody sees")
         output = self.type()
-        header = Header()
+        header = Directives()
         while self.words.next.text in _DIRECTIVES and self.words.tokens[self.words.position + 1].text not in (
             ":=",
             ":=$",
@@ -107,15 +111,22 @@ class Parser:
 
     def type(self) -> Type:
         """A type, with `list` after it as often as it is written."""
+        at = self.words.next.at
+        self.words.go_down()
         found = self.plain_type()
         while self.words.skip("list"):
+            if _height(found) == NESTED:
+                raise mistake(self.words.source, at, f"expected at most {NESTED} lists inside of each other")
             found = Type("list", (), (found,))
+        self.words.go_up()
         return found
 
     def plain_type(self) -> Type:
         """A type without `list`."""
         if self.words.next.text in ("real", "int", "bool"):
             return Type(self.words.take().text)
+        if self.words.skip("data"):  # as slides say it: numbers between 0 and 1, one for each person
+            return Type("list", (), (Type("interval", (Num(Fraction(0)), Num(Fraction(1)))),))
         if self.words.skip("["):
             low = self.read.expression()
             self.words.expect(",")
@@ -152,7 +163,7 @@ class Parser:
             raise mistake(self.words.source, at, "expected {0,1} or a range {a..b}")
         return Type("range", (low, high))
 
-    def directive(self, header: Header) -> None:
+    def directive(self, header: Directives) -> None:
         """One line of the header's promise."""
         word = self.words.take()
         match word.text:
@@ -164,7 +175,7 @@ class Parser:
             case "claim":
                 header.once(self, word, header.claim or header.property)
                 claim = self.read.expression()
-                header.claim = claim.items if isinstance(claim, Items) else (claim,)
+                header.claim = claim.items if isinstance(claim, SequenceLiteral) else (claim,)
                 if len(header.claim) not in (1, 2):
                     raise mistake(self.words.source, word.at, "expected a claim k or (k, delta)")
             case "property":
@@ -176,14 +187,14 @@ class Parser:
                 token = self.words.name("the name of a function")
                 self.words.expect(":")
                 self.words.expect("sensitivity")
-                header.uses.append(Uses(token.text, self.read.expression(), token.at))
+                header.uses.append(UsesDirective(token.text, self.read.expression(), token.at))
         self.words.expect(";")
 
     def adjacency(self) -> tuple[str, int]:
         """`one`, … or `k(one)`."""
         if self.words.next.kind == "number":
-            token = self.words.take()
-            number = Fraction(token.text)
+            token = self.words.next
+            number = self.words.number()
             if number < 1 or number.denominator != 1:
                 raise mistake(self.words.source, token.at, "expected a whole number from 1")
             self.words.expect("(")
@@ -196,10 +207,12 @@ class Parser:
 
     # ---- statements
 
-    def block(self) -> tuple[Stmt, ...]:
-        """`{ … }`, or one statement."""
+    def block(self, outside: int) -> tuple[Stmt, ...]:
+        """`{ … }`, or one statement; or, as slides are written, all lines that stand further to the right than the
+        line of the word (at `outside`) that the block belongs to.
+        """
         if not self.words.skip("{"):
-            return (self.statement(),)
+            return self.indented(outside)
         body: list[Stmt] = []
         while not self.words.sees("}"):
             if self.words.next.kind == "end":
@@ -208,9 +221,24 @@ class Parser:
         self.words.take()
         return tuple(body)
 
+    def indented(self, outside: int) -> tuple[Stmt, ...]:
+        """One statement, and if it stands in a line of its own to the right, those that stand below it."""
+        source, first = self.words.source, self.words.next.at
+        body = [self.statement()]
+        left = column_of(source, first)
+        if not begins_line(source, first) or left <= indent_of(source, outside):
+            return tuple(body)
+        while self.words.next.kind != "end" and not self.words.sees("}", "else"):
+            if not begins_line(source, self.words.next.at) or column_of(source, self.words.next.at) < left:
+                break
+            body.append(self.statement())
+        return tuple(body)
+
     def statement(self) -> Stmt:
         """One statement, and the semicolon after it if there is one."""
+        self.words.go_down()
         found = self.plain_statement()
+        self.words.go_up()
         self.words.skip(";")
         return found
 
@@ -223,13 +251,13 @@ class Parser:
             return Return(self.read.expression(), at)
         if self.words.skip("if"):
             test = self.condition()
-            then = self.block()
-            return If(test, then, self.block() if self.words.skip("else") else (), at)
+            then = self.block(at)
+            return If(test, then, self.block(at) if self.words.skip("else") else (), at)
         if self.words.skip("while"):
             self.loops += 1
             number = self.loops
             test = self.condition()
-            return While(test, self.block(), number, at)
+            return While(test, self.block(at), number, at)
         token = self.words.name("a statement")
         if self.words.skip(":=$"):
             return self.draw(token)
@@ -244,12 +272,12 @@ class Parser:
         self.words.expect(")")
         return test
 
-    def draw(self, token: Token) -> Draw:
+    def draw(self, token: ProgramToken) -> Draw:
         """The law after `:=$`."""
-        if self.words.next.text not in LAWS:
+        law = _ALSO.get(self.words.next.text, self.words.next.text)
+        if law not in LAWS:
             raise self.words.fail("a law: " + ", ".join(LAWS))
         word = self.words.take()
-        law = word.text
         self.draws += 1
         number = self.draws
         self.words.expect("(")
@@ -279,7 +307,12 @@ class Parser:
         return [low, self.read.expression()]
 
 
-class Header:
+def _height(kind: Type) -> int:
+    """How many lists are inside of each other in a type."""
+    return (kind.kind == "list") + max(map(_height, kind.items), default=0)
+
+
+class Directives:
     """The directives as they are read."""
 
     def __init__(self) -> None:
@@ -288,10 +321,10 @@ class Header:
         self.group = 1
         self.claim: tuple[Expr, ...] = ()
         self.property: str | None = None
-        self.uses: list[Uses] = []
+        self.uses: list[UsesDirective] = []
 
     @staticmethod
-    def once(parser: Parser, word: Token, before: object) -> None:
+    def once(parser: Parser, word: ProgramToken, before: object) -> None:
         """A directive that may stand only once."""
         if before:
             raise mistake(
@@ -312,4 +345,5 @@ def read_proof(text: str) -> Expr:
     found = parser.read.expression()
     if parser.words.next.kind != "end":
         raise parser.words.fail("the end of the expression")
+    check_depth(text, found)
     return found

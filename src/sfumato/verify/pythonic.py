@@ -1,9 +1,10 @@
 """Verify: programs written as Python functions. Comes in: a function. Goes out: the same tree as from a `.sfp` text.
 
 The subset: parameters with annotations such as `"private real list"`, `x = e`, `x = Laplace(b, c)` and the other
-laws, `x += e`, `if`, `while`, `return`, `pass`, and expressions of numbers, truths, `and or not`, comparisons, `+ - *
-/ % **`, indices, lists and tuples (`r + [x]` joins lists), and the language's functions. The function is read, never
-called.
+laws, `x += e`, `r.append(e)`, `if`, `while`, `for` over `range(…)` or a list, `break`, `return`, `pass`, `a if t
+else b` as a whole value, and expressions of numbers, truths, `and or not`, comparisons (also `0 < x <= 1`), `+ - *
+/ % **`, indices, lists and tuples (`r + [x]` joins lists), and the language's functions. The function is read,
+never called. Annotations of variables are dropped, with a warning.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -48,8 +50,7 @@ def translated(source: str, header: dict[str, str]) -> str:
     lines[0] = head
     lists = {arg.arg for arg in function.args.args if "list" in _annotation(arg.annotation, arg)}
     lists |= _lists(function)
-    for statement in function.body:
-        _Writer(lines, lists).statement(statement)
+    _Writer(lines, lists, function).block(function.body)
     return "\n".join(lines)
 
 
@@ -76,25 +77,39 @@ def _wrong(node: ast.AST, expected: str) -> InputError:
 class _Writer:
     """Writes each statement into its own line."""
 
-    def __init__(self, lines: list[str], lists: set[str]) -> None:
+    def __init__(self, lines: list[str], lists: set[str], function: ast.FunctionDef) -> None:
         self.lines = lines
         self.lists = lists
+        self.function = function
+        self.new = 0
+        self.going: list[str | None] = []  # for each loop around: the truth that `break` changes
 
     def put(self, node: ast.AST, text: str, *, end: bool = False) -> None:
         line = (getattr(node, "end_lineno", None) if end else getattr(node, "lineno", None)) or 1
         self.lines[line - 1] += f" {text}"
 
+    def name(self, word: str) -> str:
+        """A name that the function does not use."""
+        used = {node.id for node in ast.walk(self.function) if isinstance(node, ast.Name)}
+        self.new += 1
+        return f"{word}{self.new}" if f"{word}{self.new}" not in used else self.name(word)
+
     def statement(self, node: ast.stmt) -> None:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=law), args=args)) if (
-                law in LAWS
-            ):
-                self.put(node, f"{name} :=$ {law}({self.law(law, args)});")
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                self.put(node, f"{name} := {self.expression(value)};")
+                self.assign(node, name, value)
+            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
+                warnings.warn(f"line {node.lineno}: the annotation of {name} is not checked", stacklevel=2)
+                self.assign(node, name, value)
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
                 left = ast.copy_location(ast.Name(id=name), node)
-                self.put(node, f"{name} := {self.expression(ast.copy_location(ast.BinOp(left, op, value), node))};")
+                self.assign(node, name, ast.copy_location(ast.BinOp(left, op, value), node))
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[item], keywords=[])
+            ) if name in self.lists:
+                self.put(node, f"{name} := {name} ++ [{self.expression(item)}];")
+            case ast.Return(value=ast.IfExp() as chosen):
+                self.either(node, chosen, lambda part: self.put(node, f"return {self.expression(part)};"))
             case ast.Return(value=value) if value is not None:
                 self.put(node, f"return {self.expression(value)};")
             case ast.If(test=test, body=body, orelse=other):
@@ -106,17 +121,113 @@ class _Writer:
                     self.block(other)
                     self.put(other[-1], "}", end=True)
             case ast.While(test=test, body=body, orelse=[]):
-                self.put(node, f"while ({self.expression(test)}) {{")
-                self.block(body)
-                self.put(body[-1], "}", end=True)
+                self.loop(node, self.expression(test), body)
+            case ast.For(orelse=[]):
+                self.each(node)
+            case ast.Break():
+                if not self.going or self.going[-1] is None:
+                    raise _wrong(node, "`break` inside of a loop")
+                self.put(node, f"{self.going[-1]} := false;")
             case ast.Pass() | ast.Expr(value=ast.Constant(value=str())):
                 return
             case _:
-                raise _wrong(node, "an assignment, a draw, if, while, return or pass")
+                raise _wrong(node, "an assignment, a draw, if, while, for, break, return or pass")
+
+    def assign(self, node: ast.stmt, name: str, value: ast.expr) -> None:
+        match value:
+            case ast.IfExp():
+                self.either(node, value, lambda part: self.assign(node, name, part))
+            case ast.Call(func=ast.Name(id=law), args=args, keywords=[]) if law in LAWS:
+                self.put(node, f"{name} :=$ {law}({self.law(law, args)});")
+            case _:
+                self.put(node, f"{name} := {self.expression(value)};")
+
+    def either(self, node: ast.stmt, chosen: ast.IfExp, write: Callable[[ast.expr], None]) -> None:
+        """`a if t else b` as a whole value: a branch for each side."""
+        self.put(node, f"if ({self.expression(chosen.test)}) {{")
+        write(chosen.body)
+        self.put(node, "} else {")
+        write(chosen.orelse)
+        self.put(node, "}")
+
+    # ---- loops
+
+    def loop(self, node: ast.stmt, test: str, body: list[ast.stmt], *, first: str = "", last: str = "") -> None:
+        """`while`; what `break` leaves out of a round is left out by a truth, which also ends the loop."""
+        going = self.name("_going") if _breaks(body) else None
+        if going is not None:
+            self.put(node, f"{going} := true;")
+            test = f"{going} && ({test})"
+        self.going.append(going)
+        self.put(node, f"while ({test}) {{ {first}")
+        self.block(body)
+        self.going.pop()
+        if last:
+            self.put(body[-1], f"if ({going}) {{ {last} }}" if going else last, end=True)
+        self.put(body[-1], "}", end=True)
+
+    def each(self, node: ast.For) -> None:
+        """`for`: the counter is the variable itself if nothing else assigns it, and nothing reads it after the loop."""
+        match node:
+            case ast.For(
+                target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=[*ends], keywords=[])
+            ) if 1 <= len(ends) <= 3:
+                low = self.expression(ends[0]) if len(ends) > 1 else "0"
+                step = _constant(ends[2]) if len(ends) == 3 else 1
+                if not step:
+                    raise _wrong(node, "a step that is a whole number and not 0")
+                counter = name if self._alone(node, name) else self.name("_i")
+                high = self._fixed(node, ends[min(1, len(ends) - 1)])
+                self.put(node, f"{counter} := {low};")
+                self.loop(
+                    node,
+                    f"{counter} {'<' if step > 0 else '>'} {high}",
+                    node.body,
+                    first="" if counter == name else f"{name} := {counter};",
+                    last=f"{counter} := {counter} {'+' if step > 0 else '-'} {abs(step)};",
+                )
+            case ast.For(target=ast.Name(id=name), iter=ast.Name(id=items)) if items in self.lists:
+                counter, high = self.name("_i"), self._fixed(node, node.iter)
+                self.put(node, f"{counter} := 0;")
+                first, last = f"{name} := {high}[{counter}];", f"{counter} := {counter} + 1;"
+                self.loop(node, f"{counter} < size({high})", node.body, first=first, last=last)
+            case _:
+                raise _wrong(node, "a loop over range(…) or a list")
+
+    def _alone(self, node: ast.For, name: str) -> bool:
+        """Whether a loop's variable is assigned and read in this loop only."""
+        inside = {id(part) for part in ast.walk(node)}
+        found = [part for part in ast.walk(self.function) if isinstance(part, ast.Name) and part.id == name]
+        if any(id(part) not in inside for part in found) or name in {arg.arg for arg in self.function.args.args}:
+            return False
+        return sum(isinstance(part.ctx, ast.Store) for part in found) == 1
+
+    def _fixed(self, node: ast.For, end: ast.expr) -> str:
+        """The end of a loop, which Python computes once: as it is if nothing in it changes, else in a variable."""
+        text = self.expression(end)
+        stored = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        stored |= {
+            part.func.value.id
+            for part in ast.walk(node)
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
+            if isinstance(part.func.value, ast.Name)
+        }
+        if not stored & {part.id for part in ast.walk(end) if isinstance(part, ast.Name)}:
+            return text
+        kept = self.name("_end")
+        self.put(node, f"{kept} := {text};")
+        return kept
 
     def block(self, body: list[ast.stmt]) -> None:
-        for statement in body:
+        """Statements; after one that may `break`, the others are made only if it did not."""
+        opened = 0
+        for place, statement in enumerate(body):
             self.statement(statement)
+            if self.going and self.going[-1] is not None and _breaks([statement]) and body[place + 1 :]:
+                self.put(statement, f"if ({self.going[-1]}) {{", end=True)
+                opened += 1
+        if opened:
+            self.put(body[-1], "}" * opened, end=True)
 
     def law(self, law: str, args: list[ast.expr]) -> str:
         texts = [self.expression(arg) for arg in args]
@@ -138,8 +249,11 @@ class _Writer:
                 return f"(-({self.expression(inside)}))"
             case ast.BoolOp(op=op, values=values):
                 return "(" + f" {_OPERATORS[type(op)]} ".join(self.expression(value) for value in values) + ")"
-            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
-                return f"({self.expression(left)} {_OPERATORS[type(op)]} {self.expression(right)})"
+            case ast.Compare(left=left, ops=ops, comparators=rights) if all(type(op) in _OPERATORS for op in ops):
+                texts = [self.expression(part) for part in (left, *rights)]
+                pairs = zip(texts, ops, texts[1:], strict=False)
+                said = [f"({first} {_OPERATORS[type(op)]} {second})" for first, op, second in pairs]
+                return said[0] if len(said) == 1 else f"({' && '.join(said)})"
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 sign = (
                     "++"
@@ -167,3 +281,24 @@ class _Writer:
             case ast.BinOp(left=left, right=right):
                 return self.is_list(left) or self.is_list(right)
         return False
+
+
+def _breaks(body: list[ast.stmt]) -> bool:
+    """Whether statements have a `break` of the loop around them."""
+    waiting: list[ast.AST] = [part for part in body if not isinstance(part, ast.For | ast.While)]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Break):
+            return True
+        waiting += [inner for inner in ast.iter_child_nodes(part) if not isinstance(inner, ast.For | ast.While)]
+    return False
+
+
+def _constant(node: ast.expr) -> int:
+    """A whole number as it is written; 0 if it is none."""
+    match node:
+        case ast.Constant(value=int() as number) if not isinstance(number, bool):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)) if not isinstance(number, bool):
+            return -number
+    return 0

@@ -25,7 +25,7 @@ from sfumato.errors import InputError
 from sfumato.mechanisms.base import opened
 from sfumato.reals import Real, exp, ln, sqrt
 from sfumato.verify.run import AtDraw, Env, Runner
-from sfumato.verify.tree import Call, Draw, Expr, Program, expressions, statements, walk
+from sfumato.verify.tree import Draw, Expr, FunctionCall, Program, expressions, statements, walk
 from sfumato.words import Exact
 
 ROUNDS = 10_000_000
@@ -77,7 +77,7 @@ def shuffled(values: list[Any]) -> tuple[Any, ...]:
 
 def run_exactly(program: Program, env: Env) -> Any:
     """One output of the program on one input: fractions, truths, and tuples of them."""
-    runner = Runner(program, real=_real)
+    runner = Runner(program, real=_real, items=2 * MOST)
     running = runner.run(dict(env), ROUNDS)
     try:
         stop = next(running)
@@ -101,11 +101,11 @@ def _real(name: str, value: Any) -> Real:
 
 def _is_power(node: Expr) -> bool:
     """exp of something rational."""
-    return isinstance(node, Call) and node.name == "exp" and not any(map(_is_real, walk(node.args[0])))
+    return isinstance(node, FunctionCall) and node.name == "exp" and not any(map(_is_real, walk(node.args[0])))
 
 
 def _is_real(node: Expr) -> bool:
-    return isinstance(node, Call) and node.name in _REAL
+    return isinstance(node, FunctionCall) and node.name in _REAL
 
 
 def _drawn(runner: Runner, stop: AtDraw) -> Any:
@@ -114,7 +114,7 @@ def _drawn(runner: Runner, stop: AtDraw) -> Any:
     match law:
         case "Geometric" | "TruncGeometric":
             ratio = stop.draw.args[0]
-            assert isinstance(ratio, Call)
+            assert isinstance(ratio, FunctionCall)
             exponent = runner.code(ratio.args[0])(stop.env)
             noise = Fraction(int(sample_laplace(-1 / Fraction(exponent))))
             if law == "Geometric":

@@ -7,14 +7,15 @@ things.
 from __future__ import annotations
 
 from sfumato.verify.lexer import mistake
+from sfumato.verify.operands import check_kinds
 from sfumato.verify.tree import (
-    Call,
     Expr,
+    FunctionCall,
     If,
     Program,
     Return,
     Stmt,
-    Truth,
+    TruthLiteral,
     Type,
     Var,
     While,
@@ -27,10 +28,14 @@ from sfumato.verify.tree import (
 
 FUNCTIONS = {"abs": 1, "exp": 1, "ln": 1, "sqrt": 1, "size": 1, "int": 1, "min": 2, "max": 2, "clamp": 3}
 KNOWN = {"eps", "delta"}
+DEEPEST = 120
+"""Operators inside of each other: everything that reads an expression goes down into it."""
 
 
 def check_program(program: Program) -> None:
     """Raise InputError at the first thing that is not right."""
+    for node in (*_header(program), *(node for part in statements(program.body) for node in expressions(part))):
+        check_depth(program.source, node)
     _check_header(program)
     names = KNOWN | {param.name for param in program.params} | changed(program.body)
     functions = set(FUNCTIONS) | {use.name for use in program.uses}
@@ -39,13 +44,31 @@ def check_program(program: Program) -> None:
             _check_names(program, found, names, functions)
     if not returns(program.body):
         raise mistake(program.source, len(program.source.rstrip()), "expected a return on every path")
+    check_kinds(program)
+
+
+def check_depth(source: str, node: Expr) -> None:
+    """Refuse an expression whose operators reach deeper than everything that reads it can follow."""
+    waiting = [(node, 1)]
+    while waiting:
+        part, depth = waiting.pop()
+        if depth > DEEPEST:
+            raise mistake(source, part.at, f"expected at most {DEEPEST} operators inside of each other")
+        waiting += [(inner, depth + 1) for inner in parts(part)]
+
+
+def _header(program: Program) -> tuple[Expr, ...]:
+    """The expressions of the header."""
+    types = (*(param.type for param in program.params), program.output)
+    ends = (end for kind in types for end in _bounds(kind))
+    return (*ends, *program.requires, *program.claim, *(use.sensitivity for use in program.uses))
 
 
 def returns(body: tuple[Stmt, ...]) -> bool:
     """Whether every path through a block returns."""
     for statement in body:
         match statement:
-            case Return() | While(test=Truth(value=True)):
+            case Return() | While(test=TruthLiteral(value=True)):
                 return True
             case If(then=then, other=other) if returns(then) and returns(other):
                 return True
@@ -90,7 +113,7 @@ def _bounds(kind: Type) -> tuple[Expr, ...]:
 def _check_public(program: Program, node: Expr, public: set[str]) -> None:
     """A claim reads public names, and of private ones only their size."""
     match node:
-        case Call(name="size", args=(Var(),)):
+        case FunctionCall(name="size", args=(Var(),)):
             return
         case Var(name=name) if name not in public:
             raise mistake(program.source, node.at, f'expected a public name, "{name}" is private')
@@ -102,7 +125,7 @@ def _check_names(program: Program, node: Expr, names: set[str], functions: set[s
     for part in walk(node):
         if isinstance(part, Var) and part.name not in names:
             raise mistake(program.source, part.at, f'expected a known name, found "{part.name}"')
-        if isinstance(part, Call):
+        if isinstance(part, FunctionCall):
             if part.name not in functions:
                 raise mistake(program.source, part.at, f'expected a known function, found "{part.name}"')
             wanted = FUNCTIONS.get(part.name)

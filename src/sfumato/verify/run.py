@@ -11,34 +11,39 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 from sfumato.reals import Real
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     If,
     Index,
-    Items,
     Num,
     Program,
     Return,
+    SequenceLiteral,
     Stmt,
-    Truth,
+    TruthLiteral,
     Type,
     Unary,
     Var,
     While,
 )
 
+BITS = 1 << 15
+"""Bits of the longest number that a run computes."""
+ITEMS = 1 << 12
+"""Elements of the longest list that a run makes, unless it is given more."""
 Env = dict[str, Any]
 Code = Callable[[Env], Any]
 
 
-class Fault(Exception):
+class RunFault(Exception):
     """Something that no run may do: a division by zero, an index outside of its list, …"""
 
     def __init__(self, message: str, at: int) -> None:
@@ -47,12 +52,12 @@ class Fault(Exception):
         self.at = at
 
 
-class TooLong(Exception):
-    """A run that takes more rounds of loops than it was given."""
-
-
 class NotRun(Exception):
     """Something that this kind of number cannot do."""
+
+
+class TooLong(NotRun):
+    """A run that takes more rounds of loops than it was given, or makes numbers and lists that are too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +93,10 @@ class Runner:
         exact: bool = True,
         decide: Callable[[Any, str], bool] | None = None,
         real: Callable[[str, Any], Any] | None = None,
+        items: int = ITEMS,
     ) -> None:
         self.program = program
+        self.items = items
         self.exact = exact
         self.decide = decide
         self.real = real
@@ -136,7 +143,7 @@ class Runner:
         """Whether a test holds."""
         found = self.code(test)(env)
         if not isinstance(found, bool):
-            raise Fault("expected a truth", test.at)
+            raise RunFault("expected a truth", test.at)
         return found
 
     # ---- expressions become functions once, and are called often
@@ -152,24 +159,24 @@ class Runner:
     def _make(self, node: Expr) -> Code:
         match node:
             case Num(value=value):
-                constant = value if self.exact else float(value)
+                constant = value if self.exact else as_float(value)
                 return lambda _: constant
-            case Truth(value=truth):
+            case TruthLiteral(value=truth):
                 return lambda _: truth
             case Var(name=name):
                 return self._variable(name, node.at)
-            case Items(items=items):
+            case SequenceLiteral(items=items):
                 codes = [self.code(item) for item in items]
                 return lambda env: tuple(code(env) for code in codes)
             case Unary(op="!", arg=arg):
                 inner = self.code(arg)
-                return lambda env: not inner(env)
+                return lambda env: not truth_of(inner(env), node.at)
             case Unary(arg=arg):
                 inside = self.code(arg)
-                return lambda env: -inside(env)
+                return lambda env: -number_of(inside(env), node.at)
             case Index(base=base, index=index):
                 return self._index(self.code(base), self.code(index), node.at)
-            case Call():
+            case FunctionCall():
                 return self._call(node)
             case Binary():
                 return self._binary(node)
@@ -179,7 +186,7 @@ class Runner:
     def _variable(name: str, at: int) -> Code:
         def read(env: Env) -> Any:
             if name not in env:
-                raise Fault(f'"{name}" has no value yet', at)
+                raise RunFault(f'"{name}" has no value yet', at)
             return env[name]
 
         return read
@@ -189,11 +196,12 @@ class Runner:
         def read(env: Env) -> Any:
             inside, place = base(env), index(env)
             if not isinstance(inside, tuple):
-                raise Fault("expected a list", at)
+                raise RunFault("expected a list", at)
+            place = number_of(place, at)
             if not isinstance(place, int | float | Fraction):
                 raise NotRun
             if place != int(place) or not 0 <= place < len(inside):
-                raise Fault(f"index {place} lies outside of a list of {len(inside)}", at)
+                raise RunFault(f"index {place} lies outside of a list of {len(inside)}", at)
             return inside[int(place)]
 
         return read
@@ -202,33 +210,38 @@ class Runner:
         left, right, op, at = self.code(node.left), self.code(node.right), node.op, node.at
         match op:
             case "&&":
-                return lambda env: left(env) and right(env)
+                return lambda env: truth_of(left(env), at) and truth_of(right(env), at)
             case "||":
-                return lambda env: left(env) or right(env)
+                return lambda env: truth_of(left(env), at) or truth_of(right(env), at)
             case "+":
                 return lambda env: add(left(env), right(env), 1, at)
             case "-":
                 return lambda env: add(left(env), right(env), -1, at)
             case "*":
-                return lambda env: left(env) * right(env)
+                return lambda env: multiply(left(env), right(env), at)
             case "/":
                 return lambda env: divide(left(env), right(env), at)
             case "mod":
                 return lambda env: modulo(left(env), right(env), at)
             case "^":
-                return lambda env: left(env) ** _whole(right(env))
+                return lambda env: power(left(env), right(env), at)
             case "++":
-                return lambda env: left(env) + right(env)
+                return lambda env: self._joined(list_of(left(env), at), list_of(right(env), at))
             case "xor" | "and" | "or":
                 return lambda env: bitwise(op, left(env), right(env), at)
-        return lambda env: self.compare(left(env), right(env), op)
+        return lambda env: self.compare(left(env), right(env), op, at)
 
-    def compare(self, left: Any, right: Any, op: str) -> bool:
+    def _joined(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
+        if len(left) + len(right) > self.items:
+            raise TooLong
+        return left + right
+
+    def compare(self, left: Any, right: Any, op: str, at: int = 0) -> bool:
         """One comparison; truths and lists are only equal or not, and `false` is not 0."""
         plain = int | float | Fraction
         if isinstance(left, bool | tuple) or isinstance(right, bool | tuple):
             if op not in ("=", "!="):
-                raise NotRun
+                raise RunFault("expected two numbers", at)
             if isinstance(left, tuple) and isinstance(right, tuple):
                 same = len(left) == len(right) and all(
                     self.compare(a, b, "=") for a, b in zip(left, right, strict=True)
@@ -242,30 +255,31 @@ class Runner:
             raise NotRun
         return self.decide(left - right, op)
 
-    def _call(self, node: Call) -> Code:
+    def _call(self, node: FunctionCall) -> Code:
         codes, at, name = [self.code(arg) for arg in node.args], node.at, node.name
         match name:
             case "abs":
-                return lambda env: value if self.compare(value := codes[0](env), 0, ">=") else -value
+                return lambda env: value if self.compare(value := codes[0](env), 0, ">=", at) else -value
             case "min":
-                return lambda env: self._least(codes[0](env), codes[1](env))
+                return lambda env: self._least(codes[0](env), codes[1](env), at)
             case "max":
-                return lambda env: self._greatest(codes[0](env), codes[1](env))
+                return lambda env: self._greatest(codes[0](env), codes[1](env), at)
             case "clamp":
-                return lambda env: self._least(self._greatest(codes[0](env), codes[1](env)), codes[2](env))
+                return lambda env: self._least(self._greatest(codes[0](env), codes[1](env), at), codes[2](env), at)
             case "size":
-                return lambda env: len(codes[0](env)) if self.exact else float(len(codes[0](env)))
+                kind = int if self.exact else float
+                return lambda env: kind(len(list_of(codes[0](env), at)))
             case "int":
-                return lambda env: Fraction(_number_of(codes[0](env)))
+                return lambda env: Fraction(_number_of(list_of(codes[0](env), at), at))
             case "exp" | "ln" | "sqrt":
-                return lambda env: self.real_function(name, codes[0](env), at)
+                return lambda env: self.real_function(name, number_of(codes[0](env), at), at)
         return lambda env: env[f"{name}()"](tuple(code(env) for code in codes))
 
-    def _least(self, left: Any, right: Any) -> Any:
-        return left if self.compare(left, right, "<=") else right
+    def _least(self, left: Any, right: Any, at: int) -> Any:
+        return left if self.compare(left, right, "<=", at) else right
 
-    def _greatest(self, left: Any, right: Any) -> Any:
-        return right if self.compare(left, right, "<=") else left
+    def _greatest(self, left: Any, right: Any, at: int) -> Any:
+        return right if self.compare(left, right, "<=", at) else left
 
     def real_function(self, name: str, value: Any, at: int) -> Any:
         """exp, ln, sqrt: of floats; exact runs cannot, unless somebody computes them for them."""
@@ -276,7 +290,7 @@ class Runner:
         if not isinstance(value, int | float | Fraction | Real) and self.real is not None:
             return self.real(name, value)  # whoever computes it knows where it fails
         if (name == "ln" and value <= 0) or (name == "sqrt" and value < 0):
-            raise Fault(f"{name} of {value}", at)
+            raise RunFault(f"{name} of {value}", at)
         if self.real is not None:
             return self.real(name, value)
         if self.exact:
@@ -294,8 +308,16 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+def as_float(value: Fraction | int) -> float:
+    """The nearest float; of numbers beyond all floats there is none."""
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise NotRun from error
+
+
 def _whole(value: Any) -> int:
-    if not isinstance(value, int | float | Fraction) or value != int(value):
+    if not isinstance(value, int | float | Fraction) or not isfinite(value) or value != int(value):
         raise NotRun
     whole = int(value)
     if abs(whole) > 64:
@@ -303,19 +325,79 @@ def _whole(value: Any) -> int:
     return whole
 
 
-def _number_of(bits: tuple[Any, ...]) -> int:
-    return int("".join(str(int(bit)) for bit in bits) or "0", 2)
+# ---- what an operand has to be
+
+
+def number_of(value: Any, at: int) -> Any:
+    """A value that is a number."""
+    if isinstance(value, bool | tuple):
+        raise RunFault("expected a number", at)
+    return value
+
+
+def truth_of(value: Any, at: int) -> bool:
+    """A value that is a truth."""
+    if not isinstance(value, bool):
+        raise RunFault("expected a truth", at)
+    return value
+
+
+def list_of(value: Any, at: int) -> tuple[Any, ...]:
+    """A value that is a list."""
+    if not isinstance(value, tuple):
+        raise RunFault("expected a list", at)
+    return value
+
+
+def bit_of(value: Any, at: int) -> int:
+    """A value that is a bit."""
+    if isinstance(value, bool | tuple):
+        raise RunFault("expected a bit", at)
+    if not isinstance(value, int | float | Fraction):
+        raise NotRun
+    if value not in (0, 1):
+        raise RunFault(f"expected a bit, found {value}", at)
+    return int(value)
+
+
+def multiply(left: Any, right: Any, at: int) -> Any:
+    """A product; of numbers so large that nobody waits for it, none."""
+    left, right = number_of(left, at), number_of(right, at)
+    if _bits(left) + _bits(right) > BITS:
+        raise TooLong
+    return left * right
+
+
+def power(base: Any, exponent: Any, at: int) -> Any:
+    """A power with a whole exponent."""
+    base, whole = number_of(base, at), _whole(number_of(exponent, at))
+    if _bits(base) * abs(whole) > BITS:
+        raise TooLong
+    if whole < 0 and isinstance(base, int | float | Fraction) and base == 0:
+        raise RunFault("division by zero", at)
+    return base**whole
+
+
+def _bits(value: Any) -> int:
+    """How long a number is."""
+    if isinstance(value, int):
+        return value.bit_length()
+    return value.numerator.bit_length() + value.denominator.bit_length() if isinstance(value, Fraction) else 0
+
+
+def _number_of(bits: tuple[Any, ...], at: int) -> int:
+    return int("".join(str(bit_of(bit, at)) for bit in bits) or "0", 2)
 
 
 def add(left: Any, right: Any, sign: int, at: int) -> Any:
     """`+` and `-`, of two bit lists modulo 2^n."""
     if isinstance(left, tuple) and isinstance(right, tuple):
         if len(left) != len(right):
-            raise Fault(f"bit lists of {len(left)} and {len(right)} bits", at)
-        total = (_number_of(left) + sign * _number_of(right)) % 2 ** len(left)
+            raise RunFault(f"bit lists of {len(left)} and {len(right)} bits", at)
+        total = (_number_of(left, at) + sign * _number_of(right, at)) % 2 ** len(left)
         return tuple(Fraction(int(bit)) for bit in f"{total:0{len(left)}b}"[: len(left)])
     if isinstance(left, tuple | bool) or isinstance(right, tuple | bool):
-        raise Fault("expected two numbers", at)
+        raise RunFault("expected two numbers", at)
     return left + right if sign == 1 else left - right
 
 
@@ -323,30 +405,32 @@ def bitwise(op: str, left: Any, right: Any, at: int) -> Any:
     """`xor`, `and`, `or` of bits, and bit by bit."""
     if isinstance(left, tuple) and isinstance(right, tuple):
         if len(left) != len(right):
-            raise Fault(f"bit lists of {len(left)} and {len(right)} bits", at)
+            raise RunFault(f"bit lists of {len(left)} and {len(right)} bits", at)
         return tuple(bitwise(op, a, b, at) for a, b in zip(left, right, strict=True))
-    a, b = int(left), int(right)
+    a, b = bit_of(left, at), bit_of(right, at)
     return Fraction(a ^ b if op == "xor" else a & b if op == "and" else a | b)
 
 
 def divide(left: Any, right: Any, at: int) -> Any:
     """A quotient."""
+    left, right = number_of(left, at), number_of(right, at)
     if isinstance(right, Real):
         return left / right
-    if isinstance(right, bool | tuple):
-        raise NotRun
+    if _bits(left) + _bits(right) > BITS:
+        raise TooLong
     if right == 0:
-        raise Fault("division by zero", at)
+        raise RunFault("division by zero", at)
     return Fraction(left, right) if isinstance(left, int) and isinstance(right, int) else left / right
 
 
 def modulo(left: Any, right: Any, at: int) -> Any:
     """x mod m in [0, m)."""
     plain = int | float | Fraction
+    left, right = number_of(left, at), number_of(right, at)
     if not isinstance(left, plain) or not isinstance(right, plain):
         raise NotRun
     if right <= 0:
-        raise Fault(f"mod by {right}", at)
+        raise RunFault(f"mod by {right}", at)
     return left % right
 
 
@@ -355,27 +439,29 @@ def check_law(draw: Draw, args: tuple[Any, ...]) -> None:
     plain = int | float | Fraction | Real
     first = args[0]
     if draw.law == "Choice":
-        if not isinstance(first, tuple) or not first or any(weight < 0 for weight in first) or not _some(first):
-            raise Fault("weights that are negative or all zero", draw.at)
+        weights = [number_of(weight, draw.at) for weight in list_of(first, draw.at)]
+        if not weights or any(weight < 0 for weight in weights) or not any(weight > 0 for weight in weights):
+            raise RunFault("weights that are negative or all zero", draw.at)
         return
-    if isinstance(first, tuple):
-        raise Fault("expected a number", draw.at)
+    for arg in args:
+        number_of(arg, draw.at)
     if not isinstance(first, plain):
         raise NotRun
     if draw.law in ("Laplace", "Exponential", "Gauss") and first <= 0:
-        raise Fault(f"scale {first}", draw.at)
+        raise RunFault(f"scale {first}", draw.at)
     if draw.law in ("Geometric", "TruncGeometric") and not 0 < first < 1:
-        raise Fault(f"ratio {first}", draw.at)
+        raise RunFault(f"ratio {first}", draw.at)
     if draw.law == "Bernoulli" and not 0 <= first <= 1:
-        raise Fault(f"probability {first}", draw.at)
+        raise RunFault(f"probability {first}", draw.at)
     ends = {"Uniform": args, "TruncGeometric": args[1:3]}.get(draw.law, ())
-    if len(ends) == 2 and Fraction(ends[0]) > Fraction(ends[1]):
-        raise Fault(f"lower end {ends[0]} above upper end {ends[1]}", draw.at)
-
-
-def _some(weights: tuple[Any, ...]) -> bool:
-    """Whether one of them, none of which is negative, is not zero."""
-    return any(weight > 0 for weight in weights)
+    if len(ends) == 2 and not all(isinstance(end, int | float | Fraction) for end in ends):
+        raise NotRun
+    if len(ends) == 2 and ends[0] > ends[1]:
+        raise RunFault(f"lower end {ends[0]} above upper end {ends[1]}", draw.at)
+    if draw.law == "Uniform" and any(end != int(end) for end in args):
+        raise NotRun
+    if draw.law == "Uniform" and len(args) == 1 and not 0 <= first <= 1 << 20:
+        raise NotRun
 
 
 def elements(kind: Type) -> Type:

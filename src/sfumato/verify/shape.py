@@ -19,9 +19,9 @@ from sfumato.verify.prover.search import search
 from sfumato.verify.show import show
 from sfumato.verify.tree import (
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     If,
     Num,
     Program,
@@ -44,7 +44,7 @@ def proves(program: Program, claim: Expr | None = None) -> bool:
 
 
 @dataclass(frozen=True)
-class Noise:
+class DrawCost:
     """A draw: the amount that a shift by one unit costs, and how often it may be shifted."""
 
     draw: Draw
@@ -52,7 +52,7 @@ class Noise:
     looped: bool
 
 
-class Shape:
+class SpendingShape:
     """What a program may spend, as a sum over its draws."""
 
     def __init__(self, program: Program) -> None:
@@ -60,7 +60,7 @@ class Shape:
         self.amounts = Amounts()
 
     @cached_property
-    def noises(self) -> tuple[Noise, ...] | None:
+    def noises(self) -> tuple[DrawCost, ...] | None:
         """The draws with what they cost; None if one of them has a scale that is not a public product."""
         found = []
         fixed = ({param.name for param in self.program.params} | {"eps"}) - changed(self.program.body)
@@ -71,14 +71,14 @@ class Shape:
             weight = self.amounts.read(rate)
             if weight is None or len(weight.terms) != 1:
                 return None
-            found.append(Noise(draw, weight * self._step(weight), looped))
+            found.append(DrawCost(draw, weight * self._step(weight), looped))
         return tuple(found)
 
     def _step(self, weight: Poly) -> Poly:
         """By how far a noise is shifted: sizes that stand in a scale stand in the number that it hides."""
         found = number(1)
         for atom, power in weight.terms[0][0]:
-            if isinstance(self.amounts.atoms[atom], Call) and power > 0:
+            if isinstance(self.amounts.atoms[atom], FunctionCall) and power > 0:
                 found *= atom_power(atom, -power)
         return found * self._width
 
@@ -102,7 +102,7 @@ class Shape:
                 few += [name, name * number(2)]
         few += [number(value) for value in _ends(self.program.body) if value > 2]
         sizes = [
-            self.amounts.atom(Call("size", (Var(param.name),)))
+            self.amounts.atom(FunctionCall("size", (Var(param.name),)))
             for param in self.program.params
             if param.private and param.type.kind == "list" and self.program.adjacent != "addremove"
         ]
@@ -179,15 +179,15 @@ def _rate(draw: Draw) -> Expr | None:
     first = draw.args[0]
     if draw.law in ("Laplace", "Exponential"):
         return Binary("/", Num(Fraction(1)), first)
-    if draw.law in ("Geometric", "TruncGeometric") and isinstance(first, Call) and first.name == "exp":
+    if draw.law in ("Geometric", "TruncGeometric") and isinstance(first, FunctionCall) and first.name == "exp":
         return Unary("-", first.args[0])
     return None
 
 
 def _widened(draw: Draw, factor: Expr) -> Draw:
     first = draw.args[0]
-    if isinstance(first, Call) and first.name == "exp":
-        return replace(draw, args=(Call("exp", (Binary("/", first.args[0], factor),)), *draw.args[1:]))
+    if isinstance(first, FunctionCall) and first.name == "exp":
+        return replace(draw, args=(FunctionCall("exp", (Binary("/", first.args[0], factor),)), *draw.args[1:]))
     return replace(draw, args=(Binary("*", first, factor), *draw.args[1:]))
 
 

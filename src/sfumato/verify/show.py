@@ -7,17 +7,17 @@ from fractions import Fraction
 from sfumato.verify.tree import Assign as Assigned
 from sfumato.verify.tree import (
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     If,
     Index,
-    Items,
     Num,
     Return,
+    SequenceLiteral,
     Skip,
     Stmt,
-    Truth,
+    TruthLiteral,
     Unary,
     Var,
     While,
@@ -39,15 +39,15 @@ def show(node: Expr, around: int = 0) -> str:
     match node:
         case Num(value=value):
             return _number(value, around)
-        case Truth(value=value):
+        case TruthLiteral(value=value):
             return "true" if value else "false"
         case Var(name=name):
             return name
-        case Call(name=name, args=args):
+        case FunctionCall(name=name, args=args):
             return f"{name}({', '.join(show(arg) for arg in args)})"
         case Index(base=base, index=index):
             return f"{show(base, 12)}[{show(index)}]"
-        case Items(items=items):
+        case SequenceLiteral(items=items):
             return f"[{', '.join(show(item) for item in items)}]"
         case Unary(op="!", arg=arg):
             text, strength = f"!{show(arg, 3 if isinstance(arg, Unary) else 11)}", 3

@@ -17,17 +17,17 @@ from sfumato.errors import InputError
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     If,
     Index,
-    Items,
     Num,
     Program,
     Return,
+    SequenceLiteral,
     Stmt,
-    Truth,
+    TruthLiteral,
     Unary,
     Var,
     While,
@@ -38,7 +38,7 @@ ROUNDS = 10_000
 
 
 @dataclass(slots=True)
-class Rows:
+class SimulatedList:
     """A list in every run: numbers, whether they are truths, and how long it is."""
 
     numbers: Array
@@ -83,13 +83,13 @@ class _Machine:
 
     def rows(self, items: list[Any]) -> Any:
         """A list from its items; a list of lists stays a Python list."""
-        if any(isinstance(item, Rows) for item in items):
+        if any(isinstance(item, SimulatedList) for item in items):
             return items
         shape = (self.count, len(items))
         numbers, truths = np.zeros(shape), np.zeros(shape, dtype=bool)
         for place, item in enumerate(items):
             numbers[:, place], truths[:, place] = item, item.dtype == bool
-        return Rows(numbers, truths, np.full(self.count, len(items)))
+        return SimulatedList(numbers, truths, np.full(self.count, len(items)))
 
     # ---- statements
 
@@ -124,11 +124,11 @@ class _Machine:
         before = self.env.get(name)
         if before is None or where.all() or type(before) is not type(value):
             self.env[name] = value
-        elif isinstance(value, Rows):
+        elif isinstance(value, SimulatedList):
             width = max(before.numbers.shape[1], value.numbers.shape[1])
             old, new = _wide(before, width), _wide(value, width)
             row = where[:, None]
-            self.env[name] = Rows(
+            self.env[name] = SimulatedList(
                 np.where(row, new.numbers, old.numbers),
                 np.where(row, new.truths, old.truths),
                 np.where(where, new.sizes, old.sizes),
@@ -147,7 +147,7 @@ class _Machine:
         match node:
             case Num(value=number):
                 return np.full(self.count, float(number))
-            case Truth(value=truth):
+            case TruthLiteral(value=truth):
                 return np.full(self.count, truth)
             case Var(name=name):
                 if name not in self.env:
@@ -155,14 +155,14 @@ class _Machine:
                         f'"{name}" has no value yet' if name != "eps" else "simulation needs a value of 'eps'"
                     )
                 return self.env[name]
-            case Items(items=items):
+            case SequenceLiteral(items=items):
                 return self.rows([self.value(item) for item in items])
             case Unary(op=op, arg=arg):
                 inside = self.value(arg)
                 return ~inside if op == "!" else -inside
             case Index(base=base, index=index):
                 return self.element(self.value(base), self.value(index))
-            case Call():
+            case FunctionCall():
                 return self.called(node)
             case Binary(op=op, left=left, right=right):
                 return self.combined(op, self.value(left), self.value(right))
@@ -183,7 +183,7 @@ class _Machine:
         found, truth = inside.numbers[run, place], inside.truths[run, place]
         return found.astype(bool) if truth.all() else found
 
-    def called(self, node: Call) -> Any:
+    def called(self, node: FunctionCall) -> Any:
         if f"{node.name}()" in self.env:
             return self.env[f"{node.name}()"]
         args = [self.value(arg) for arg in node.args]
@@ -207,7 +207,7 @@ class _Machine:
     def combined(self, op: str, left: Any, right: Any) -> Any:
         if op == "++":
             return _joined(left, right)
-        if isinstance(left, Rows) or isinstance(right, Rows):
+        if isinstance(left, SimulatedList) or isinstance(right, SimulatedList):
             raise InputError(f'"{op}" of lists is not simulated')
         if op in ("=", "!=") and left.dtype != right.dtype:  # `false` is not 0
             return np.full(self.count, op == "!=")
@@ -267,12 +267,14 @@ _OPERATORS: dict[str, Any] = {
 }
 
 
-def _wide(rows: Rows, width: int) -> Rows:
+def _wide(rows: SimulatedList, width: int) -> SimulatedList:
     more = width - rows.numbers.shape[1]
-    return Rows(np.pad(rows.numbers, ((0, 0), (0, more))), np.pad(rows.truths, ((0, 0), (0, more))), rows.sizes)
+    return SimulatedList(
+        np.pad(rows.numbers, ((0, 0), (0, more))), np.pad(rows.truths, ((0, 0), (0, more))), rows.sizes
+    )
 
 
-def _joined(left: Rows, right: Rows) -> Rows:
+def _joined(left: SimulatedList, right: SimulatedList) -> SimulatedList:
     """Each run's list, and the other one after its end."""
     width = int((left.sizes + right.sizes).max(initial=0))
     joined = _wide(left, max(width, left.numbers.shape[1]))
@@ -282,13 +284,13 @@ def _joined(left: Rows, right: Rows) -> Rows:
         here = place < right.sizes
         at = (left.sizes + place)[here]
         numbers[run[here], at], truths[run[here], at] = right.numbers[here, place], right.truths[here, place]
-    return Rows(numbers, truths, left.sizes + right.sizes)
+    return SimulatedList(numbers, truths, left.sizes + right.sizes)
 
 
 def _output(value: Any, run: int) -> Any:
     if isinstance(value, list):
         return [_output(item, run) for item in value]
-    if isinstance(value, Rows):
+    if isinstance(value, SimulatedList):
         pairs = zip(value.numbers[run], value.truths[run], strict=True)
         return [bool(number) if truth else float(number) for number, truth in list(pairs)[: value.sizes[run]]]
     return bool(value[run]) if value.dtype == bool else float(value[run])

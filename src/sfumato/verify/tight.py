@@ -21,7 +21,7 @@ from sfumato.verify.kernel.polynomial import number
 from sfumato.verify.parse import read_proof
 from sfumato.verify.prover.rewrite import scaled
 from sfumato.verify.run import NotRun
-from sfumato.verify.shape import Shape
+from sfumato.verify.shape import SpendingShape
 from sfumato.verify.show import show
 from sfumato.verify.tree import Binary, Expr, Program, Var
 from sfumato.verify.verdict import Verdict, verify
@@ -32,7 +32,7 @@ _PARTS = (NEAR, Fraction(9, 10), Fraction(3, 4), Fraction(1, 2))
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class TightBounds:
     """The least amount that was proved, the greatest that was refuted, and a repair, each in words."""
 
     proved: str | None
@@ -51,15 +51,15 @@ class Bounds:
         return {"proved": self.proved, "refuted": self.refuted, "repair": self.repair}
 
 
-def tightest(program: Program, verdict: Verdict) -> Bounds | None:
+def tightest(program: Program, verdict: Verdict) -> TightBounds | None:
     """Bounds on the least amount that holds."""
     if len(program.claim) != 1:
         return None
     exact = _listed(program)
     if exact is not None:
         part = _refuted(program, exact)
-        return Bounds(show(exact), None if part is None else _multiple(exact, part))
-    shape = Shape(program)
+        return TightBounds(show(exact), None if part is None else _multiple(exact, part))
+    shape = SpendingShape(program)
     counts = shape.least()
     if counts is None:
         return _by_halving(program, verdict)
@@ -67,7 +67,7 @@ def tightest(program: Program, verdict: Verdict) -> Bounds | None:
     node = shape.amounts.show(amount)
     refuted = _refuted(program, node)
     repair = shape.repair(counts) if verdict.verdict == "REFUTED" else None
-    return Bounds(show(node), None if refuted is None else _multiple(node, refuted), repair)
+    return TightBounds(show(node), None if refuted is None else _multiple(node, refuted), repair)
 
 
 def _listed(program: Program) -> Expr | None:
@@ -121,7 +121,7 @@ def _decimal(node: Expr, factor: Fraction) -> Expr:
 # ---- multiples of the claim
 
 
-def _by_halving(program: Program, verdict: Verdict) -> Bounds:
+def _by_halving(program: Program, verdict: Verdict) -> TightBounds:
     claim = program.claim[0]
 
     def decide(factor: Fraction) -> str:
@@ -140,7 +140,7 @@ def _by_halving(program: Program, verdict: Verdict) -> Bounds:
             refuted = middle
         else:
             break
-    return Bounds(*(None if part is None else _multiple(claim, part) for part in (proved, refuted)))
+    return TightBounds(*(None if part is None else _multiple(claim, part) for part in (proved, refuted)))
 
 
 def _first_proved(decide: Callable[[Fraction], str]) -> Fraction | None:

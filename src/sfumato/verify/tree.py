@@ -20,7 +20,7 @@ class Num:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class TruthLiteral:
     """`true` or `false`."""
 
     value: bool
@@ -55,7 +55,7 @@ class Binary:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A function of the language, a function of `uses`, or in proofs `#shift`, `#same`, `#if`."""
 
     name: str
@@ -73,14 +73,14 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class SequenceLiteral:
     """A list `[a, b]`, or a tuple `(a, b)`: both are sequences."""
 
     items: tuple[Expr, ...]
     at: int = field(default=0, compare=False)
 
 
-Expr = Num | Truth | Var | Unary | Binary | Call | Index | Items
+Expr = Num | TruthLiteral | Var | Unary | Binary | FunctionCall | Index | SequenceLiteral
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +133,13 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Nothing."""
+    """Nothing. Where the kernel has moved a draw to a later place, `moved` is that draw: where `test` holds, its
+    arguments must still be allowed here, because the program as written draws here.
+    """
 
     at: int = field(default=0, compare=False)
+    moved: Draw | None = None
+    test: Expr | None = None
 
 
 Stmt = Assign | Draw | If | While | Return | Skip
@@ -165,7 +169,7 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class UsesDirective:
     """`uses f : sensitivity e`: every deterministic function of the private inputs with that sensitivity."""
 
     name: str
@@ -187,7 +191,7 @@ class Program:
     group: int  # k of k(one), else 1
     claim: tuple[Expr, ...]  # one expression, two for (epsilon, delta), none for a property
     property: str | None
-    uses: tuple[Uses, ...]
+    uses: tuple[UsesDirective, ...]
     body: tuple[Stmt, ...]
     source: str = field(compare=False, repr=False, default="")
 
@@ -199,11 +203,11 @@ def parts(node: Expr) -> tuple[Expr, ...]:
             return (arg,)
         case Binary(left=left, right=right):
             return (left, right)
-        case Call(args=args):
+        case FunctionCall(args=args):
             return args
         case Index(base=base, index=index):
             return (base, index)
-        case Items(items=items):
+        case SequenceLiteral(items=items):
             return items
     return ()
 
@@ -262,4 +266,6 @@ def expressions(statement: Stmt) -> tuple[Expr, ...]:
             return args
         case If(test=test) | While(test=test):
             return (test,)
+        case Skip(moved=Draw(args=args), test=test) if test is not None:
+            return (*args, test)
     return ()

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+from sfumato.verify.attempt import attempted
+from sfumato.verify.effort import MORE, is_spent, limited
 from sfumato.verify.finite.gauss import keeps_within
 from sfumato.verify.kernel import certificate
 from sfumato.verify.kernel.check import is_proved
@@ -19,7 +21,7 @@ from sfumato.verify.prover.rewrite import scaled
 from sfumato.verify.prover.search import search
 from sfumato.verify.show import show
 from sfumato.verify.tree import Expr, Program
-from sfumato.verify.verdict import Verdict, verify
+from sfumato.verify.verdict import Verdict, refutation
 
 MULTIPLES = (2, 4, 8, 16)
 NEAR, PARTS = Fraction(99, 100), (Fraction(9, 10), Fraction(1, 2), Fraction(1, 8))
@@ -38,20 +40,27 @@ def settle(program: Program, verdict: Verdict, hints: tuple[Expr, ...] = ()) -> 
     """
     if verdict.verdict != "UNKNOWN" or not program.claim:
         return verdict
-    least, most = _refuted_part(program, verdict), _proved_multiple(program)
-    small = _short(program, hints)
+    with limited(MORE):
+        least = attempted(lambda: _refuted_part(program, verdict), None)
+    with limited(MORE):
+        most = attempted(lambda: _proved_multiple(program), None)
+    with limited(5 * MORE):  # each of its searches is a short one
+        small = attempted(lambda: _short(program, hints), None)
     if small is not None:
         size, proofs = small
         document = certificate.write(program, proofs, size)
         return replace(
             verdict, verdict="PROVED", scope={"size": size}, at_least=least, at_most=most, proofs=proofs,
-            certificate=document, note=f"for longer lists nothing was decided; {_interval(least, most)}",
+            certificate=document, note=f"for longer lists nothing was decided{_interval(least, most)}",
         )  # fmt: skip
-    return replace(verdict, at_least=least, at_most=most, note=f"{verdict.note}; {_interval(least, most)}")
+    return replace(verdict, at_least=least, at_most=most, note=f"{verdict.note}{_interval(least, most)}")
 
 
 def _interval(least: str | None, most: str | None) -> str:
-    return f"the loss lies above {least or '(none found)'} and is at most {most or '(none found)'}"
+    """What is certain of the loss: a part of the claim that was refuted, a multiple that was proved."""
+    said = [f"more than {least}"] if least else []
+    said += [f"at most {most}"] if most else []
+    return f"; it is certain that the loss is {' and '.join(said)}" if said else ""
 
 
 def _with_claim(program: Program, factor: Fraction) -> Program:
@@ -59,22 +68,30 @@ def _with_claim(program: Program, factor: Fraction) -> Program:
 
 
 def _refuted_part(program: Program, verdict: Verdict) -> str | None:
-    """A part of the claim that is refuted: just below the greatest loss that was seen, or else the first of a few."""
+    """The greatest of some parts of the claim that is refuted: small ones, which are found at once, come first."""
     seen = Fraction(verdict.at_least.partition(" ")[0]) if verdict.at_least else Fraction(0)
-    for factor in (*((Fraction(round(seen * NEAR, 3)),) if seen else ()), *PARTS):
-        if verify(_with_claim(program, factor)).verdict == "REFUTED":
-            return f"{float(factor):.4g} * ({show(program.claim[0])})"
-    return None
+    found = None
+    for factor in sorted({*PARTS, *((Fraction(round(seen * NEAR, 3)),) if seen else ())}):
+        if is_spent() or refutation(_with_claim(program, factor)) is None:
+            break
+        found = f"{float(factor):.4g} * ({show(program.claim[0])}){_beside(program)}"
+    return found
 
 
 def _proved_multiple(program: Program) -> str | None:
     """The least of some multiples of the claim that is proved."""
     for factor in MULTIPLES:
         more = _with_claim(program, Fraction(factor))
+        if is_spent():
+            return None
         proofs = search(more).proofs
         if proofs is not None and is_proved(more, proofs, keeps_within):
-            return f"{factor} * ({show(program.claim[0])})"
+            return f"{factor} * ({show(program.claim[0])}){_beside(program)}"
     return None
+
+
+def _beside(program: Program) -> str:
+    return " with the same delta" if len(program.claim) > 1 else ""
 
 
 def _short(program: Program, hints: tuple[Expr, ...]) -> tuple[int, tuple[Proof, ...]] | None:
@@ -83,7 +100,8 @@ def _short(program: Program, hints: tuple[Expr, ...]) -> tuple[int, tuple[Proof,
         return None
     best, size, fails = None, 1, LARGEST + 1
     while size < fails:
-        proofs = search(within(program, size), hints).proofs
+        with limited(MORE // 2):
+            proofs = search(within(program, size), hints).proofs
         if proofs is not None and is_proved(within(program, size), proofs, keeps_within):
             best = size, proofs
         else:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from sfumato.errors import InputError
+from sfumato.verify.attempt import attempted
+from sfumato.verify.effort import LOOK, limited
 from sfumato.verify.faults import check_inputs, say_value
 from sfumato.verify.finite import paper
 from sfumato.verify.finite.decide import NEVER
@@ -19,13 +22,15 @@ from sfumato.verify.finite.gauss import keeps_within
 from sfumato.verify.kernel import certificate
 from sfumato.verify.kernel.check import is_proved
 from sfumato.verify.kernel.proof import Proof
+from sfumato.verify.lexer import place
 from sfumato.verify.parse import read_program
-from sfumato.verify.prover.search import search
-from sfumato.verify.refuter.discrete import Listed
-from sfumato.verify.refuter.events import Event, Outputs, Test, say
+from sfumato.verify.prover.search import Attempt, search
+from sfumato.verify.refuter.boxes import Boxes
+from sfumato.verify.refuter.discrete import ListingBudget
+from sfumato.verify.refuter.events import OutputPattern, OutputSet, Test, say
 from sfumato.verify.refuter.normal import Normal
 from sfumato.verify.refuter.points import all_witnesses
-from sfumato.verify.refuter.search import Search
+from sfumato.verify.refuter.search import RefuterSearch
 from sfumato.verify.refuter.small import Small
 from sfumato.verify.refuter.witness import Witness, certified
 from sfumato.verify.relational.finding import (
@@ -36,9 +41,8 @@ from sfumato.verify.relational.finding import (
     find,
     is_claimable,
 )
-from sfumato.verify.run import Fault, NotRun, TooLong
 from sfumato.verify.show import show
-from sfumato.verify.tree import Call, Expr, Program, walk
+from sfumato.verify.tree import Expr, FunctionCall, Program, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,31 +101,55 @@ def verify(program: Program, hints: tuple[Expr, ...] = ()) -> Verdict:
     if not program.claim:
         return _of_property(program, claim)
     for kind in ("rounds", "inputs", "seen"):
-        listed = paper.listed(program, kind)
+        listed = attempted(partial(paper.listed, program, kind), None)
         if listed is not None and listed.holds:
             return Verdict("PROVED", "all", claim, None, claim, (), None, paper.write(program, kind, listed))
-        if listed is not None and (broken := all_witnesses(program, listed.suspects)) is not None:
-            return _refuted(program, claim, broken)
-    attempt = search(program, hints)
-    if attempt.proofs is not None and is_proved(program, attempt.proofs, keeps_within):
-        document = certificate.write(program, attempt.proofs)
-        return Verdict("PROVED", "all", claim, None, claim, attempt.proofs, None, document)
+        if listed is not None:
+            broken = attempted(partial(all_witnesses, program, listed.suspects), None)
+            if broken is not None:
+                return _refuted(program, claim, broken)
+    attempt = attempted(lambda: search(program, hints), Attempt(None, None))
+    proofs = attempt.proofs
+    if proofs is not None and attempted(lambda: is_proved(program, proofs, keeps_within), False):
+        document = certificate.write(program, proofs)
+        return Verdict("PROVED", "all", claim, None, claim, proofs, None, document)
     witness, best = _look(program)
     if witness is not None:
         return _refuted(program, claim, witness)
-    seen = f"losses up to {best:.4g} of the claim were seen"
-    note = (
-        f"no alignment was found; {seen}"
-        if attempt.stuck is None
-        else f"a proof stops at: {attempt.stuck.label}; {seen}"
-    )
     least = f"{best:.4g} * ({claim})" if best else None
-    return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, note)
+    return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, _reason(program, attempt, best))
+
+
+def _reason(program: Program, attempt: Attempt, best: float) -> str:
+    """Why nothing was decided: where the nearest proof stops, and how near to the claim a loss came."""
+    if attempt.stuck is not None:
+        line, _ = place(program.source, attempt.stuck.at)
+        said = f"the nearest proof cannot show, for line {line}, that {attempt.stuck.label}"
+    else:
+        said = "no coupling of the noise was found"
+    if attempt.spent:
+        said += "; the search for a proof ended at its limit"
+    if best:
+        near = "the whole claim" if best >= 1 - 1e-6 else f"{best:.3g} of the claim"
+        said += f"; the greatest loss that was seen is {near}"
+    return said
+
+
+def refutation(program: Program) -> Witness | None:
+    """A witness, if one is found; no proof is looked for."""
+    for kind in ("rounds", "inputs"):
+        listed = attempted(partial(paper.listed, program, kind), None)
+        if listed is not None and not listed.holds:
+            broken: Witness | None = attempted(partial(all_witnesses, program, listed.suspects), None)
+            if broken is not None:
+                return broken
+    return _look(program)[0]
 
 
 def _of_property(program: Program, claim: str) -> Verdict:
     """Secrecy and uniformity: by couplings and exact laws; else secrecy as a claim of 0; else for small sizes."""
-    found, small = find(program)
+    nothing: tuple[Finding | None, Finding | None] = (None, None)
+    found, small = attempted(lambda: find(program), nothing)
     if found is None and is_claimable(program):
         other = verify(read_program(as_claim(program.source)))
         if other.verdict == "REFUTED" or other.exit_code == 0:
@@ -137,14 +165,15 @@ def _of_property(program: Program, claim: str) -> Verdict:
 def _look(program: Program) -> tuple[Witness | None, float]:
     """A witness, by whichever search fits the draws; and the greatest loss that was seen."""
     best = 0.0
-    for looking in (Small(program), Listed(program), Normal(program), Search(program)):
-        try:
-            found = looking.run()
-        except (NotRun, Fault, TooLong):
-            continue  # a search that fails refutes nothing
-        best = max(best, looking.best)
-        if found is not None:
-            return found, best
+    for steps, searches in ((LOOK, (Small, ListingBudget, Normal, RefuterSearch)), (LOOK // 3, (Boxes,))):
+        with limited(steps):
+            for kind in searches:
+                looking: Any = kind(program)
+                found = attempted(looking.run, None)
+                if len(program.claim) == 1:  # beside a delta a loss alone says nothing
+                    best = max(best, looking.best)
+                if found is not None:
+                    return found, best
     return None, best
 
 
@@ -165,7 +194,7 @@ def restriction(program: Program) -> str:
     sized = [
         show(node)
         for node in program.requires
-        if any(isinstance(part, Call) and part.name == "size" for part in walk(node))
+        if any(isinstance(part, FunctionCall) and part.name == "size" for part in walk(node))
     ]
     return " && ".join(sized)
 
@@ -186,8 +215,8 @@ def witness_document(witness: Witness) -> dict[str, Any]:
     }
 
 
-def _event_document(event: Event | Outputs) -> dict[str, Any]:
-    if isinstance(event, Outputs):
+def _event_document(event: OutputPattern | OutputSet) -> dict[str, Any]:
+    if isinstance(event, OutputSet):
         listed = ["never" if value == NEVER else _plain(value) for value in event.values]
         return {"words": say(event), "outputs": listed}
     return {
@@ -205,11 +234,11 @@ def _event_document(event: Event | Outputs) -> dict[str, Any]:
     }
 
 
-def _event_of(said: dict[str, Any]) -> Event | Outputs:
+def _event_of(said: dict[str, Any]) -> OutputPattern | OutputSet:
     """The event of a document."""
     if "outputs" in said:
-        return Outputs(tuple(NEVER if value == "never" else _exact(value) for value in said["outputs"]))
-    return Event(
+        return OutputSet(tuple(NEVER if value == "never" else _exact(value) for value in said["outputs"]))
+    return OutputPattern(
         _unshape(said["shape"]),
         tuple(leaf if isinstance(leaf, bool) or leaf is None else Fraction(leaf) for leaf in said["leaves"]),
         tuple(

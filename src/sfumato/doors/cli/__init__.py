@@ -13,16 +13,18 @@ from typing import Annotated
 
 import typer
 
-from sfumato.doors.cli.commands import asking, design, doors, doubting, ledger, owner
+from sfumato.doors.cli.commands import asking, design, doors, doubting, geo, ledger, local, owner, releasing
 from sfumato.doors.cli.commands.shape import group
 from sfumato.doors.cli.say import stop
 from sfumato.errors import InputError, SfumatoError
 
-ABOUT = "SQL over private data: noisy answers with exact laws, exact prices and a budget that holds."
-app = group("sfumato", ABOUT)
-for _file in (owner, asking, doors, doubting):
+os.environ.setdefault("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # the shell is named, not guessed
+ABOUT = "A SQL gateway with differential privacy: noisy aggregates with intervals, and a budget that holds."
+app = group("sfumato", ABOUT, completion=True)
+for _file in (owner, asking, doors, doubting, releasing):
     app.registered_commands += _file.commands.registered_commands
-for _group in (asking.budget, ledger.ledger, doors.user, design.design):
+_groups = (asking.budget, ledger.ledger, doors.user, design.design, geo.geo, releasing.hierarchy, local.local)
+for _group in _groups:
     app.add_typer(_group)
 
 
@@ -40,13 +42,16 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """SQL over private data: noisy answers with exact laws, exact prices and a budget that holds."""
+    """A SQL gateway with differential privacy: noisy aggregates with intervals, and a budget that holds.
+
+    `sfumato --install-completion bash` (or zsh, or fish) sets up completion.
+    """
 
 
 def main() -> None:
     """The console script: every error becomes five fields on stderr and an exit code."""
     try:
-        app()
+        app(prog_name="sfumato")
     except SfumatoError as error:
         stop(error)
     except BrokenPipeError:  # the reader of our output left, for example `head`

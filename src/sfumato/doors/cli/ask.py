@@ -7,51 +7,26 @@ place in the question, as a caret.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from rich.text import Text
 
 from sfumato.accounting import group
 from sfumato.doors.cli.say import console, print_json, stop
 from sfumato.doors.cli.tables import answer_lines, print_answer, print_preview, write_csv
 from sfumato.doors.operator import keep_log
 from sfumato.errors import SfumatoError
-from sfumato.gateway import Preview, Spent, open_policy
+from sfumato.gateway import Preview, Query, Spent, open_policy
 from sfumato.policy import load
 from sfumato.words import Loss, show, whole
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question with its options, as the gateway takes them."""
-
-    sql: str
-    policy: Path
-    analyst: str
-    epsilon: str | None
-    within: str | None
-    confidence: str
-    rows_per_unit: int | None
-    noise: str | None
-
-    def options(self) -> dict[str, Any]:
-        """The keyword arguments of `Gateway.sql` and `Gateway.explain`."""
-        return {
-            "epsilon": self.epsilon,
-            "analyst": self.analyst,
-            "rows_per_unit": self.rows_per_unit,
-            "noise": self.noise,
-            "within": self.within,
-            "confidence": self.confidence,
-        }
-
-
-def query(asked: Asked, *, as_json: bool, as_csv: bool) -> None:
+def query(asked: Query, policy: Path, analyst: str, *, as_json: bool, as_csv: bool) -> None:
     """Ask, and pay."""
     try:
-        keep_log(load(asked.policy))
-        with open_policy(asked.policy) as gate:
-            answer = gate.sql(asked.sql, **asked.options())
+        keep_log(load(policy))
+        with open_policy(policy) as gate:
+            answer = gate.answer(asked, analyst)
     except SfumatoError as error:
         stop(error, asked.sql)
     if as_json:
@@ -63,18 +38,21 @@ def query(asked: Asked, *, as_json: bool, as_csv: bool) -> None:
         print_answer(answer, console())
 
 
-def explain(asked: Asked, *, people: int | None, as_json: bool) -> None:
-    """What asking would cost and give. A refusal is shown like an answer, and sets the exit code."""
+def explain(asked: Query, policy: Path, analyst: str, *, people: int | None, why: bool, as_json: bool) -> None:
+    """What asking would cost and give, and `why` so much. A refusal is shown like an answer, and sets the exit code."""
     count = None if people is None else whole(people, "group", low=1)
-    keep_log(load(asked.policy))
-    with open_policy(asked.policy) as gate:
-        preview = gate.explain(asked.sql, **asked.options())
+    keep_log(load(policy))
+    with open_policy(policy) as gate:
+        preview = gate.preview(asked, analyst)
     together = None if count is None or preview.cost is None else _together(preview.cost, count)
     if as_json:
         group_of = {} if together is None else {"group": {"people": count, **together.to_dict()}}
-        print_json(preview.to_dict() | group_of)
+        reasons = {"why": [reason.to_dict() for reason in preview.why]} if why else {}
+        print_json(preview.to_dict() | group_of | reasons)
     elif preview.columns:
         _print(preview, count, together)
+        for reason in preview.why if why else ():
+            console().print(Text(reason.words()))
     if preview.refused is not None:
         stop(preview.refused, asked.sql)
 

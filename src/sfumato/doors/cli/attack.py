@@ -23,23 +23,23 @@ from sfumato.attacks.defences import DEFENCES, make
 from sfumato.attacks.document import document, keep
 from sfumato.attacks.gate import policy_endpoint, table_endpoint
 from sfumato.attacks.page import cell, page
-from sfumato.attacks.report import Report, referee
+from sfumato.attacks.report import AttackReport, referee
 from sfumato.attacks.scene import set_scene
 from sfumato.attacks.sheet import TABLE, Sheet, read_sheet
 from sfumato.attacks.trend import rate_of_trend
 from sfumato.doors.cli.say import console, print_json, print_whole
 from sfumato.errors import InputError
-from sfumato.policy import Policy, load
+from sfumato.policy import ROW, Policy, load
 
 TOTAL = Fraction(1)
 """The budget of the gateway that is put in front of a plain table."""
 _PATIENCE = 10.0
 """Seconds after which a person wants to know how far it is."""
-Outcome = tuple[list[Report], Knowledge]
+Outcome = tuple[list[AttackReport], Knowledge]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AttackCommand:
     """The command line."""
 
     name: str
@@ -53,12 +53,18 @@ class Wanted:
     report: Path | None
     sparse: bool = False
     tables: Path | None = None
+    release: tuple[str, ...] = ()
+    hierarchies: Path | None = None
+    graph: bool = False
 
 
-def run(wanted: Wanted, *, as_json: bool) -> None:
+def run(wanted: AttackCommand, *, as_json: bool) -> None:
     """Attack, say it, write it down, exit."""
     if wanted.tables is not None:
         _on_published(wanted, as_json=as_json)
+        return
+    if wanted.graph:
+        _on_graph(wanted, as_json=as_json)
         return
     reports, knowledge = _outcome(wanted)
     what = wanted.target or str(wanted.csv)
@@ -79,9 +85,11 @@ def run(wanted: Wanted, *, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _outcome(wanted: Wanted) -> Outcome:
+def _outcome(wanted: AttackCommand) -> Outcome:
     if wanted.target is None and wanted.csv is None:
         raise InputError("name a --target or a --csv")
+    if wanted.release:
+        return _on_release(wanted)
     if wanted.name != "all" and wanted.name not in ATTACKS:
         raise InputError(f'attack "{wanted.name}" is not known', hint=f"One of: all, {', '.join(ATTACKS)}.")
     names = list(ATTACKS) if wanted.name == "all" else [wanted.name]
@@ -97,7 +105,7 @@ def _outcome(wanted: Wanted) -> Outcome:
     raise InputError("name a --target or a --csv, and not both")
 
 
-def _on_published(wanted: Wanted, *, as_json: bool) -> None:
+def _on_published(wanted: AttackCommand, *, as_json: bool) -> None:
     from sfumato.doors.cli.published import tables
 
     if wanted.name != "reconstruction":
@@ -106,7 +114,7 @@ def _on_published(wanted: Wanted, *, as_json: bool) -> None:
     tables(wanted.tables, wanted.csv, as_json=as_json)
 
 
-def _on_sparse(wanted: Wanted) -> Outcome:
+def _on_sparse(wanted: AttackCommand) -> Outcome:
     from sfumato.doors.cli.published import sparse
 
     if wanted.name != "linking" or wanted.csv is None or wanted.target is not None:
@@ -114,7 +122,25 @@ def _on_sparse(wanted: Wanted) -> Outcome:
     return sparse(wanted.csv, wanted.given, _defences(wanted), TOTAL)
 
 
-def _defences(wanted: Wanted) -> list[str]:
+def _on_release(wanted: AttackCommand) -> Outcome:
+    from sfumato.doors.cli.attack_release import releases
+
+    if wanted.csv is None or wanted.target is not None:
+        raise InputError("--release needs the original table", hint="Add --csv FILE.")
+    known = None if wanted.known is None else [word.strip() for word in wanted.known.split(",") if word.strip()]
+    place = wanted.hierarchies
+    return releases(wanted.name, wanted.csv, wanted.release, secret=wanted.secret, known=known, hierarchies=place)
+
+
+def _on_graph(wanted: AttackCommand, *, as_json: bool) -> None:
+    from sfumato.doors.cli.attack_release import graph
+
+    if wanted.name != "linking" or wanted.target is not None:
+        raise InputError("--graph is for linking", hint="sfumato attack linking --graph [--csv EDGES]")
+    graph(wanted.csv, as_json=as_json)
+
+
+def _defences(wanted: AttackCommand) -> list[str]:
     defences = [word.strip() for word in wanted.defence.split(",") if word.strip()]
     for defence in defences:
         if defence not in DEFENCES:
@@ -122,7 +148,7 @@ def _defences(wanted: Wanted) -> list[str]:
     return defences
 
 
-def _on_table(wanted: Wanted, names: list[str], known: list[str] | None) -> Outcome:
+def _on_table(wanted: AttackCommand, names: list[str], known: list[str] | None) -> Outcome:
     defences = _defences(wanted)
     assert wanted.csv is not None
     sheet = read_sheet(wanted.csv)
@@ -149,7 +175,7 @@ def _defended(defence: str, sheet: Sheet, knowledge: Knowledge) -> Iterator[Endp
         yield make(defence, sheet, knowledge.fact.column, quasi)
 
 
-def _on_server(wanted: Wanted, names: list[str], known: list[str] | None) -> Outcome:
+def _on_server(wanted: AttackCommand, names: list[str], known: list[str] | None) -> Outcome:
     """A server is asked as an analyst asks it; the rows for the referee are a file, named as the table is."""
     assert wanted.target is not None
     if wanted.csv is None:
@@ -171,7 +197,7 @@ def _on_server(wanted: Wanted, names: list[str], known: list[str] | None) -> Out
     return reports, knowledge
 
 
-def _on_target(wanted: Wanted, names: list[str], known: list[str] | None) -> Outcome:
+def _on_target(wanted: AttackCommand, names: list[str], known: list[str] | None) -> Outcome:
     assert wanted.target is not None
     path = Path(wanted.target)
     policy = load(path)
@@ -192,7 +218,7 @@ def _rows_of(policy: Policy, secret: str | None) -> tuple[str, list[dict[str, An
     """The owner's rows, for the referee: a table of files in which a person has one row."""
     files = policy.source.files if isinstance(policy.source.files, dict) else {}
     for table in policy.tables.values():
-        fits = not table.public and table.rows_per_unit == 1 and isinstance(table.unit, str)
+        fits = not table.public and table.rows_per_unit == 1 and isinstance(table.unit, str) and table.unit != ROW
         if fits and isinstance(files.get(table.name), str) and (secret is None or secret in table.columns):
             rows = read_sheet(Path(str(files[table.name]))).records()
             return table.name, [{c: row[c] for c in table.columns if c in row} for row in rows]
@@ -224,7 +250,7 @@ def _with_list(given: Path | None, knowledge: Knowledge, truth: tuple[bool, ...]
     return replace(knowledge, people=people, key=key, only=None, others=()), tuple(truth[i] for _, i in met)
 
 
-def _one(name: str, endpoint: Endpoint, knowledge: Knowledge, truth: tuple[bool, ...], trend: float) -> Report:
+def _one(name: str, endpoint: Endpoint, knowledge: Knowledge, truth: tuple[bool, ...], trend: float) -> AttackReport:
     sys.stderr.write(f"{name} against {endpoint.name} …\n")
     attack = ATTACKS[name]
     endpoint.run = _counted(endpoint.run)
@@ -247,7 +273,7 @@ def _counted(run: Callable[[str], Rows]) -> Callable[[str], Rows]:
     return counted
 
 
-def _say(reports: list[Report]) -> None:
+def _say(reports: list[AttackReport]) -> None:
     out = console()
     defences = list(dict.fromkeys(report.defence for report in reports))
     by = {(report.attack, report.defence): report for report in reports}

@@ -14,8 +14,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sfumato.audit import Subject, Verdict, audit, of_function, of_mechanism
-from sfumato.doors.cli.say import console, print_json
+from sfumato.audit import AuditVerdict, Subject, audit, of_function, of_mechanism
+from sfumato.doors.cli.say import console, print_json, progress
 from sfumato.errors import InputError
 from sfumato.words import as_written, positive, show
 
@@ -32,10 +32,14 @@ def run(
     if target is not None:
         from sfumato.attacks.canary import audit_gateway
 
-        verdict = audit_gateway(target, epsilon, delta)
+        with progress() as say:
+            say("auditing the gateway with planted people")
+            verdict = audit_gateway(target, epsilon, delta)
     else:
         assert what is not None
-        verdict = audit(_subject(what, epsilon, delta, adjacent), epsilon, delta, samples)
+        with progress() as say:
+            say(f"auditing {what}")
+            verdict = audit(_subject(what, epsilon, delta, adjacent), epsilon, delta, samples)
     if as_json:
         print_json(verdict.to_dict())
     else:
@@ -88,7 +92,7 @@ def _module(place: str) -> Any:
     return module
 
 
-def _say(verdict: Verdict) -> None:
+def _say(verdict: AuditVerdict) -> None:
     out = console()
     out.print(f"{verdict.name}: {verdict.words}")
     sure = f"{show(100 * verdict.confidence)} %"

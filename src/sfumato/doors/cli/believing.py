@@ -9,13 +9,13 @@ from sfumato.design.people import told, who
 from sfumato.design.plot import bars
 from sfumato.design.posteriors import Belief, belief
 from sfumato.design.telling import document, name, say, short
-from sfumato.doors.cli.board import APPROXIMATE, Drawn, grid_of, make, tell
+from sfumato.doors.cli.board import APPROXIMATE, PlotTarget, grid_of, make, tell
 from sfumato.doors.cli.problem import Problem, gather
 from sfumato.doors.cli.say import print_json
 from sfumato.errors import InputError
 
 
-def run_posterior(what: str | None, options: Problem, *, drawn: Drawn, as_json: bool) -> None:
+def run_posterior(what: str | None, options: Problem, *, drawn: PlotTarget, as_json: bool) -> None:
     """`design posterior`."""
     problem = gather(what, options, "mechanism")
     if "people" in problem:
@@ -70,7 +70,7 @@ def _belief_picture(found: Belief) -> str:
     )
 
 
-def _people(problem: Problem, drawn: Drawn, *, as_json: bool) -> None:
+def _people(problem: Problem, drawn: PlotTarget, *, as_json: bool) -> None:
     """Who has the secret: a line for each person."""
     people = [str(person) for person in problem["people"]]
     answers = []

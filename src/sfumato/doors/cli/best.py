@@ -8,13 +8,13 @@ from sfumato.design.optimum import Optimum, optimal
 from sfumato.design.plot import heat
 from sfumato.design.telling import document, name, say, short
 from sfumato.design.universality import Universal, universal
-from sfumato.doors.cli.board import APPROXIMATE, ASKED, WIDE, Drawn, grid_of, tell
+from sfumato.doors.cli.board import APPROXIMATE, ASKED, WIDE, PlotTarget, grid_of, tell
 from sfumato.doors.cli.problem import Problem, function, gather
 from sfumato.doors.cli.say import print_json
 from sfumato.errors import InputError
 
 
-def run_optimal(what: str | None, options: Problem, *, drawn: Drawn, as_json: bool) -> None:
+def run_optimal(what: str | None, options: Problem, *, drawn: PlotTarget, as_json: bool) -> None:
     """`design optimal`: what the command line calls metric is that of privacy; gains by distance are Euclidean."""
     if what is not None and not what.endswith(".toml"):
         raise InputError(f'"{what}" is no problem file', hint="Name a FILE.toml, or use options alone.")

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.table import Table
 
 from sfumato.design.channels import channel, table
-from sfumato.design.compose import Pair, after, cascade, parallel
+from sfumato.design.compose import TellingPair, after, cascade, parallel
 from sfumato.design.queries import query_named
 from sfumato.design.ranges import ladder
 from sfumato.design.telling import short
@@ -30,7 +30,7 @@ APPROXIMATE = "approximate: made from floats"
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PlotTarget:
     """Where to draw."""
 
     plot: bool
@@ -97,7 +97,7 @@ def _after(problem: Problem, mechanism: str | None) -> Channel:
     return after(answers.__getitem__, databases, noise)
 
 
-def level_text(made: Channel, pair: Pair) -> str:
+def level_text(made: Channel, pair: TellingPair) -> str:
     """An epsilon: the logarithm of the very ratio where the entries are fractions."""
     if pair.epsilon is None:
         return "none"

@@ -20,10 +20,25 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.doors.cli.say import amount, console, print_json
+from sfumato.doors.cli.say import console, print_json
 from sfumato.doors.cli.tables import MOST_ROWS
-from sfumato.errors import ClaimError, LedgerError
-from sfumato.ledger import Entry, Ledger, Terms
+from sfumato.errors import ClaimError, InputError, LedgerError
+from sfumato.gateway.rederive import Rederived
+from sfumato.gateway.rounding import amount
+from sfumato.ledger import (
+    Entry,
+    Ledger,
+    SpendingTerms,
+    accept_loss,
+    accept_server,
+    check_found,
+    has_ledger,
+    is_address,
+    place_of_last_head,
+    read_last_head,
+)
+from sfumato.ledger.records import ServerError
+from sfumato.ledger.tell import OPERATOR
 from sfumato.policy import Policy, load
 from sfumato.words import show
 
@@ -37,13 +52,13 @@ WHO = "owner"
 def open_book(path: Path) -> Iterator[tuple[Policy, Ledger]]:
     """The policy and its ledger; before the first question there is none yet, and an empty one stands in for it."""
     policy = load(path)
-    place = Path(policy.data.ledger)
-    if not place.exists():
+    if not has_ledger(policy.data.ledger):
+        check_found(read_last_head(_last_head(policy)))
         with _empty(policy) as ledger:
             yield policy, ledger
         return
-    with Ledger.visit(place, anchor=policy.data.anchor) as ledger:
-        if replace(ledger.terms, digest="") != _terms(policy):
+    with _visit(policy) as ledger:
+        if replace(ledger.terms, digest="", units={}) != _terms(policy):
             sys.stderr.write("The policy file was changed since the last question; it takes effect with the next.\n")
         yield policy, ledger
 
@@ -51,9 +66,16 @@ def open_book(path: Path) -> Iterator[tuple[Policy, Ledger]]:
 @contextmanager
 def visit(path: Path) -> Iterator[Ledger]:
     """The ledger that a policy names; it must exist."""
-    policy = load(path)
-    with Ledger.visit(policy.data.ledger, anchor=policy.data.anchor) as ledger:
+    with _visit(load(path)) as ledger:
         yield ledger
+
+
+def _visit(policy: Policy) -> Ledger:
+    return Ledger.visit(policy.data.ledger, anchor=policy.data.anchor, last_head=_last_head(policy))
+
+
+def _last_head(policy: Policy) -> Path:
+    return place_of_last_head(policy.data.state, policy.data.id)
 
 
 def _amounts(policy: Policy) -> dict[str, Any]:
@@ -70,9 +92,9 @@ def _amounts(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _terms(policy: Policy) -> Terms:
-    """What the policy says of spending; its digest is apart, as the gateway may have read types off a schema."""
-    return Terms.of(digest="", **_amounts(policy))
+def _terms(policy: Policy) -> SpendingTerms:
+    """The policy's terms without digest and units, which may depend on types that the gateway read off a schema."""
+    return SpendingTerms.of(digest="", **_amounts(policy))
 
 
 def _empty(policy: Policy) -> Ledger:
@@ -152,29 +174,57 @@ def _words(entry: Entry) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def verify(path: Path, *, as_json: bool) -> None:
+def verify(path: Path, *, as_json: bool, plans: bool = False) -> None:
     """Recompute the whole chain. A ledger that is not what happened is a claim that is false: exit code 1."""
+    derived: Rederived | None = None
     try:
         with visit(path) as ledger:
             report = ledger.verify()
+            if plans:
+                derived = _rederived(load(path), ledger)
     except LedgerError as error:
-        if not Path(load(path).data.ledger).is_file() or not is_broken(error):
+        if not is_broken(error) or not _is_there(load(path).data.ledger):
             raise
         raise ClaimError(error.message, detail=error.detail, hint=error.hint, sqlstate=error.sqlstate) from None
     if as_json:
         names = ("entries", "debits", "answers", "failures", "seq", "hash")
         spent = {name: None if (value := getattr(report.spent, name)) is None else str(value) for name in _CURRENCIES}
-        print_json({name: getattr(report, name) for name in names} | {"spent": spent})
+        more = {} if derived is None else {"plans": derived.to_dict()}
+        print_json({name: getattr(report, name) for name in names} | {"spent": spent} | more)
         return
     out = console()
     parts = f"{report.debits:,} debits, {report.answers:,} answers, {report.failures:,} failures"
     out.print(f"The ledger holds: {report.entries:,} entries, {parts}; nothing was edited, removed or moved.")
+    if derived is not None:
+        out.print(f"{derived.plans:,} plans were derived anew: each charge covers what one person can change.")
+        for why, count in sorted(derived.not_derived.items()):
+            out.print(f"{count:,} were not: {why}.")
     out.print(Text(f"head {report.seq} {report.hash}", style="dim"))
+
+
+def _rederived(policy: Policy, ledger: Ledger) -> Rederived:
+    from sfumato.gateway.opening import rederive
+
+    found = rederive(policy, ledger)
+    if found.wrong:
+        raise ClaimError(
+            f"{len(found.wrong)} of {found.plans + len(found.wrong)} plans do not cover what one person can change",
+            detail=f"{'; '.join(found.wrong[:5])}.",
+            hint="Stop serving with `sfumato ledger freeze`, and look at these entries with `sfumato ledger show`.",
+        )
+    return found
+
+
+def _is_there(place: Path | str) -> bool:
+    """Whether something is in the ledger's place: a file that was emptied is a ledger that does not hold."""
+    return has_ledger(place) if is_address(place) else Path(place).exists()
 
 
 def is_broken(error: LedgerError) -> bool:
     """Whether a ledger that was looked at is damaged, or only out of reach: busy, not there, not ours to read."""
     cause = error.__cause__
+    if isinstance(cause, ServerError):
+        return False
     if isinstance(cause, sqlite3.Error):
         return getattr(cause, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
     return not isinstance(cause, OSError)
@@ -195,6 +245,38 @@ def backup(path: Path, target: Path) -> None:
     with visit(path) as ledger:
         ledger.backup(target)
     sys.stderr.write(f"Wrote {target}\n")
+
+
+def accept(path: Path) -> None:
+    """Let the gateway serve with a ledger that lacks what was recorded last, or with a new one."""
+    policy = load(path)
+    if is_address(policy.data.ledger) and has_ledger(policy.data.ledger) and accept_server(policy.data.ledger, WHO):
+        OPERATOR.warning("the owner accepted another server of the ledger")
+        sys.stderr.write("Accepted: the ledger is served by this server from now on; the chain records it.\n")
+        return
+    last = read_last_head(_last_head(policy))
+    if last is None:
+        raise InputError("there is nothing to accept", detail="No ledger was served from this state directory before.")
+    if has_ledger(policy.data.ledger):
+        with Ledger.visit(policy.data.ledger, anchor=policy.data.anchor) as ledger:
+            if any(entry.hash == last.hash for entry in ledger.entries(after=last.seq - 1)):
+                raise InputError("there is nothing to accept", detail=f"The ledger holds entry {last.seq}, the last.")
+    accept_loss(_last_head(policy))
+    OPERATOR.warning("the owner accepted a ledger without entry %s, which was recorded last", last.seq)
+    sys.stderr.write(
+        f"Accepted: charges up to entry {last.seq} that the ledger lacks are forgotten. The next start serves what is"
+        " there and records this in the chain.\n"
+    )
+
+
+def move(source: str, target: str) -> None:
+    """Take a ledger into a PostgreSQL server."""
+    with Ledger.visit(source) as ledger:
+        report = ledger.move(target, WHO)
+    sys.stderr.write(
+        f"Moved: {report.entries:,} entries, head {report.seq} {report.hash}. The old place serves no more;"
+        " name the new one as `ledger` in the policy, at every gateway.\n"
+    )
 
 
 def change(path: Path, what: str) -> None:

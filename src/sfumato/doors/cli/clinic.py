@@ -15,6 +15,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from sfumato.errors import InputError
+from sfumato.ledger import place_of_last_head
 from sfumato.words import string
 
 PEOPLE = 4000
@@ -120,6 +121,7 @@ def write_clinic(directory: Path, *, fresh: bool = False) -> bool:
     if fresh:
         for name in (LEDGER, f"{LEDGER}-wal", f"{LEDGER}-shm"):
             (directory / name).unlink(missing_ok=True)
+        place_of_last_head(directory / ".sfumato", "clinic").unlink(missing_ok=True)
     (directory / POLICY_FILE).write_text(POLICY, encoding="utf-8")
     (directory / PROGRAM_FILE).write_text(PROGRAM, encoding="utf-8")
     patients = list(make_patients())

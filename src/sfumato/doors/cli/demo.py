@@ -12,9 +12,10 @@ import asyncio
 import json
 import secrets
 import shlex
+import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -25,18 +26,20 @@ from rich.text import Text
 
 from sfumato.doors.cli.clinic import POLICY_FILE, write_clinic
 from sfumato.doors.cli.money import bar
-from sfumato.doors.cli.say import amount, console, error_text, print_whole
+from sfumato.doors.cli.say import console, error_text, print_whole
 from sfumato.doors.cli.serve import links, make_order
-from sfumato.doors.cli.serve import run as run_doors
+from sfumato.doors.cli.survey import write_survey
 from sfumato.doors.cli.tables import MOST_ROWS, answer_lines, answer_table
 from sfumato.doors.cli.trial import check_document, check_doors
 from sfumato.doors.operator import keep_log
 from sfumato.doors.running.control import is_served
-from sfumato.doors.running.order import HTTP, PG, listen_near
+from sfumato.doors.running.order import HTTP, PG, listen, listen_near
+from sfumato.doors.running.stay import Stay
 from sfumato.doors.tokens import issue, link
 from sfumato.doors.users import OWNER, Users
 from sfumato.errors import BudgetError, InputError, SfumatoError
 from sfumato.gateway import Answer, Gateway, Spent, open_policy
+from sfumato.gateway.rounding import amount
 from sfumato.mechanisms import Geometric
 from sfumato.pictures import neighbours
 from sfumato.policy import load
@@ -51,7 +54,7 @@ PRICE = Fraction(1, 10)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DemoQuestion:
     """What is asked, in words and in SQL, and what is paid for it."""
 
     words: str
@@ -60,57 +63,72 @@ class Question:
 
 
 QUESTIONS = (
-    Question(
+    DemoQuestion(
         "How many patients have each disease?",
         "SELECT disease, COUNT(*) AS patients FROM patient GROUP BY disease",
         PRICE,
     ),
-    Question(
+    DemoQuestion(
         "What do adults earn on average, by area?",
         "SELECT area, AVG(salary) AS salary FROM patient WHERE age >= 18 GROUP BY area",
         Fraction(1, 10),
     ),
-    Question(
+    DemoQuestion(
         "How many visits and visitors were there each year?",
         "SELECT EXTRACT(year FROM day) AS year, COUNT(*) AS visits, COUNT(DISTINCT patient_ssn) AS visitors "
         "FROM visit GROUP BY year ORDER BY year",
         Fraction(2, 10),
     ),
-    Question(
+    DemoQuestion(
         "What do visits cost in each city, the dearest first?",
         "SELECT city, SUM(cost) AS cost FROM visit WHERE city IS NOT NULL GROUP BY city ORDER BY cost DESC",
         Fraction(3, 10),
     ),
 )
-REFUSED = Question(
+REFUSED = DemoQuestion(
     "Which disease does one person have?",
     "SELECT disease FROM patient WHERE ssn = '000-00-0042'",
     PRICE,
 )
-TO_TRY = Question(
+TO_TRY = DemoQuestion(
     "How old are patients with a cold?",
     "SELECT AVG(age) FROM patient WHERE disease = 'Cold'",
     PRICE,
 )
 
-OVER_HTTP = Question("How old are patients in each area?", "SELECT area, AVG(age) FROM patient GROUP BY area", PRICE)
+OVER_HTTP = DemoQuestion(
+    "How old are patients in each area?", "SELECT area, AVG(age) FROM patient GROUP BY area", PRICE
+)
 """Without a quotation mark, as it stands in a line for a shell."""
 
 Outcome = Answer | SfumatoError
 
 
-def run(directory: Path | None, *, fresh: bool, as_json: bool, check: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """How the demo runs: addresses that were named are used as they are, else the next ports that are free."""
+
+    fresh: bool
+    as_json: bool
+    check: bool
+    survey: bool = False
+    pg: str | None = None
+    http: str | None = None
+
+
+def run(directory: Path | None, options: DemoOptions) -> None:
     """The command: make the clinic, ask, draw, print."""
-    if check and directory is None:
+    if options.check and directory is None:
         with tempfile.TemporaryDirectory(prefix="sfumato-") as temporary:
-            _run(Path(temporary), fresh=True, as_json=as_json, check=True)
+            _run(Path(temporary), replace(options, fresh=True))
     else:
-        _run(directory or HOME, fresh=fresh, as_json=as_json, check=check)
+        _run(directory or HOME, options)
 
 
-def _run(directory: Path, *, fresh: bool, as_json: bool, check: bool) -> None:
+def _run(directory: Path, options: DemoOptions) -> None:
+    fresh, as_json, check, survey = options.fresh, options.as_json, options.check, options.survey
     if fresh and is_served(directory / ".sfumato"):
-        raise InputError(f'the clinic in "{directory}" is being served', hint="End that first: its ledger would go.")
+        raise InputError(f'the clinic in "{directory}" is being served', hint="Stop that server first.")
     write_clinic(directory, fresh=fresh)
     picture = directory / "bob.svg"
     picture.write_text(draw_bob(), encoding="utf-8")
@@ -123,8 +141,8 @@ def _run(directory: Path, *, fresh: bool, as_json: bool, check: bool) -> None:
         out = console()
         _print(policy, asked, out)
         _print_end(picture, bar(left, total), amount(left.epsilon or Fraction(0)), out)
-    order = make_order(policy, PG, HTTP, None, None, plain=False)
-    sockets = listen_near(order)
+    order = make_order(policy, options.pg or PG, options.http or HTTP, None, None, plain=False)
+    sockets = listen_near(order) if options.pg is None and options.http is None else listen(order)
     try:
         document: dict[str, Any] = {
             **_welcome(policy, links(order, sockets, load(policy).data.id)),
@@ -133,8 +151,10 @@ def _run(directory: Path, *, fresh: bool, as_json: bool, check: bool) -> None:
             "budget": {"total": Spent.of(total).to_dict(), "remaining": Spent.of(left).to_dict()},
             "picture": str(picture),
         }
+        if survey:
+            document["survey"] = f"{document['http']}/survey/{write_survey(Path(load(policy).data.state))}"
         visit = (lambda: _check(document)) if check else None
-        asyncio.run(run_doors(order, sockets, workers=1, ready=lambda: _tell(document, as_json, check), visit=visit))
+        asyncio.run(Stay(order, sockets, 1, lambda: _tell(document, as_json, check), visit).run())
     finally:
         sockets.close()
 
@@ -172,7 +192,7 @@ def _tell(document: dict[str, Any], as_json: bool, check: bool) -> None:
     sys.stdout.flush()
 
 
-def ask(gate: Gateway, question: Question) -> Outcome:
+def ask(gate: Gateway, question: DemoQuestion) -> Outcome:
     """The answer, or why there is none: a budget that earlier runs have used up ends no demo."""
     try:
         return gate.sql(question.sql, epsilon=question.epsilon, analyst=ANALYST)
@@ -180,7 +200,7 @@ def ask(gate: Gateway, question: Question) -> Outcome:
         return error
 
 
-def _document(question: Question, outcome: Outcome) -> dict[str, Any]:
+def _document(question: DemoQuestion, outcome: Outcome) -> dict[str, Any]:
     refused = isinstance(outcome, SfumatoError)
     return {
         "question": question.words,
@@ -206,17 +226,17 @@ def draw_bob() -> str:
 
 
 # for people
-def _print(policy: Path, asked: list[tuple[Question, Outcome]], out: Console) -> None:
+def _print(policy: Path, asked: list[tuple[DemoQuestion, Outcome]], out: Console) -> None:
     out.print(f"\nA made-up clinic in {policy.parent}: about 4,000 people, none of them real.")
-    out.print(f"{ANALYST} asks in SQL. Her share is epsilon 1 of the 4 that everybody together may ever learn.")
+    out.print(f"{ANALYST} asks in SQL. Their share is epsilon 1 of a total of 4 for everybody together.")
     *four, again, refused = asked
     for number, (question, outcome) in enumerate(four, 1):
         _print_one(f"{number}. {question.words}", question, outcome, out)
-    _print_one("The same question again: the stored answer, so that noise cannot be averaged away.", *again, out)
+    _print_one("The same query again: the stored answer, so that noise cannot be averaged away.", *again, out)
     _print_one(f"What is refused: {refused[0].words}", *refused, out)
 
 
-def _print_one(head: str, question: Question, outcome: Outcome, out: Console) -> None:
+def _print_one(head: str, question: DemoQuestion, outcome: Outcome, out: Console) -> None:
     out.print()
     out.print(Text(head, style="bold"))
     out.print(Text(f"{question.sql};", style="cyan"), soft_wrap=True)
@@ -228,32 +248,45 @@ def _print_one(head: str, question: Question, outcome: Outcome, out: Console) ->
         return
     out.print(Text(error_text(outcome, question.sql).rstrip(), style="yellow"), soft_wrap=True)
     if isinstance(outcome, BudgetError):
-        out.print(Text(f"What was asked before stays free. `sfumato demo {HOME} --fresh` starts over.", style="dim"))
+        out.print(Text(f"Repeated queries stay free. `sfumato demo {HOME} --fresh` starts over.", style="dim"))
 
 
 def _print_end(picture: Path, filled: Text, left: str, out: Console) -> None:
     suspicion = show(round_up(100 / (1 + exp(-sum((q.epsilon for q in QUESTIONS), Fraction(0)))), Fraction(1, 10)))
     out.print()
-    out.print(Text.assemble("budget ", filled, f" epsilon {left} of 1 remains"))
-    out.print("Each interval holds its number with 95 % or more, by the exact law of the noise.")
-    out.print("After these four answers, a suspicion of 50 % that somebody is among the patients")
-    out.print(f"can become {suspicion} % at most.")
+    out.print(Text.assemble("budget ", filled, f" epsilon {left} of 1 left"))
+    out.print("Each interval covers the exact number with at least 95 % confidence.")
+    out.print("After these four answers, a 50 % suspicion that somebody is among the patients")
+    out.print(f"can become at most {suspicion} %.")
     out.print(f"\nPicture: {picture} (what one count shows with Bob in it and without)")
+
+
+def own_command() -> str:
+    """How this program is called from another terminal: by its name where the shell would find it."""
+    found, own = shutil.which("sfumato"), Path(sys.argv[0])
+    if found is not None and own.exists() and Path(found).samefile(own):
+        return "sfumato"
+    return shlex.quote(str(own.absolute())) if own.name == "sfumato" else "sfumato"
 
 
 def _print_doors(document: dict[str, Any], out: Console) -> None:
     """Lines to copy, for another terminal."""
-    file = shlex.quote(document["policy"])
+    file, command = shlex.quote(document["policy"]), own_command()
     inside = document["pg"].replace("://", f"://{ANALYST}:{document['password']}@")
     asked = json.dumps({"sql": OVER_HTTP.sql})
     token = f"-H 'Authorization: Bearer {document['token']}'"
     show_all = {
         "In a browser, once:": (document["console"],),
+        **(
+            {"A survey for anybody, with noise added in the browser:": (document["survey"],)}
+            if "survey" in document
+            else {}
+        ),
         "Your turn, in another terminal:": (
             f"psql {inside}",
-            f'sfumato explain "{TO_TRY.sql}" -p {file}',
-            f'sfumato query "{TO_TRY.sql}" -p {file} --analyst {ANALYST}',
-            f"sfumato ledger show --follow -p {file}",
+            f'{command} explain "{TO_TRY.sql}" -p {file}',
+            f'{command} query "{TO_TRY.sql}" -p {file} --analyst {ANALYST}',
+            f"{command} ledger show --follow -p {file}",
         ),
         "Over HTTP, with a token for a day:": (
             f"curl {document['http']}/api/query {token} -H 'Content-Type: application/json' -d '{asked}'",

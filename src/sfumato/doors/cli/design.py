@@ -11,12 +11,12 @@ from typing import Any
 
 from sfumato import pictures
 from sfumato.design.asking import shown
-from sfumato.design.compose import Pair, pairs
+from sfumato.design.compose import TellingPair, pairs
 from sfumato.design.densities import LaplaceDensity, laplace
 from sfumato.design.plot import bars, heat
 from sfumato.design.sensitivities import swing
 from sfumato.design.telling import decimal, document, name, say, short
-from sfumato.doors.cli.board import APPROXIMATE, ASKED, WIDE, Drawn, grid_of, level_text, make, tell
+from sfumato.doors.cli.board import APPROXIMATE, ASKED, WIDE, PlotTarget, grid_of, level_text, make, tell
 from sfumato.doors.cli.problem import Problem, function, gather, point
 from sfumato.doors.cli.say import print_json
 from sfumato.errors import InputError
@@ -45,7 +45,7 @@ def run_sensitivity(what: str, options: Problem, *, as_json: bool) -> None:
     tell(lines + ([APPROXIMATE] if found.approximate else []))
 
 
-def run_channel(what: str | None, options: Problem, *, every_pair: bool, drawn: Drawn, as_json: bool) -> None:
+def run_channel(what: str | None, options: Problem, *, every_pair: bool, drawn: PlotTarget, as_json: bool) -> None:
     """`design channel`."""
     problem = gather(what, options, "mechanism")
     if problem.get("mechanism") in ("laplace", "truncated-laplace"):
@@ -70,7 +70,7 @@ def run_channel(what: str | None, options: Problem, *, every_pair: bool, drawn: 
     return None
 
 
-def _draw_law(made: Channel, x: int, title: str, drawn: Drawn) -> None:
+def _draw_law(made: Channel, x: int, title: str, drawn: PlotTarget) -> None:
     """The law of one input; in a file, beside that of the next."""
     law = [float(p) for p in made.matrix[x]]
     drawn.lines(bars([name(y) for y in made.outputs], law))
@@ -83,7 +83,7 @@ def _draw_law(made: Channel, x: int, title: str, drawn: Drawn) -> None:
     drawn.file(pictures.neighbours(places, law, other, epsilon=level, title=title, axis="output", labels=labels))
 
 
-def _channel_document(made: Channel, found: list[Pair], problem: Problem) -> dict[str, Any]:
+def _channel_document(made: Channel, found: list[TellingPair], problem: Problem) -> dict[str, Any]:
     each = [
         {
             "inputs": [document(pair.first), document(pair.second)],
@@ -130,7 +130,7 @@ def _cells(y: Any, p: Fraction | Real) -> list[str]:
     return [name(y), short(p)]
 
 
-def _epsilon_lines(made: Channel, found: list[Pair], metric: Any) -> list[str]:
+def _epsilon_lines(made: Channel, found: list[TellingPair], metric: Any) -> list[str]:
     if not found:
         return ["epsilon 0: there is one input"]
     worst = found[0]
@@ -145,11 +145,11 @@ def _epsilon_lines(made: Channel, found: list[Pair], metric: Any) -> list[str]:
     return lines + ([APPROXIMATE] if made.approximate else [])
 
 
-def _pair_row(made: Channel, pair: Pair) -> list[str]:
+def _pair_row(made: Channel, pair: TellingPair) -> list[str]:
     return [f"{name(pair.first)}, {name(pair.second)}", short(pair.distance), level_text(made, pair), _output(pair)]
 
 
-def _output(pair: Pair) -> str:
+def _output(pair: TellingPair) -> str:
     return "–" if pair.output is None else name(pair.output)
 
 
@@ -169,7 +169,7 @@ def _refinement(first: Channel, second: Channel, other: str) -> list[str]:
     return [f"{other} is no post-processing of it: {worth}", *rows]
 
 
-def _densities(problem: Problem, drawn: Drawn, *, as_json: bool) -> None:
+def _densities(problem: Problem, drawn: PlotTarget, *, as_json: bool) -> None:
     """Laplace noise, as densities: what a matrix cannot show."""
     cut = problem["mechanism"] == "truncated-laplace"
     inputs = problem.get("inputs") or []
@@ -199,7 +199,7 @@ def _densities(problem: Problem, drawn: Drawn, *, as_json: bool) -> None:
         _draw_densities(law, inputs, drawn)
 
 
-def _draw_densities(law: LaplaceDensity, inputs: Sequence[Any], drawn: Drawn) -> None:
+def _draw_densities(law: LaplaceDensity, inputs: Sequence[Any], drawn: PlotTarget) -> None:
     """The densities over the range, or over eight scales beyond the answers."""
     beyond = 8 * law.sensitivity / law.level.below()
     low = min(inputs) - beyond if law.low is None else law.low

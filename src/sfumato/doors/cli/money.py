@@ -13,9 +13,10 @@ from rich.text import Text
 
 from sfumato.accounting import Pure, price
 from sfumato.doors.cli.book import open_book
-from sfumato.doors.cli.say import amount, console, print_json
+from sfumato.doors.cli.say import console, print_json
 from sfumato.errors import BudgetError
 from sfumato.gateway import Spent
+from sfumato.gateway.rounding import amount
 from sfumato.ledger import Ledger, Standing
 from sfumato.policy import Policy
 from sfumato.words import UNIT, Loss, show, whole

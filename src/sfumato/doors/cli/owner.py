@@ -6,11 +6,10 @@ held of the rows, on the stdout of the owner who asked and nowhere else.
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.doors.cli.say import console, error_text, print_json, print_whole
+from sfumato.doors.cli.say import console, error_text, print_json, print_whole, progress
 from sfumato.doors.operator import keep_log
+from sfumato.engines.base import Measured
 from sfumato.errors import InputError, PolicyError
-from sfumato.gateway import Found, open_policy
-from sfumato.owner.admit import Report, check
-from sfumato.owner.draft import Source, draft, look, person_of
-from sfumato.owner.measure import Measured
+from sfumato.gateway import FoundBound, open_policy
+from sfumato.owner.admit import AdmissionReport, check
+from sfumato.owner.draft import DraftSource, draft, look, person_of
 from sfumato.owner.mistakes import read_all
 from sfumato.owner.people import candidates
 from sfumato.owner.prepare import prepare
@@ -51,10 +50,11 @@ def run_init(data: Sequence[str], unit: str | None, output: Path) -> None:
     out = console()
     columns = sum(len(schema.columns) for schema in source.tables.values())
     out.print(f"Wrote {output}: {_many(len(source.tables), 'table')}, {_many(columns, 'column')}. No row was read.")
-    lines = ", ".join(str(text[: (error.position or 1) - 1].count("\n") + 1) for error in left)
-    out.print(f'{_many(len(left), "decision")} left to you, marked "?", on lines {lines}.')
+    lines = [str(text[: (error.position or 1) - 1].count("\n") + 1) for error in left]
+    on = f"on line {lines[0]}" if len(lines) == 1 else f"on lines {', '.join(lines)}"
+    out.print(f'{_many(len(left), "decision")} left to you, marked "?", {on}.')
     named = "" if output == Path("sfumato.toml") else f" -p {shlex.quote(str(output))}"
-    out.print("Next: edit the file, and also read the lines marked check. Then:")
+    out.print('Next: edit the file and review the lines marked "check". Then:')
     out.print(f"  sfumato check{named}")
     asked = f"SELECT COUNT(*) FROM {_named(person[0])}"  # noqa: S608  shown to a person, not run
     out.print(f"  sfumato query {shlex.quote(asked)}{named}")
@@ -73,57 +73,77 @@ def _named(name: str) -> str:
     return name if name.isidentifier() and name == name.lower() else identifier(name)
 
 
-def _ask(source: Source) -> str:
+def _ask(source: DraftSource) -> str:
     """Who the person is: asked on a terminal; elsewhere it has to be passed."""
     likely = [f"{table}.{column}" for table, column in candidates(source.tables)]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError(
-            "it is not said which column is the person",
-            detail=f"By their names: {', '.join(likely[:_SHOWN])}." if likely else None,
-            hint=f"Pass --unit {shlex.quote(likely[0]) if likely else 'TABLE.COLUMN'}.",
+            "no privacy unit: which column identifies a person?",
+            detail=f"Candidates by name: {', '.join(likely[:_SHOWN])}." if likely else None,
+            hint=f"Pass --unit {shlex.quote(likely[0]) if likely else 'TABLE.COLUMN'}, or --unit row.",
         )
     out = console(stderr=True)
-    out.print("Which column says whose row it is? Everything that is answered protects the persons that it names.")
+    out.print("Which column identifies a person? Every answer protects the people that it identifies.")
     for number, name in enumerate(likely[:_SHOWN], 1):
         out.print(f"  {number}  {_printable(name)}")
     if not likely:
-        out.print("  No name looks like it. The tables are: " + _printable(", ".join(source.tables)))
-    said = str(typer.prompt("A number, or TABLE.COLUMN", default="1" if likely else None, err=True)).strip()
+        out.print("  No column name looks like an identifier. The tables are: " + _printable(", ".join(source.tables)))
+    out.print("  row  each row is one person")
+    said = str(typer.prompt("A number, TABLE.COLUMN, or row", default="1" if likely else None, err=True)).strip()
     chosen = int(said) - 1 if said.isdecimal() else -1
     return likely[chosen] if 0 <= chosen < min(len(likely), _SHOWN) else said
 
 
 def run_check(policy: Path, *, as_json: bool) -> None:
-    """Tell the owner what is wrong, or what held; exit code 2 if the policy cannot be served."""
+    """Tell the owner what is wrong, or what held.
+
+    Exit code 2 if the policy cannot be served, 1 if a column lies mostly outside of its declared domain.
+    """
     with suppress(PolicyError):
         keep_log(load(policy))
-    with _progress() as say:
+    with progress() as say:
         report = check(policy, say)
     if report.problems:
         if as_json:
             print_json(_document(report))
         for problem in report.problems:
             sys.stderr.write(_printable(error_text(problem, report.text), keep="\n") + "\n")
-        sys.stderr.write(f"{_many(len(report.problems), 'problem')}; nothing was admitted.\n")
+        sys.stderr.write(f"{_many(len(report.problems), 'problem')}; the policy cannot be served.\n")
         sys.exit(2)
     if as_json:
         print_json(_document(report) | {"bounds": [one.to_dict() for one in _find_bounds(policy)]})
+        _exit_on_mismatch(report)
         return
     _print(report)
     out = console()
     for one in _find_bounds(policy):
         paid = "paid for now" if one.bought else "paid for before"
         out.print(Text(_printable(f"{one.words}, {paid}")), soft_wrap=True)
+    _exit_on_mismatch(report)
 
 
-def _find_bounds(policy: Path) -> tuple[Found, ...]:
+def _exit_on_mismatch(report: AdmissionReport) -> None:
+    """Say last, on stderr, which columns would give wrong answers, and exit with code 1."""
+    wrong = dict.fromkeys(f"{one.table}.{one.column}" for one in report.warnings if one.mismatch)
+    if not wrong:
+        return
+    verb = "lies" if len(wrong) == 1 else "lie"
+    text = f"{_many(len(wrong), 'column')} {verb} mostly outside of the declared domain: {', '.join(wrong)}"
+    hint = "Correct the domain in the policy; until then every answer about it is wrong."
+    out = console(stderr=True)
+    out.print(Text(_printable(f"ERROR: {text}"), style="bold red"), soft_wrap=True)
+    out.print(f"HINT: {hint}", soft_wrap=True)
+    sys.exit(1)
+
+
+def _find_bounds(policy: Path) -> tuple[FoundBound, ...]:
     """Buy the bounds that the policy leaves to be found, and say before what that costs; once for each version."""
     if not unknown(load(policy)):
         return ()
     with open_policy(policy) as gate:
         each = show(gate.policy.privacy.query_epsilon)
         for one in gate.missing_bounds():
-            words = f"{one.words} is left to be found: this costs epsilon {each}, once for this version"
+            words = f'{one.words} is "auto": finding it costs epsilon {each}, once for this version'
             sys.stderr.write(_printable(words) + "\n")
         return gate.find_bounds()
 
@@ -131,7 +151,7 @@ def _find_bounds(policy: Path) -> tuple[Found, ...]:
 def run_prepare(policy: Path, *, as_json: bool) -> None:
     """Store the rows as questions read them best."""
     keep_log(load(policy))
-    with _progress() as say:
+    with progress() as say:
         written = prepare(policy, say)
     if as_json:
         fields = {"id": written.id, "version": written.version, "tables": list(written.tables), "bytes": written.size}
@@ -140,28 +160,15 @@ def run_prepare(policy: Path, *, as_json: bool) -> None:
     out = console()
     listed = ", ".join(_printable(name) for name in written.tables)
     out.print(Text(_printable(f'"{written.id}", version {written.version}: prepared {listed}'), style="bold"))
-    out.print("The same answers, with less work for each question. Prepare again when the files or the policy change.")
+    out.print("Answers stay the same and are faster. Run prepare again when the files or the policy change.")
     out.print(Text(f"{written.size:,} bytes in {written.place}", style="dim"), soft_wrap=True)
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[str], object]]:
-    """A line on a terminal that says what is being read; without escape codes where they are not wanted."""
-    out = console(stderr=True)
-    if not sys.stderr.isatty():
-        yield lambda _: None
-    elif os.environ.get("NO_COLOR") or out.is_dumb_terminal:
-        yield lambda words: out.print(_printable(f"{words} …"))
-    else:
-        with out.status("") as status:
-            yield lambda words: status.update(Text(_printable(f"{words} …")))
-
-
-def _print(report: Report) -> None:
+def _print(report: AdmissionReport) -> None:
     out = console()
-    out.print(Text(_printable(f'"{report.id}", version {report.version}: the policy can be served'), style="bold"))
+    out.print(Text(_printable(f'"{report.id}", version {report.version}: the policy is valid'), style="bold"))
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for head in ("table", "rows", "persons", "most rows of one", "declared"):
+    for head in ("table", "rows", "people", "most rows of one", "declared"):
         table.add_column(head, justify="left" if head == "table" else "right", no_wrap=True)
     for name, found in (report.tables or {}).items():
         table.add_row(Text(_printable(name)), *_cells(found))
@@ -170,10 +177,11 @@ def _print(report: Report) -> None:
     print_whole(out, table)
     for warned in report.warnings:
         where = warned.table if warned.column is None else f"{warned.table}.{warned.column}"
-        out.print(Text(_printable(f"line {warned.line}, {where}: {warned.message}"), style="yellow"), soft_wrap=True)
-    held = "All that is declared holds." if not report.warnings else "What does not hold is enforced in every question."
-    out.print(f"{held} Only you see these numbers: no answer, price or note depends on them.", soft_wrap=True)
-    out.print(Text(f"admitted in {report.admitted}", style="dim"), soft_wrap=True)
+        style = "bold red" if warned.mismatch else "yellow"
+        out.print(Text(_printable(f"line {warned.line}, {where}: {warned.message}"), style=style), soft_wrap=True)
+    held = "The rows match the policy." if not report.warnings else "What does not match is enforced in every query."
+    out.print(f"{held} Only you see these numbers: no answer, cost or note depends on them.", soft_wrap=True)
+    out.print(Text(f"recorded in {report.admitted}", style="dim"), soft_wrap=True)
 
 
 def _cells(found: Measured) -> tuple[str, ...]:
@@ -182,7 +190,7 @@ def _cells(found: Measured) -> tuple[str, ...]:
     return f"{found.rows:,}", f"{found.persons:,}", f"{found.most_rows:,}", str(found.declared)
 
 
-def _document(report: Report) -> dict[str, Any]:
+def _document(report: AdmissionReport) -> dict[str, Any]:
     return {
         "policy": str(report.path),
         "served": not report.problems,
@@ -193,14 +201,20 @@ def _document(report: Report) -> dict[str, Any]:
         "tables": {name: _plain(found) for name, found in (report.tables or {}).items()},
         "views": list(report.views),
         "warnings": [
-            {"line": one.line, "table": one.table, "column": one.column, "message": one.message}
+            {
+                "line": one.line,
+                "table": one.table,
+                "column": one.column,
+                "message": one.message,
+                "mismatch": one.mismatch,
+            }
             for one in report.warnings
         ],
         "admitted": None if report.admitted is None else str(report.admitted),
     }
 
 
-def _line(report: Report, problem: PolicyError) -> int | None:
+def _line(report: AdmissionReport, problem: PolicyError) -> int | None:
     text = report.text.replace("\r\n", "\n")
     return None if problem.position is None else text[: problem.position - 1].count("\n") + 1
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.table import Table
 
 from sfumato.doors.cli.say import console, print_json
-from sfumato.doors.tokens import Token, issue, revoke, tokens
+from sfumato.doors.tokens import AccessToken, issue, revoke, tokens
 from sfumato.doors.users import Users
 from sfumato.errors import InputError
 from sfumato.policy import load
@@ -70,7 +70,7 @@ def show(path: Path, *, as_json: bool) -> None:
     out.print(table)
 
 
-def _document(token: Token) -> dict[str, str]:
+def _document(token: AccessToken) -> dict[str, str]:
     found = {"id": token.id, "user": token.user, "kind": token.kind, "ends": token.ends.isoformat()}
     return found if token.role is None else found | {"role": token.role}
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from sfumato.doors.cli.say import console, print_json, stop
+from sfumato.doors.cli.say import console, print_json, progress, stop
 from sfumato.errors import ClaimError, InputError, SfumatoError
 from sfumato.gateway import open_policy
 from sfumato.verify.code import Code, program, require_solvers
@@ -25,11 +27,11 @@ def verify(name: str, *, explain: bool, tight: bool, target: Path | None, as_jso
     from sfumato.verify.explain import explained, summary
     from sfumato.verify.tight import tightest
 
-    try:
-        verdict = code.verify()
-    except SfumatoError as error:
-        stop(error, code.source)
-    bounds = tightest(code.tree, verdict) if tight else None
+    with _decided(name, code.source):
+        with progress() as say:
+            say(f"verifying {name}")
+            verdict = code.verify()
+        bounds = tightest(code.tree, verdict) if tight else None
     if target is not None and verdict.certificate is not None:
         target.write_text(json.dumps(verdict.certificate, indent=1) + "\n", encoding="utf-8")
     if as_json:
@@ -48,21 +50,23 @@ def verify(name: str, *, explain: bool, tight: bool, target: Path | None, as_jso
 def check(path: Path, *, as_json: bool) -> None:
     """Check a certificate from the ground up."""
     require_solvers()
-    from sfumato.verify.checking import faults_of
+    from sfumato.verify.checking import MALFORMED, faults_of
     from sfumato.verify.kernel.second import second_solver
 
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(
-            f'"{path}" is not a certificate', hint="Write one with sfumato verify --certificate."
-        ) from error
+    except (ValueError, RecursionError) as error:
+        raise _no_certificate(path, "it is not JSON that can be read") from error
     kind = document.get("verdict") if isinstance(document, dict) else None
     if kind not in ("PROVED", "REFUTED"):
-        raise InputError(f'"{path}" is not a certificate', hint="Write one with sfumato verify --certificate.")
+        raise _no_certificate(path, "expected a document with a verdict")
     exact = kind == "REFUTED" or document.get("kind") == "enumeration" or "listing" in document
     second = None if exact else second_solver()
-    faults = faults_of(document, second)
+    with _decided(str(path)):
+        faults = faults_of(document, second)
+    broken = next((fault for fault in faults if fault.startswith(MALFORMED)), None)
+    if broken is not None:
+        raise _no_certificate(path, broken)
     if as_json:
         print_json({"holds": not faults, "verdict": kind, "faults": faults, "second_solver": second is not None})
         sys.exit(1 if faults else 0)
@@ -79,10 +83,8 @@ def release(name: str, column: str, epsilon: str | None, given: list[str], *, po
     require_solvers()
     code = _load(name)
     public = dict(_parameter(text) for text in given)
-    try:
+    with _decided(name, code.source):
         verdict = code.verify()
-    except SfumatoError as error:
-        stop(error, code.source)
     if verdict.exit_code or verdict.certificate is None:
         raise ClaimError(
             f"{code.tree.name} is not proved, so it is not released", hint="sfumato verify without --release says more."
@@ -98,6 +100,25 @@ def release(name: str, column: str, epsilon: str | None, given: list[str], *, po
     out.print(f"cost {price}; receipt {outcome.receipt}", soft_wrap=True, highlight=False)
 
 
+@contextmanager
+def _decided(name: str, source: str | None = None) -> Iterator[None]:
+    """Whatever goes wrong inside becomes one sentence and exit code 2: exit code 1 means that a claim is false."""
+    try:
+        yield
+    except SfumatoError as error:
+        stop(error, source)
+    except Exception as error:
+        why = "is too large to be verified" if isinstance(error, RecursionError | MemoryError) else "cannot be verified"
+        raise InputError(
+            f'"{name}" {why}', detail=f"The verifier stopped with {type(error).__name__}.", hint="Nothing was decided."
+        ) from error
+
+
+def _no_certificate(path: Path, why: str) -> InputError:
+    hint = "Write one with sfumato verify --certificate."
+    return InputError(f'"{path}" is not a certificate', detail=f"{why[0].upper()}{why[1:]}.", hint=hint)
+
+
 def _parameter(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
@@ -110,11 +131,12 @@ def _load(name: str) -> Code:
     path, colon, function = name.rpartition(":")
     if colon and path.endswith(".py"):
         return _from_module(Path(path), function)
-    source = Path(name).read_text(encoding="utf-8")
     try:
+        source = Path(name).read_text(encoding="utf-8")
+    except ValueError as error:
+        raise InputError(f'"{name}" is not a text file', hint="A program is a text in UTF-8.") from error
+    with _decided(name, source):
         return program(source)
-    except SfumatoError as error:
-        stop(error, source)
 
 
 def _from_module(path: Path, function: str) -> Code:
@@ -124,7 +146,13 @@ def _from_module(path: Path, function: str) -> Code:
     if spec is None or spec.loader is None:
         raise InputError(f'"{path}" is not a Python file')
     module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except SfumatoError:
+        raise
+    except Exception as error:
+        detail = f"{type(error).__name__}: {error}"
+        raise InputError(f'"{path}" cannot be imported', detail=detail) from error
     found = getattr(module, function, None)
     if not isinstance(found, Code):
         raise InputError(f'"{function}" is not a program', hint="Decorate it with sfumato.verify.program.")

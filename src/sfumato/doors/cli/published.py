@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.attacks.base import Knowledge
-from sfumato.attacks.census import Block, agree, reconstruct
+from sfumato.attacks.census import CensusBlock, agree, reconstruct
 from sfumato.attacks.defences import make
 from sfumato.attacks.gate import table_endpoint
-from sfumato.attacks.report import Report
+from sfumato.attacks.report import AttackReport
 from sfumato.attacks.sheet import Sheet, read_sheet
 from sfumato.attacks.sparse import attack_sparse, knowledge_of, known_of, records_of
 from sfumato.attacks.tables import read_tables
@@ -22,7 +22,7 @@ from sfumato.doors.cli.say import console, print_json
 from sfumato.errors import InputError
 
 
-def sparse(file: Path, given: Path | None, defences: list[str], total: Any) -> tuple[list[Report], Knowledge]:
+def sparse(file: Path, given: Path | None, defences: list[str], total: Any) -> tuple[list[AttackReport], Knowledge]:
     """Whose record is it, behind each defence."""
     sheet = read_sheet(file)
     records = records_of(sheet.records())
@@ -31,7 +31,7 @@ def sparse(file: Path, given: Path | None, defences: list[str], total: Any) -> t
     return reports, knowledge_of(known, records)
 
 
-def _behind(name: str, sheet: Sheet, records: Any, known: Any, total: Any) -> Report:
+def _behind(name: str, sheet: Sheet, records: Any, known: Any, total: Any) -> AttackReport:
     sys.stderr.write(f"linking against {name} …\n")
     if name == "dp":
         with table_endpoint(sheet, None, total) as endpoint:
@@ -55,7 +55,7 @@ def tables(file: Path, truth: Path | None, *, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _say(block: Block, names: list[str], many: int, right: int | None) -> None:
+def _say(block: CensusBlock, names: list[str], many: int, right: int | None) -> None:
     out = console()
     only = "and nobody else could be behind them" if block.unique else "but other people could be behind them too"
     out.print(f"{many} tables, {len(block.people)} people, {only}:")

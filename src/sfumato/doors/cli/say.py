@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from fractions import Fraction
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from sfumato.errors import (
@@ -22,7 +25,6 @@ from sfumato.errors import (
     QueryError,
     SfumatoError,
 )
-from sfumato.words import show
 
 _EXIT_CODES: tuple[tuple[type[SfumatoError], int], ...] = (
     (ClaimError, 1),
@@ -111,13 +113,16 @@ def exit_code(error: SfumatoError) -> int:
     return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 2)
 
 
-def amount(number: Fraction) -> str:
-    """An amount of budget for people: as written where that is short, else a decimal rounded down, and said so."""
-    text = show(number)
-    if len(text) <= 12:
-        return text
-    for digits in (6, 9, 12, 15):
-        cut = number * 10**digits // 1 / Fraction(10**digits)
-        if cut:
-            return f"about {show(cut)}"
-    return f"about {float(number):.1e}"
+@contextmanager
+def progress() -> Iterator[Callable[[str], object]]:
+    """A line on a terminal that says what is being done and for how long; no escape codes where they are unwanted."""
+    out = console(stderr=True)
+    if not sys.stderr.isatty():
+        yield lambda _: None
+    elif os.environ.get("NO_COLOR") or out.is_dumb_terminal:
+        yield lambda words: out.print(_printable(f"{words} …"))
+    else:
+        columns = (SpinnerColumn(), TextColumn("{task.description} …"), TimeElapsedColumn())
+        with Progress(*columns, console=out, transient=True) as bar:
+            task = bar.add_task("")
+            yield lambda words: bar.update(task, description=escape(_printable(words)))

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from sfumato.doors.cli.say import console, print_json
 from sfumato.doors.running.control import tell_all, unpacked
-from sfumato.doors.running.order import MOST_WORKERS, Order, Sockets, address, listen, read_text, shown
+from sfumato.doors.running.order import MOST_WORKERS, ServeOrder, Sockets, address, listen, read_text, shown
 from sfumato.doors.running.stay import Stay
 from sfumato.doors.users import Users
 from sfumato.errors import InputError
 from sfumato.policy import load
 
 
-def make_order(path: Path, pg: str, http: str, cert: Path | None, key: Path | None, *, plain: bool) -> Order:
+def make_order(path: Path, pg: str, http: str, cert: Path | None, key: Path | None, *, plain: bool) -> ServeOrder:
     """The order of a command line."""
     if (cert is None) != (key is None):
         raise InputError("give --cert and --key together")
-    order = Order(
+    order = ServeOrder(
         str(path.absolute()),
         read_text(path),
         address(pg),
@@ -38,7 +37,7 @@ def make_order(path: Path, pg: str, http: str, cert: Path | None, key: Path | No
     return order
 
 
-def serve(order: Order, *, workers: int, check: bool) -> None:
+def serve(order: ServeOrder, *, workers: int, check: bool) -> None:
     """Open the doors, and stay."""
     if not 1 <= workers <= MOST_WORKERS:
         raise InputError(f"--workers must be 1 to {MOST_WORKERS}, but is {workers}")
@@ -49,31 +48,12 @@ def serve(order: Order, *, workers: int, check: bool) -> None:
     lines = [*links(order, sockets, policy.data.id).values(), "ready"]
     try:
         visit = (lambda: None) if check else None
-        asyncio.run(run(order, sockets, workers=workers, ready=lambda: say(lines), visit=visit))
+        asyncio.run(Stay(order, sockets, workers, lambda: say(lines), visit).run())
     finally:
         sockets.close()
 
 
-async def run(
-    order: Order,
-    sockets: Sockets,
-    *,
-    workers: int,
-    ready: Callable[[], None],
-    visit: Callable[[], None] | None,
-) -> None:
-    """One station, or a crew."""
-    if workers > 1:
-        from sfumato.doors.running.crew import Crew
-
-        await Stay(order, lambda fail: Crew(order, sockets, workers, fail), ready, visit).run()
-    else:
-        from sfumato.doors.running.station import Alone
-
-        await Stay(order, lambda _: Alone(order, sockets), ready, visit).run()
-
-
-def links(order: Order, sockets: Sockets, data: str) -> dict[str, str]:
+def links(order: ServeOrder, sockets: Sockets, data: str) -> dict[str, str]:
     """Where the doors are, by their names."""
     found = {}
     if sockets.pg:

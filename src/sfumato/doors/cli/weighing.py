@@ -11,7 +11,7 @@ from sfumato.design.compose import pairs
 from sfumato.design.plot import bars
 from sfumato.design.telling import document, name, say
 from sfumato.design.utilities import Utility, curve, utility
-from sfumato.doors.cli.board import APPROXIMATE, MADE, WIDE, Drawn, grid_of, level_text, make, tell
+from sfumato.doors.cli.board import APPROXIMATE, MADE, WIDE, PlotTarget, grid_of, level_text, make, tell
 from sfumato.doors.cli.problem import Problem, gather
 from sfumato.doors.cli.say import print_json
 from sfumato.errors import InputError
@@ -19,7 +19,7 @@ from sfumato.mechanisms import Channel
 from sfumato.words import as_written
 
 
-def run_utility(what: str | None, options: Problem, *, drawn: Drawn, as_json: bool) -> None:
+def run_utility(what: str | None, options: Problem, *, drawn: PlotTarget, as_json: bool) -> None:
     """`design utility`."""
     problem = gather(what, options, "mechanism")
     prior, gain = problem.get("prior", "uniform"), problem.get("gain", "identity")
@@ -76,7 +76,7 @@ def _utility_lines(found: Utility) -> list[str]:
     ]
 
 
-def _draw_curves(words: Sequence[str], problem: Problem, drawn: Drawn) -> None:
+def _draw_curves(words: Sequence[str], problem: Problem, drawn: PlotTarget) -> None:
     """The utility over epsilon, from a tenth of it to three times, for each mechanism."""
     if not words[0] or "inputs" not in problem:
         raise InputError("a curve over epsilon needs a mechanism that is called by its name")

@@ -40,7 +40,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class StaticShelf:
     """Static files by name, and the texts of pages."""
 
     files: dict[str, File]
@@ -48,7 +48,7 @@ class Shelf:
     bodies: dict[str, str]
 
     @classmethod
-    def load(cls) -> Shelf:
+    def load(cls) -> StaticShelf:
         """All that there is."""
         home = files("sfumato.doors.console")
         found = {name: _sent(name, data) for name, data in _walk(home / "static", "")}

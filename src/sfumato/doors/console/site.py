@@ -18,10 +18,10 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from sfumato.doors.console.shelf import Shelf
+from sfumato.doors.audit_log import Journal
+from sfumato.doors.console.shelf import StaticShelf
 from sfumato.doors.http.failing import Turned, unrouted
 from sfumato.doors.http.gatehouse import give_cookie, let_in
-from sfumato.doors.journal import Journal
 from sfumato.doors.tokens import redeem
 from sfumato.doors.users import ANALYST, AUDITOR, OWNER, Users
 
@@ -31,7 +31,7 @@ _HTML = "text/html; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ConsolePage:
     """A path, the shell that is shown there, its title, and whom it is for."""
 
     path: str
@@ -41,24 +41,35 @@ class Page:
 
 
 PAGES = (
-    Page("/", "ask", "Ask", ASKS),
-    Page("/history", "history", "Your questions", ASKS),
-    Page("/ledger", "ledger", "Ledger", READS),
-    Page("/redteam", "redteam", "Red team", READS),
-    Page("/people", "people", "People", (OWNER,)),
-    Page("/policy", "policy", "Policy", (OWNER,)),
-    Page("/play", "play", "Playground", ALL),
-    Page("/wizard", "wizard", "Set up", (OWNER,)),
+    ConsolePage("/", "ask", "Ask", ASKS),
+    ConsolePage("/history", "history", "History", ASKS),
+    ConsolePage("/ledger", "ledger", "Ledger", READS),
+    ConsolePage("/redteam", "redteam", "Attacks", READS),
+    ConsolePage("/people", "people", "Users", (OWNER,)),
+    ConsolePage("/release", "release", "Release", (OWNER,)),
+    ConsolePage("/policy", "policy", "Policy", (OWNER,)),
+    ConsolePage("/surveys", "surveys", "Surveys", ALL),
+    ConsolePage("/play", "play", "Playground", ALL),
+    ConsolePage("/map", "map", "Map", ALL),
+    ConsolePage("/wizard", "wizard", "New policy", (OWNER,)),
 )
 
 
 def console(users: Users, journal: Journal, *, pg: str = "127.0.0.1:5439") -> ASGIApp:
     """The whole site. `pg` is where PostgreSQL clients come in, for the lines that people copy."""
-    shelf = Shelf.load()
+    shelf = StaticShelf.load()
     routes = [Route(page.path, _shown(page, shelf, users, journal, pg), methods=["GET"]) for page in PAGES]
     routes.append(Route("/login", lambda _: _html(shelf.page("login", "Log in", "", pg)), methods=["GET"]))
+    routes.append(Route("/survey/{task}", lambda _: _html(shelf.page("survey", "Survey", "", "")), methods=["GET"]))
     routes.append(Route("/static/{name:path}", _file(shelf), methods=["GET"]))
-    return Starlette(routes=routes, exception_handlers={404: unrouted, 405: unrouted})
+
+    async def missing(request: Request, error: Exception) -> Response:
+        """People get a page, programs the document of an error."""
+        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+            return _html(shelf.page("missing", "There is no such page", "", ""), 404)
+        return await unrouted(request, error)
+
+    return Starlette(routes=routes, exception_handlers={404: missing, 405: unrouted})
 
 
 def _html(text: str, status: int = 200) -> Response:
@@ -66,7 +77,7 @@ def _html(text: str, status: int = 200) -> Response:
 
 
 def _shown(
-    page: Page, shelf: Shelf, users: Users, journal: Journal, pg: str
+    page: ConsolePage, shelf: StaticShelf, users: Users, journal: Journal, pg: str
 ) -> Callable[[Request], Awaitable[Response]]:
     async def served(request: Request) -> Response:
         link = request.query_params.get("link")
@@ -80,17 +91,17 @@ def _shown(
         if guest.user.role not in page.roles:
             if page.path == "/":  # an auditor's first page is the record
                 return RedirectResponse("/ledger", 303)
-            return _html(shelf.page("denied", "Not for you", guest.user.role, pg), 403)
+            return _html(shelf.page("denied", "Not allowed", guest.user.role, pg), 403)
         return _html(shelf.page(page.name, page.title, guest.user.role, pg))
 
     return served
 
 
-def _by_link(request: Request, users: Users, journal: Journal, shelf: Shelf, link: str) -> Response:
+def _by_link(request: Request, users: Users, journal: Journal, shelf: StaticShelf, link: str) -> Response:
     """Log in, then to the same page without the link: by a page of our own, so that the strict cookie comes along."""
     found = redeem(users, link, SESSION)
     if found is None:  # nothing is written down: strangers must not fill the audit log
-        return _html(shelf.page("spent", "This link has ended", "", ""), 401)
+        return _html(shelf.page("spent", "This link has expired", "", ""), 401)
     user, token, shown = found
     journal.write("log-in", user=user.name, role=user.role, by="link")
     response = _html(shelf.page("enter", "Welcome", "", ""))
@@ -98,7 +109,7 @@ def _by_link(request: Request, users: Users, journal: Journal, shelf: Shelf, lin
     return response
 
 
-def _file(shelf: Shelf) -> Callable[[Request], Awaitable[Response]]:
+def _file(shelf: StaticShelf) -> Callable[[Request], Awaitable[Response]]:
     async def served(request: Request) -> Response:
         return shelf.response(request)
 

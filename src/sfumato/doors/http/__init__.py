@@ -6,6 +6,6 @@ the gateway, `reading` and `writing` are bodies, `failing` is errors, `paper` is
 """
 
 from sfumato.doors.http.door import HttpDoor
-from sfumato.doors.http.office import Limits
+from sfumato.doors.http.office import HttpLimits
 
-__all__ = ["HttpDoor", "Limits"]
+__all__ = ["HttpDoor", "HttpLimits"]

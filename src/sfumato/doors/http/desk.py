@@ -18,33 +18,35 @@ from sfumato.accounting import Pure, price
 from sfumato.doors.asking import ask
 from sfumato.doors.http.gatehouse import Guest, still_in
 from sfumato.doors.http.office import Office
-from sfumato.doors.http.reading import Asked
 from sfumato.doors.http.writing import to_json, write
 from sfumato.doors.users import ANALYST, OWNER, User
 from sfumato.errors import InputError, QueryError
-from sfumato.gateway import Gateway, Spent
-from sfumato.policy import Column, Table
+from sfumato.gateway import Gateway, Query, Spent
+from sfumato.interrupts import FINISHING, planning, who
+from sfumato.policy import ROW, PolicyColumn, Table
 from sfumato.words import Loss
 
 
-def answer(gate: Gateway, office: Office, guest: Guest, asked: Asked, *, key: str | None, kind: str) -> Response:
+def answer(gate: Gateway, office: Office, guest: Guest, query: Query, *, key: str | None, kind: str) -> Response:
     """Ask and pay; the token is looked at before the debit and before the reply.
 
     An answer that is withheld was paid for and is stored: whoever may ask for it gets it for nothing.
     """
     still_in(guest, office.users)
-    found = ask(gate, office.journal, guest.user, asked.sql, key=key, **asked.options)
+    found = ask(gate, office.journal, guest.user, query, key)
     try:
         still_in(guest, office.users)
     except Exception:
         office.journal.write("withheld", user=guest.user.name, receipt=found.receipt)
         raise
-    return write(found, kind)
+    with FINISHING.of(who()):
+        return write(found, kind)
 
 
-def preview(gate: Gateway, guest: Guest, asked: Asked) -> bytes:
+def preview(gate: Gateway, guest: Guest, query: Query) -> bytes:
     """What asking would cost and give: free."""
-    return to_json(gate.explain(asked.sql, analyst=guest.user.asks_as, **asked.options).to_dict())
+    with planning():
+        return to_json(gate.preview(query, guest.user.asks_as).to_dict())
 
 
 def budget(gate: Gateway, user: User, named: str | None) -> dict[str, Any]:
@@ -81,6 +83,7 @@ def schema(gate: Gateway) -> dict[str, Any]:
 
 def _table(table: Table) -> dict[str, Any]:
     columns = [_column(column) for column in table.columns.values()]
+    columns += [{"name": point.name, "type": "point"} | _plain(point) for point in table.points.values()]
     if table.public:
         return {"name": table.name, "public": True, "columns": columns}
     limits = ("unit", "rows_per_unit", "groups_per_unit", "l2_per_unit", "sum_per_unit")
@@ -88,11 +91,12 @@ def _table(table: Table) -> dict[str, Any]:
         "name": table.name,
         "public": False,
         **{name: _plain(getattr(table, name)) for name in limits},
+        **({"unit": "row"} if table.unit == ROW else {}),
         "columns": columns,
     }
 
 
-def _column(column: Column) -> dict[str, Any]:
+def _column(column: PolicyColumn) -> dict[str, Any]:
     names = {"name": "name", "type": "type", "low": "min", "high": "max", "grid": "grid", "values": "values"}
     names |= {"max_length": "max_length", "nulls": "nulls"}
     return {said: _plain(getattr(column, name)) for name, said in names.items()}

@@ -16,14 +16,16 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from sfumato.doors.audit_log import Journal
 from sfumato.doors.http.failing import unrouted
-from sfumato.doors.http.guard import Guard
-from sfumato.doors.http.office import Limits, Office
+from sfumato.doors.http.guard import RequestGuard
+from sfumato.doors.http.lobby import protocol_of
+from sfumato.doors.http.office import HttpLimits, Office
 from sfumato.doors.http.routes import ROUTES
-from sfumato.doors.journal import Journal
 from sfumato.doors.listening import BACKLOG, listen_on
 from sfumato.doors.users import Users
 from sfumato.gateway import Gateway
@@ -35,10 +37,23 @@ def build(
     """The pages behind their guard. The console's own pages come last, under `/`."""
     routes: list[Route | Mount] = [Route(e.path, e.serve(office), methods=[e.method]) for e in ROUTES]
     if console is not None:
+        shown = {getattr(route, "path", "") for route in getattr(console, "routes", ())}
+        routes += [Route(path, _Other(path)) for path in dict.fromkeys(e.path for e in ROUTES) if path not in shown]
         routes.append(Mount("/", console))
     app = Starlette(routes=routes, exception_handlers={HTTPException: unrouted})
     app.router.redirect_slashes = False  # a redirect would be built from the request's own words
-    return Guard(app, frozenset(host.lower() for host in hosts), allow_plain)
+    return RequestGuard(app, frozenset(host.lower() for host in hosts), allow_plain)
+
+
+class _Other:
+    """A page that is there, asked for by a method that it does not have: 405, and not the console's 404."""
+
+    def __init__(self, path: str) -> None:
+        self._allowed = ", ".join(entry.method for entry in ROUTES if entry.path == path)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        error = HTTPException(405, headers={"Allow": self._allowed})
+        await (await unrouted(Request(scope), error))(scope, receive, send)
 
 
 class HttpDoor:
@@ -51,12 +66,12 @@ class HttpDoor:
         journal: Journal,
         tls: ssl.SSLContext | None = None,
         *,
-        limits: Limits | None = None,
+        limits: HttpLimits | None = None,
         hosts: tuple[str, ...] = (),
         allow_plain: bool = False,
         console: ASGIApp | None = None,
     ) -> None:
-        self._limits = limits or Limits()
+        self._limits = limits or HttpLimits()
         self._office = Office(gate, users, journal, self._limits)
         self._tls, self._hosts, self._plain, self._console = tls, hosts, allow_plain, console
         self._server: uvicorn.Server | None = None
@@ -86,7 +101,7 @@ class HttpDoor:
         tls = self._tls
         return uvicorn.Config(
             app,
-            http="h11",
+            http=protocol_of(self._office.lobby),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -94,37 +109,40 @@ class HttpDoor:
             server_header=False,
             proxy_headers=False,  # anybody on this machine could say that she is somebody else
             backlog=1,  # also how many are accepted at once: another process may take the next one
-            limit_concurrency=self._limits.connections,
-            timeout_graceful_shutdown=self._limits.drain,
+            timeout_graceful_shutdown=self._limits.drain + 1,  # between, what runs was told to end, and says so
             ssl_context_factory=None if tls is None else lambda *_: tls,
         )
 
     async def _watch(self) -> None:
-        """Close what is open and asks nothing, or never ends its first words: uvicorn itself waits for ever."""
+        """Close what is open and asks nothing, never ends its first words, or does not take its answer."""
         assert self._server is not None
-        since: dict[Any, float] = {}
+        since: dict[Any, tuple[int, float]] = {}
         while True:
             await asyncio.sleep(self._limits.idle_seconds / 4)
-            quiet = [c for c in self._server.server_state.connections if _is_quiet(c)]
-            since = {connection: since.get(connection, time.monotonic()) for connection in quiet}
-            for connection, start in since.items():
-                if time.monotonic() - start > self._limits.idle_seconds:
-                    connection.transport.close()
+            now, before = time.monotonic(), since
+            still = {c: _standing(c) for c in self._server.server_state.connections if not c.transport.is_closing()}
+            since = {c: before.get(c, (left, now)) for c, left in still.items() if left is not None}
+            since = {c: kept if still[c] == kept[0] else (still[c] or 0, now) for c, kept in since.items()}
+            for connection, (left, start) in since.items():
+                if now - start > self._limits.idle_seconds:
+                    (connection.transport.abort if left else connection.transport.close)()
 
     async def stop(self) -> None:
         """No new connection; requests that run may finish; then the threads."""
         if self._server is not None:
             self._server.should_exit = True
+            ending = asyncio.get_running_loop().call_later(self._limits.drain, self._office.interrupt)
             running, watching = self._tasks
             await running
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
             await self._server.shutdown(self._sockets)
+            ending.cancel()
             self._server = None
         await self._office.close()
 
 
-def _is_quiet(connection: Any) -> bool:
-    """Nothing was asked on it yet, or all was answered."""
-    cycle = getattr(connection, "cycle", None)
-    return cycle is None or cycle.response_complete
+def _standing(connection: Any) -> int | None:
+    """Bytes that wait for the client, where nothing else happens on a connection; None where something does."""
+    cycle, left = getattr(connection, "cycle", None), connection.transport.get_write_buffer_size()
+    return left if left or cycle is None or cycle.response_complete else None

@@ -24,7 +24,7 @@ Open = Callable[[Office, Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Route:
     """A page. Without roles everybody may, and nobody is asked for; `asks` are the words after the question mark."""
 
     path: str
@@ -65,7 +65,7 @@ class Entry:
                 hint=f"It is for {' and '.join(self.roles)}.",
             )
         self._check_words(request)
-        with office.seat(guest.user):
+        with office.seat(guest.user, request):
             return await self.page(office, request, guest)  # type: ignore[call-arg]
 
     def _check_words(self, request: Request) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 
 from sfumato.accounting import belief
 from sfumato.doors.http.gatehouse import Guest
-from sfumato.doors.http.reading import Asked
 from sfumato.errors import InputError
-from sfumato.gateway import Gateway
-from sfumato.gateway.numbers import Candidates, Number
+from sfumato.gateway import Gateway, Query
+from sfumato.gateway.column_laws import Candidates, ReleasedNumber
+from sfumato.interrupts import planning
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.pictures import largest_ratio, neighbours
@@ -36,12 +36,17 @@ def odds(epsilon: Fraction) -> dict[str, str]:
     return {"epsilon": show(epsilon), "before": show(HALF), "at_most": show(belief(HALF, epsilon))}
 
 
-def column_law(gate: Gateway, guest: Guest, asked: Asked, number: int) -> dict[str, Any]:
+def column_law(gate: Gateway, guest: Guest, query: Query, number: int) -> dict[str, Any]:
     """What is shown of a column with one person in the data and without her, and what that gives away.
 
     One picture for each noisy number that it is computed from; none, and why, where there is nothing to be drawn.
     """
-    preview = gate.explain(asked.sql, analyst=guest.user.asks_as, **asked.options)
+    with planning():
+        return _column_law(gate, guest, query, number)
+
+
+def _column_law(gate: Gateway, guest: Guest, query: Query, number: int) -> dict[str, Any]:
+    preview = gate.preview(query, guest.user.asks_as)
     if preview.refused is not None and not preview.columns:
         raise preview.refused
     if number >= len(preview.columns):
@@ -60,7 +65,7 @@ def column_law(gate: Gateway, guest: Guest, asked: Asked, number: int) -> dict[s
     }
 
 
-def _picture(number: Number, column: str, *, plain: bool) -> dict[str, Any]:
+def _picture(number: ReleasedNumber, column: str, *, plain: bool) -> dict[str, Any]:
     """The column's own name is for a number that is shown as it was drawn."""
     if isinstance(number.law, Geometric | Gaussian):
         title = (

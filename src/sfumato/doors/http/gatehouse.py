@@ -14,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sfumato.doors import scram
-from sfumato.doors.failures import too_many
 from sfumato.doors.http.failing import Turned, busy, stranger
 from sfumato.doors.http.office import Office
 from sfumato.doors.http.reading import check_names, read_body, text_of
 from sfumato.doors.http.writing import reply
-from sfumato.doors.tokens import SESSION, TOKEN, Token, admit, issue, revoke
+from sfumato.doors.login_throttle import too_many
+from sfumato.doors.tokens import SESSION, TOKEN, AccessToken, admit, issue, revoke
 from sfumato.doors.users import User, Users
 from sfumato.errors import QueryError
 
@@ -31,7 +31,7 @@ class Guest:
     """Somebody who was let in, and what she showed."""
 
     user: User
-    token: Token
+    token: AccessToken
     shown: str
     by_cookie: bool = False
 
@@ -86,7 +86,7 @@ def csrf(shown: str) -> str:
 
 async def log_in(office: Office, request: Request) -> Response:
     """Name and password in, a cookie out."""
-    document = await read_body(request, office.limits.body, office.limits.body_seconds)
+    document = await read_body(request, office.limits.words, office.limits.body_seconds)
     check_names(document, ("name", "password"))
     name, password = text_of(document, "name"), text_of(document, "password")
     peer = request.client.host if request.client else "local"
@@ -96,7 +96,7 @@ async def log_in(office: Office, request: Request) -> Response:
     return response
 
 
-def give_cookie(response: Response, request: Request, token: Token, shown: str) -> None:
+def give_cookie(response: Response, request: Request, token: AccessToken, shown: str) -> None:
     """A session into the hands of a browser, which sends it to this door alone and shows it to no script."""
     response.set_cookie(
         cookie_name(request),
@@ -128,7 +128,11 @@ def _prove(office: Office, name: str, password: str, peer: str) -> Guest:
 
 
 async def log_out(office: Office, request: Request, guest: Guest) -> Response:
-    """The session ends, here and in the browser."""
+    """The session ends, here and in the browser; a token for programs is ended by the owner, not by using it."""
+    if not guest.by_cookie:
+        raise QueryError(
+            "there is no session to end", sqlstate="42501", hint="A token is revoked with `sfumato user token`."
+        )
     await office.prove(partial(revoke, office.users, guest.user.name, guest.token.id))
     office.journal.write("log-out", user=guest.user.name)
     response = Response(status_code=204)

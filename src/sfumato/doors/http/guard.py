@@ -7,9 +7,9 @@ vouches for it: a page of another site, whose name was made to lead here (DNS re
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_address
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.doors.http.failing import Turned, respond, turned
@@ -28,11 +28,12 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 """On every response; a page of the console may say more about caching."""
-_YEAR = "max-age=31536000"
+_PLAIN = tuple((name.lower().encode("ascii"), value.encode("ascii")) for name, value in HEADERS.items())
+_SECURE = (*_PLAIN, (b"strict-transport-security", b"max-age=31536000"))
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class RequestGuard:
     """Around all pages. `hosts` are names of this door beside localhost and plain addresses."""
 
     app: ASGIApp
@@ -46,11 +47,10 @@ class Guard:
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-                if scope["scheme"] == "https":
-                    headers.setdefault("Strict-Transport-Security", _YEAR)
+                headers = [*message.get("headers", ())]
+                given = {name for name, _ in headers}
+                added = _SECURE if scope["scheme"] == "https" else _PLAIN
+                message["headers"] = headers + [header for header in added if header[0] not in given]
             await send(message)
 
         try:
@@ -75,10 +75,13 @@ class Guard:
     def _is_ours(self, host: str) -> bool:
         """An address cannot be made to lead elsewhere; a name can, unless it is one of ours."""
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-        if name in self.hosts or name == "localhost":
-            return True
-        try:
-            ip_address(name)
-        except ValueError:
-            return False
-        return True
+        return name in self.hosts or name == "localhost" or _is_address(name)
+
+
+@lru_cache(maxsize=256)
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sfumato.doors import tokens
-from sfumato.doors.http import study
+from sfumato.doors.http import policy_editor as study
 from sfumato.doors.http.gatehouse import Guest
 from sfumato.doors.http.office import Office
 from sfumato.doors.http.reading import check_names, read_body, text_of
@@ -26,9 +26,7 @@ from sfumato.doors.http.writing import reply, wanted
 from sfumato.doors.running.control import tell_all, unpacked
 from sfumato.errors import InputError, QueryError
 from sfumato.gateway import Gateway, Spent
-from sfumato.ledger.audit import Replay
-from sfumato.ledger.records import EVERYBODY
-from sfumato.words import UNIT, Loss, show, whole
+from sfumato.words import show, whole
 
 _POINTS = 400
 """So many points make a curve."""
@@ -56,35 +54,26 @@ async def spending(office: Office, request: Request, _: Guest) -> Response:
 
 
 def _spending(gate: Gateway) -> dict[str, Any]:
-    """The chain, replayed: what the ledger itself adds up, not a sum of our own."""
-    replay, points = Replay(), []
-    for entry in gate.ledger.entries():
-        replay.take(entry)
-        if entry.kind == "debit":
-            own, everybody = (_sum(replay, who) for who in (entry.analyst or "", EVERYBODY))
-            point = {"seq": entry.seq, "time": entry.time, "analyst": entry.analyst}
-            points.append(point | {"own": Spent.of(own).to_dict(), "everybody": Spent.of(everybody).to_dict()})
-    step = max(1, -(-len(points) // _POINTS))
-    kept = points[::-1][::step][::-1]  # the last one is always among them
-    standing = gate.budget()
+    """The sums that the ledger has written beside its debits, at some of them."""
+    curve = gate.ledger.spending(_POINTS)
     return {
-        "frozen": replay.frozen,
-        "debits": len(points),
-        "entries": replay.seq,
-        "head": replay.hash,
-        "total": Spent.of(standing.total).to_dict(),
+        "frozen": curve.frozen,
+        "debits": curve.debits,
+        "entries": curve.entries,
+        "head": curve.head,
+        "total": Spent.of(gate.budget().total).to_dict(),
         "partition": gate.policy.privacy.partition is not None,
-        "points": kept,
+        "points": [
+            {
+                "seq": point.seq,
+                "time": point.time,
+                "analyst": point.analyst,
+                "own": Spent.of(point.own).to_dict(),
+                "everybody": Spent.of(point.everybody).to_dict(),
+            }
+            for point in curve.points
+        ],
     }
-
-
-def _sum(replay: Replay, who: str) -> Loss:
-    state = replay.sums[who]
-    return Loss(
-        None if state["epsilon_shut"] else state["epsilon"] * UNIT,
-        None if state["rho_shut"] else state["rho"] * UNIT,
-        state["delta"] * UNIT,
-    )
 
 
 async def freeze(office: Office, request: Request, guest: Guest) -> Response:
@@ -180,9 +169,12 @@ async def check_policy(office: Office, request: Request, _: Guest) -> Response:
 async def apply_policy(office: Office, request: Request, guest: Guest) -> Response:
     """Write the policy file."""
     _present(guest)
-    document = await _body(office, request, "text", "mark")
-    text, mark = text_of(document, "text"), text_of(document, "mark")
-    return await _changed(office, guest, "policy written", lambda gate: study.apply(gate, text, mark))
+    document = await _body(office, request, "text", "mark", "confirm")
+    text, mark, confirmed = text_of(document, "text"), text_of(document, "mark"), document.get("confirm", False)
+    if not isinstance(confirmed, bool):
+        raise InputError("confirm must be true or false")
+    write = partial(study.apply, text=text, mark=mark, confirmed=confirmed)
+    return await _changed(office, guest, "policy written", write)
 
 
 async def reload_policy(office: Office, request: Request, guest: Guest) -> Response:

@@ -16,14 +16,16 @@ from sfumato.doors.http import play as playground
 from sfumato.doors.http.failing import status_of
 from sfumato.doors.http.gatehouse import Guest, about
 from sfumato.doors.http.office import Office
-from sfumato.doors.http.reading import WRITTEN, Asked, question, read_body
+from sfumato.doors.http.reading import WRITTEN, question, read_body
 from sfumato.doors.http.redteam import newest
 from sfumato.doors.http.writing import ANSWERS, JSON, LINES, reply, to_json, wanted
 from sfumato.errors import InputError, LedgerError, SfumatoError
+from sfumato.gateway import Query
+from sfumato.interrupts import planning
 from sfumato.words import as_written, whole
 
 
-async def _asked(office: Office, request: Request) -> Asked:
+async def _asked(office: Office, request: Request) -> Query:
     return question(await read_body(request, office.limits.body, office.limits.body_seconds))
 
 
@@ -32,10 +34,12 @@ async def query(office: Office, request: Request, guest: Guest) -> Response:
     kind = wanted(request, ANSWERS)
     asked = await _asked(office, request)
     key = request.headers.get("idempotency-key")
-    return await office.ask(partial(_answer, office=office, guest=guest, asked=asked, key=key, kind=kind))
+    response = await office.ask(partial(_answer, office=office, guest=guest, asked=asked, key=key, kind=kind))
+    office.allowance(guest.user).hold(response, len(response.body))
+    return response
 
 
-def _answer(gate: Any, *, office: Office, guest: Guest, asked: Asked, key: str | None, kind: str) -> Response:
+def _answer(gate: Any, *, office: Office, guest: Guest, asked: Query, key: str | None, kind: str) -> Response:
     return desk.answer(gate, office, guest, asked, key=key, kind=kind)
 
 
@@ -92,7 +96,12 @@ async def play(office: Office, request: Request, _: Guest) -> Response:
     wanted(request)
     given = dict(request.query_params)
     name = given.pop("page", "geometric")
-    return reply(await office.look(lambda _: playground.play(name, given)))
+
+    def draw(_: Any) -> dict[str, Any]:
+        with planning():  # some pages compute for a while
+            return playground.play(name, given)
+
+    return reply(await office.look(draw))
 
 
 async def ledger(office: Office, request: Request, _: Guest) -> Response:

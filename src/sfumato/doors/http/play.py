@@ -27,7 +27,7 @@ _MOST_POINTS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PlayPage:
     """A page: its numbers with their limits and defaults, its choices with the first as the default, what draws it.
 
     A number whose upper limit is the name of another one before it is at most that one.
@@ -201,17 +201,17 @@ def _page(svg: str, rows: list[list[str]], code: str) -> dict[str, Any]:
 
 
 _EPSILON = ("0.01", "5", "0.5")
-PAGES: dict[str, Page] = {
-    "geometric": Page({"epsilon": _EPSILON, "sensitivity": ("1", "20", "1")}, _law),
-    "laplace": Page({"epsilon": _EPSILON, "grid": ("0.05", "1", "0.1")}, _laplace),
-    "gaussian": Page({"rho": ("0.001", "5", "0.1")}, _gaussian),
-    "averaging": Page({"epsilon": ("0.1", "3", "0.5"), "k": ("2", "60", "20")}, _averaging),
-    "composition": Page(
+PAGES: dict[str, PlayPage] = {
+    "geometric": PlayPage({"epsilon": _EPSILON, "sensitivity": ("1", "20", "1")}, _law),
+    "laplace": PlayPage({"epsilon": _EPSILON, "grid": ("0.05", "1", "0.1")}, _laplace),
+    "gaussian": PlayPage({"rho": ("0.001", "5", "0.1")}, _gaussian),
+    "averaging": PlayPage({"epsilon": ("0.1", "3", "0.5"), "k": ("2", "60", "20")}, _averaging),
+    "composition": PlayPage(
         {"epsilon": ("0.01", "2", "0.1"), "delta": ("1e-12", "0.001", "1e-6"), "k": ("2", "400", "100")}, _composition
     ),
-    "response": Page({"epsilon": _EPSILON}, _response),
-    "joint": Page({"epsilon": _EPSILON, "colours": ("2", "20", "4"), "traits": ("1", "10", "2")}, _joint),
-    "utility": Page(
+    "response": PlayPage({"epsilon": _EPSILON}, _response),
+    "joint": PlayPage({"epsilon": _EPSILON, "colours": ("2", "20", "4"), "traits": ("1", "10", "2")}, _joint),
+    "utility": PlayPage(
         {"n": ("2", "12", "10"), "epsilon": ("0.1", "3", "0.7"), "seen": ("0", "n", "3")},
         _utility,
         {"mechanism": worth.MECHANISMS, "prior": tuple(worth.PRIORS), "gain": worth.GAINS},
@@ -243,7 +243,7 @@ def play(name: str, given: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _numbers(page: Page, given: Mapping[str, str]) -> tuple[dict[str, Fraction], dict[str, list[str]]]:
+def _numbers(page: PlayPage, given: Mapping[str, str]) -> tuple[dict[str, Fraction], dict[str, list[str]]]:
     numbers: dict[str, Fraction] = {}
     limits = {}
     for word, (low, high, otherwise) in page.numbers.items():

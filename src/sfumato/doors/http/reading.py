@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
@@ -17,7 +16,9 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 
 from sfumato.doors.http.failing import turned
+from sfumato.doors.pgwire.reading import check_length
 from sfumato.errors import InputError
+from sfumato.gateway import Query
 from sfumato.words import certainty, positive
 
 FIELDS = ("sql", "epsilon", "within", "confidence", "rows_per_unit", "noise")
@@ -25,14 +26,6 @@ NOISES = ("geometric", "gaussian")
 WRITTEN = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{1,30}")
 """A number as text."""
 _AMOUNTS = ("epsilon", "within", "confidence")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question, and the keyword arguments that the gateway takes beside it."""
-
-    sql: str
-    options: dict[str, Any] = field(default_factory=dict)
 
 
 async def read_body(request: Request, longest: int, seconds: float) -> dict[str, Any]:
@@ -93,10 +86,11 @@ def _constant(name: str) -> Any:
     raise ValueError(name)
 
 
-def question(document: dict[str, Any]) -> Asked:
-    """A question with its options; null is as good as nothing."""
+def question(document: dict[str, Any]) -> Query:
+    """A query with its options; null is as good as nothing."""
     check_names(document, FIELDS)
     sql = text_of(document, "sql")
+    check_length(len(sql))
     options = {name: value for name, value in document.items() if name != "sql" and value is not None}
     for name in _AMOUNTS:
         if name in options:
@@ -106,7 +100,7 @@ def question(document: dict[str, Any]) -> Asked:
         raise InputError("rows_per_unit must be a whole number above 0")
     if options.get("noise", NOISES[0]) not in NOISES:
         raise InputError("this noise is not known", hint=f"There are {' and '.join(NOISES)}.")
-    return Asked(sql, options)
+    return Query(sql, **options)
 
 
 def _amount(name: str, value: Any) -> Fraction:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sfumato.doors.http import owning, pages
-from sfumato.doors.http.entry import Entry
+from sfumato.doors.http import collect, owning, pages, releasing
+from sfumato.doors.http.entry import Route
 from sfumato.doors.http.gatehouse import log_in, log_out
 from sfumato.doors.http.office import Office
 from sfumato.doors.http.play import CHOICES, WORDS
@@ -15,53 +15,79 @@ from sfumato.doors.users import ANALYST, AUDITOR, OWNER
 
 
 async def _paper(office: Office, _: Request) -> Response:
-    from sfumato.doors.http.paper import paper
+    from sfumato.doors.http.openapi import paper
 
     return reply(paper(office.gate.policy.data.id, ROUTES))
 
 
 ASKS, READS, OWNS, ALL = (ANALYST, OWNER), (OWNER, AUDITOR), (OWNER,), (ANALYST, OWNER, AUDITOR)
-ROUTES = (
-    Entry("/api/query", "POST", ASKS, "Ask, and pay. Asked again, the stored answer is free.", pages.query),
-    Entry("/api/explain", "POST", ASKS, "What asking would cost and give: free.", pages.explain),
-    Entry("/api/budget", "GET", ALL, "What may be spent, what was, what is left.", pages.budget, ("analyst",)),
-    Entry("/api/schema", "GET", ALL, "What the owner has declared: tables, columns, bounds, prices.", pages.schema),
-    Entry(
+ROUTES = (  # the busiest first: they are tried in this order
+    Route("/api/collect/{task}", "POST", (), "Store noisy reports; each id counts once.", collect.collect),
+    Route("/api/query", "POST", ASKS, "Run a query. Repeating it is free and returns the stored answer.", pages.query),
+    Route("/api/explain", "POST", ASKS, "Cost and expected error of a query; free.", pages.explain),
+    Route("/api/budget", "GET", ALL, "Budget: total, spent, left.", pages.budget, ("analyst",)),
+    Route("/api/schema", "GET", ALL, "Tables, columns, bounds and default costs of the policy.", pages.schema),
+    Route(
         "/api/ledger",
         "GET",
         READS,
-        "Every debit, answer and change of policy, page by page.",
+        "Every charge, answer and policy change, page by page.",
         pages.ledger,
         ("after", "limit"),
     ),
-    Entry(
-        "/api/history", "GET", ASKS, "What one has paid for oneself, newest first.", pages.history, ("before", "limit")
+    Route("/api/history", "GET", ASKS, "Your own queries, newest first.", pages.history, ("before", "limit")),
+    Route(
+        "/api/law", "POST", ASKS, "Exact noise distribution of a column with one person in and out; free.", pages.law
     ),
-    Entry("/api/law", "POST", ASKS, "The exact law of a column, with one person in and out: free.", pages.law),
-    Entry("/api/odds", "GET", ALL, "What an epsilon makes of a suspicion, at most.", pages.odds, ("epsilon",)),
-    Entry(
-        "/api/play", "GET", ALL, "A page of the playground: no data, no price.", pages.play, ("page", *WORDS, *CHOICES)
+    Route("/api/odds", "GET", ALL, "How far an epsilon can move a suspicion.", pages.odds, ("epsilon",)),
+    Route(
+        "/api/play",
+        "GET",
+        ALL,
+        "A playground page: uses no data and no budget.",
+        pages.play,
+        ("page", *WORDS, *CHOICES),
     ),
-    Entry("/api/ledger/verify", "GET", READS, "Recompute the whole chain.", pages.verify),
-    Entry("/api/me", "GET", ALL, "Who asks.", pages.me),
-    Entry("/metrics", "GET", (OWNER,), "Counts and budgets for Prometheus; no row has a part in them.", pages.metrics),
-    Entry("/api/redteam", "GET", READS, "The newest report of the red team, if there is one.", pages.redteam),
-    Entry("/api/spending", "GET", READS, "What was spent when and by whom, from the chain.", owning.spending),
-    Entry("/api/freeze", "POST", OWNS, "Stop all answers, or answer again.", owning.freeze),
-    Entry("/api/people", "GET", OWNS, "Who may come in, and which tokens there are.", owning.people),
-    Entry("/api/people/add", "POST", OWNS, "Let somebody in; by a session.", owning.add_person),
-    Entry("/api/people/remove", "POST", OWNS, "Let somebody in no more; by a session.", owning.remove_person),
-    Entry("/api/people/token", "POST", OWNS, "A token for programs, shown once; by a session.", owning.add_token),
-    Entry("/api/people/revoke", "POST", OWNS, "End a token; by a session.", owning.end_token),
-    Entry("/api/policy", "GET", OWNS, "The text of the policy file.", owning.policy),
-    Entry("/api/policy/check", "POST", OWNS, "What is wrong with a text, and its diff.", owning.check_policy),
-    Entry("/api/policy/apply", "POST", OWNS, "Write the policy file; by a session.", owning.apply_policy),
-    Entry("/api/policy/reload", "POST", OWNS, "Serve the policy as it is written; by a session.", owning.reload_policy),
-    Entry("/api/policy/sources", "GET", OWNS, "Files beside the policy.", owning.sources),
-    Entry("/api/policy/draft", "POST", OWNS, "A new policy, drafted from names and types.", owning.draft),
-    Entry("/api/policy/write", "POST", OWNS, "Write a new policy file; by a session.", owning.write_policy),
-    Entry("/login", "POST", (), "Name and password; a cookie comes back.", log_in),
-    Entry("/logout", "POST", ALL, "End the session of the cookie.", log_out),
-    Entry("/healthz", "GET", (), "Whether this door serves.", pages.health),
-    Entry("/openapi.json", "GET", (), "This description.", _paper),
+    Route("/api/ledger/verify", "GET", READS, "Recompute the whole hash chain.", pages.verify),
+    Route("/api/me", "GET", ALL, "The current user.", pages.me),
+    Route("/metrics", "GET", (OWNER,), "Counters and budgets for Prometheus; independent of the rows.", pages.metrics),
+    Route("/api/redteam", "GET", READS, "The newest attack report, if there is one.", pages.redteam),
+    Route("/api/spending", "GET", READS, "Spending over time by analyst.", owning.spending),
+    Route("/api/freeze", "POST", OWNS, "Freeze or unfreeze all answers.", owning.freeze),
+    Route("/api/people", "GET", OWNS, "Users and tokens.", owning.people),
+    Route("/api/people/add", "POST", OWNS, "Add or replace a user; needs a session.", owning.add_person),
+    Route("/api/people/remove", "POST", OWNS, "Remove a user; needs a session.", owning.remove_person),
+    Route("/api/people/token", "POST", OWNS, "Create a token, shown once; needs a session.", owning.add_token),
+    Route("/api/people/revoke", "POST", OWNS, "Revoke a token; needs a session.", owning.end_token),
+    Route("/api/policy", "GET", OWNS, "The text of the policy file.", owning.policy),
+    Route(
+        "/api/policy/check",
+        "POST",
+        OWNS,
+        "Problems of a policy text, its diff, and what it weakens.",
+        owning.check_policy,
+    ),
+    Route("/api/policy/apply", "POST", OWNS, "Write the policy file; needs a session.", owning.apply_policy),
+    Route("/api/policy/reload", "POST", OWNS, "Reload the policy; needs a session.", owning.reload_policy),
+    Route("/api/policy/sources", "GET", OWNS, "Data files beside the policy.", owning.sources),
+    Route("/api/policy/draft", "POST", OWNS, "Draft a policy from column names and types.", owning.draft),
+    Route("/api/policy/write", "POST", OWNS, "Write a new policy file; needs a session.", owning.write_policy),
+    Route("/api/release", "GET", OWNS, "Tables that can be released, and past releases.", releasing.releases),
+    Route("/api/release/compare", "POST", OWNS, "Loss and risk of a release for each k.", releasing.compare),
+    Route("/api/release/make", "POST", OWNS, "Make and check a release; needs a session.", releasing.make),
+    Route("/api/release/file", "GET", OWNS, "Download a release; needs a session.", releasing.download, ("name",)),
+    Route("/api/collect", "GET", ALL, "Tasks that collect reports.", collect.surveys),
+    Route("/api/collect/{task}/task", "GET", (), "The task file, for devices.", collect.task_file),
+    Route(
+        "/api/collect/{task}/estimate",
+        "GET",
+        ALL,
+        "Estimates with intervals from the reports so far.",
+        collect.survey,
+        ("population",),
+    ),
+    Route("/login", "POST", (), "Log in with name and password; sets a cookie.", log_in),
+    Route("/logout", "POST", ALL, "End the session.", log_out),
+    Route("/healthz", "GET", (), "Whether the server is healthy.", pages.health),
+    Route("/openapi.json", "GET", (), "This description.", _paper),
 )

@@ -61,6 +61,21 @@ _BOUGHT = {
     "cost": of("Amounts"),
     "end": {"enum": ["answer", "failed", "open"]},
 }
+_MADE = {
+    **dict.fromkeys(("name", "when", "table"), TEXT),
+    "quasi": _list(TEXT),
+    "sensitive": _MAYBE,
+    "k": WHOLE,
+    "rows": WHOLE,
+}
+_RELEASE: tuple[dict[str, Schema], dict[str, Schema]] = (
+    {"table": TEXT, "quasi": _list(TEXT)},
+    dict.fromkeys(("sensitive", "l", "t", "suppress", "hierarchies"), _MAYBE)
+    | {"keep": _list(TEXT), "diversity": {"enum": ["distinct", "entropy", "recursive", None]}}
+    | {"method": {"enum": ["lattice", "mondrian", None]}},
+)
+_TASK = {"task": TEXT, "mechanism": TEXT, "reports": WHOLE, "waiting": WHOLE}
+_ENDS: dict[str, Schema] = {name: {"type": "number"} for name in ("estimate", "low", "high")}
 _NUMBERS = _list({"type": "number"})
 _LAW = {
     **dict.fromkeys(("what", "svg"), TEXT),
@@ -149,10 +164,13 @@ SCHEMAS: dict[str, Schema] = {
     "TokenEnded": _object({"id": TEXT}),
     "Policy": _object(dict.fromkeys(("name", "text", "mark"), TEXT)),
     "PolicyText": _object({"text": TEXT}),
-    "PolicyChange": _object({"text": TEXT, "mark": TEXT}),
+    "PolicyChange": _object({"text": TEXT, "mark": TEXT}, {"confirm": _TRUTH}),
     "PolicyNew": _object({"name": TEXT, "text": TEXT}),
     "PolicyWritten": _object({"name": TEXT, "mark": TEXT}),
-    "PolicyJudged": _object({"problems": _list(of("Mistake")), "diff": _list(TEXT), "mark": TEXT}),
+    "Weakening": _object({"what": TEXT, "words": TEXT}),
+    "PolicyJudged": _object(
+        {"problems": _list(of("Mistake")), "diff": _list(TEXT), "mark": TEXT, "weaker": _list(of("Weakening"))}
+    ),
     "Mistake": _object(_ERROR | {"line": _NUMBER}),
     "Nothing": _object({}),
     "Reloaded": _object({"servers": WHOLE, "warnings": _list(TEXT)}),
@@ -174,6 +192,33 @@ SCHEMAS: dict[str, Schema] = {
             "code": TEXT,
         }
     ),
+    "Reports": _object(
+        {"reports": {"minItems": 1, "maxItems": 10_000, **_list(_object({"id": TEXT, "report": TEXT}))}}
+    ),
+    "Collected": _object({"accepted": WHOLE, "repeated": WHOLE}),
+    "Tasks": _object({"tasks": _list(_object(_TASK))}),
+    "SurveyEstimate": _object(
+        _TASK
+        | {"question": _MAYBE, "epsilon": {"type": "number"}, "minimum_batch": WHOLE, "population": TEXT}
+        | {"estimates": _list(_object({"value": TEXT, **_ENDS}, {"p_value": {"type": "number"}}))}
+    ),
+    "Releases": _object(
+        {
+            "tables": _list(
+                _object(
+                    {"name": TEXT, "columns": _list(_object({"name": TEXT, "type": TEXT, "unit": _TRUTH}))}
+                    | {"hierarchies": TEXT, "one_row": _TRUTH}
+                )
+            ),
+            "made": _list(_object(_MADE)),
+        }
+    ),
+    "ReleaseWanted": _object(*_RELEASE),
+    "ReleaseChosen": _object(_RELEASE[0] | {"k": {"type": "integer", "minimum": 1}}, _RELEASE[1]),
+    "ReleasesCompared": _object({"releases": _list({"type": "object"}), "picture": _MAYBE}),
+    "ReleaseMade": _object(
+        {"made": _object(_MADE), "release": {"type": "object"}, "check": {"type": ["object", "null"]}}
+    ),
     "Me": _object({"name": TEXT, "role": TEXT, "ends": TEXT}, {"csrf": TEXT, "data": TEXT}),
     "Login": _object({"name": TEXT, "password": TEXT}),
     "Health": _object({"status": TEXT}),
@@ -194,7 +239,10 @@ BODY = {
     "/api/policy/reload": "Nothing",
     "/api/policy/draft": "DraftWanted",
     "/api/policy/write": "PolicyNew",
+    "/api/release/compare": "ReleaseWanted",
+    "/api/release/make": "ReleaseChosen",
     "/login": "Login",
+    "/api/collect/{task}": "Reports",
 }
 """What is sent, by path."""
 GIVES: dict[str, dict[str, Schema]] = {
@@ -222,14 +270,30 @@ GIVES: dict[str, dict[str, Schema]] = {
     "/api/policy/sources": {JSON: of("Sources")},
     "/api/policy/draft": {JSON: of("Draft")},
     "/api/policy/write": {JSON: of("PolicyWritten")},
+    "/api/release": {JSON: of("Releases")},
+    "/api/release/compare": {JSON: of("ReleasesCompared")},
+    "/api/release/make": {JSON: of("ReleaseMade")},
+    "/api/release/file": {CSV: TEXT},
     "/api/play": {JSON: of("Play")},
+    "/api/collect": {JSON: of("Tasks")},
+    "/api/collect/{task}": {JSON: of("Collected")},
+    "/api/collect/{task}/task": {"application/toml": TEXT},
+    "/api/collect/{task}/estimate": {JSON: of("SurveyEstimate")},
     "/api/me": {JSON: of("Me")},
     "/metrics": {"text/plain": TEXT},
     "/login": {JSON: of("Me")},
     "/healthz": {JSON: of("Health")},
     "/openapi.json": {JSON: {"type": "object"}},
 }
+_NAMED = ("task", "path", {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$"}, "The task's name.")
 PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
+    "/api/collect/{task}": [_NAMED],
+    "/api/collect/{task}/task": [_NAMED],
+    "/api/collect/{task}/estimate": [
+        _NAMED,
+        ("population", "query", {"enum": ["fixed", "sampled"]}, "Of whom the intervals speak."),
+    ],
+    "/api/release/file": [("name", "query", TEXT, "Which release.")],
     "/api/query": [
         ("Idempotency-Key", "header", {"type": "string", "minLength": 1, "maxLength": 255}, "Makes a retry safe."),
     ],

@@ -14,6 +14,7 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from sfumato.doors.cli.tables import write_csv
 from sfumato.doors.http.failing import turned
@@ -24,6 +25,8 @@ JSON, LINES = "application/json", "application/x-ndjson"
 CSV = "text/csv"
 ARROW, PARQUET = "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"
 ANSWERS = (JSON, CSV, ARROW, PARQUET)
+_STEP = 1 << 18
+"""Bytes that are handed to the socket at once."""
 _LONGEST = 8000
 """Characters of notes that still go into a header."""
 
@@ -67,9 +70,22 @@ def to_json(document: Any) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode("ascii")
 
 
+class Bulk(Response):
+    """A response that is sent as fast as its client reads: until then, it is here that its bytes are held."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  the signature of ASGI
+        """Send it, part by part."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for at in range(0, len(self.body) - _STEP, _STEP):
+            part = bytes(self.body[at : at + _STEP])
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        last = max(0, (len(self.body) - 1) // _STEP * _STEP)
+        await send({"type": "http.response.body", "body": bytes(self.body[last:])})
+
+
 def reply(document: Any) -> Response:
     """A document."""
-    return Response(to_json(document), media_type=JSON)
+    return Bulk(to_json(document), media_type=JSON)
 
 
 def write(answer: Answer, kind: str) -> Response:
@@ -79,10 +95,10 @@ def write(answer: Answer, kind: str) -> Response:
     if kind == CSV:
         out = io.StringIO()
         write_csv(answer, out)
-        return Response(out.getvalue(), headers=_beside(answer), media_type=CSV)
+        return Bulk(out.getvalue(), headers=_beside(answer), media_type=CSV)
     document = answer.to_dict()
     about = {"sfumato": to_json({name: value for name, value in document.items() if name != "rows"})}
-    table = answer.to_arrow()
+    table = answer.to_arrow(exact=True)
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), **about})
     sink = io.BytesIO()
     if kind == PARQUET:
@@ -90,7 +106,7 @@ def write(answer: Answer, kind: str) -> Response:
     else:
         with import_module("pyarrow.ipc").new_stream(sink, table.schema) as stream:
             stream.write_table(table)
-    return Response(sink.getvalue(), headers=_beside(answer), media_type=kind)
+    return Bulk(sink.getvalue(), headers=_beside(answer), media_type=kind)
 
 
 def _beside(answer: Answer) -> dict[str, str]:

@@ -13,11 +13,12 @@ from sfumato.doors.pgwire.settings import Settings
 from sfumato.errors import QueryError
 
 IDLE, OPEN, FAILED = "I", "T", "E"
+MOST_POINTS = 250
 Kept = tuple[dict[str, str], dict[str, str]]
 
 
 @dataclass
-class Block:
+class TransactionBlock:
     """The transaction of a session."""
 
     settings: Settings
@@ -54,6 +55,9 @@ class Block:
             word = command.word.upper() if command.word != "release" else "RELEASE SAVEPOINT"
             raise QueryError(f"{word} can only be used in transaction blocks", sqlstate="25P01")
         if command.word == "savepoint":
+            if len(self.points) >= MOST_POINTS:
+                hint = "Release some of them."
+                raise QueryError(f"a transaction has at most {MOST_POINTS} savepoints", sqlstate="54000", hint=hint)
             self.points.append((command.name, self.settings.copy()))
             return Result(tag="SAVEPOINT")
         at = max((i for i, (name, _) in enumerate(self.points) if name == command.name), default=None)

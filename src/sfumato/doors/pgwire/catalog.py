@@ -6,7 +6,7 @@ holds no row of anybody. Bounds, lists and units stand in the comments of column
 
 from __future__ import annotations
 
-import threading
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,15 +20,16 @@ from sfumato.doors.pgwire.relations import pairs, read, rows
 from sfumato.doors.pgwire.results import Field, Result
 from sfumato.doors.pgwire.settings import VERSION
 from sfumato.doors.pgwire.views import VIEWS
+from sfumato.engines.duckdb.fetching import fetch_bounded
 from sfumato.errors import QueryError
 from sfumato.policy import Policy
-from sfumato.sql.catalog import translate
-from sfumato.sql.lexer import statements
-from sfumato.sql.translating import CATALOG, HOMES, INFORMATION, Known
+from sfumato.sql.catalog.queries import translate
+from sfumato.sql.catalog.translation import CATALOG, HOMES, INFORMATION, CatalogNames
+from sfumato.sql.read.lexer import statements
 from sfumato.words import identifier, string
 
-_SECONDS, _MOST_ROWS = 20.0, 100_000
-"""What one question may take."""
+MOST_ROWS, MOST_BYTES = 100_000, 64 * 2**20
+"""What one query may answer with."""
 _ENGINE_TYPES = {
     "oid": "UINTEGER", "xid": "UINTEGER", "regtype": "UINTEGER", "regproc": "UHUGEINT", "int2": "SMALLINT",
     "int4": "INTEGER", "int8": "BIGINT", "bool": "BOOLEAN", "float4": "FLOAT", "float8": "DOUBLE",
@@ -50,7 +51,26 @@ _CLOCKS = frozenset(
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _BEGIN = datetime(1970, 1, 1)  # noqa: DTZ001  moments are naive and in UTC, as everywhere in the house
 _NUMBERS = ("UINTEGER", "UHUGEINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE")
-_STATES = {"Binder Error": "42703", "Catalog Error": "42883", "Parser Error": "42601", "Conversion Error": "22P02"}
+_HINT = "Catalog queries are answered as far as tools ask them."
+_REFUSALS = (
+    (r'[Cc]olumn "([^"]+)" (?:not found|referenced)', 'column "{}" does not exist', "42703"),
+    (r'does not have a column named "([^"]+)"', 'column "{}" does not exist', "42703"),
+    (r'Referenced table "([^"]+)" not found', 'missing FROM-clause entry for table "{}"', "42P01"),
+    (r'Ambiguous reference to column name "([^"]+)"', 'column reference "{}" is ambiguous', "42702"),
+    (r'column "([^"]+)" must appear in the GROUP BY', 'column "{}" must appear in the GROUP BY clause', "42803"),
+    (r"Type with name (\w+) does not exist", 'type "{}" does not exist', "42704"),
+)
+"""What the engine says of names that the query itself wrote, and what PostgreSQL says of the same."""
+_KINDS = {
+    "Binder Error": ("the names or types of this catalog query do not go together", "42804"),
+    "Catalog Error": ("this catalog query calls a function that is not supported", "42883"),
+    "Parser Error": ("syntax error in a catalog query", "42601"),
+    "Conversion Error": ("a value in this catalog query does not have the type that its place needs", "22P02"),
+    "Invalid Input Error": ("a value in this catalog query is not valid for its function", "22023"),
+    "Out of Range Error": ("a number in this catalog query is out of range", "22003"),
+    "Out of Memory Error": ("this catalog query needs more memory than it may take", "53200"),
+}
+"""The rest, by the kind of the engine's error; its text goes nowhere."""
 
 
 class Proc(int):
@@ -75,7 +95,7 @@ class Catalog:
         own = {name.lower() for name in policy.tables}
         procs = {name for columns in self._relations.values() for name, kind in columns if kind == "regproc"}
         relations = {CATALOG: frozenset(names[CATALOG] - own), INFORMATION: frozenset(names[INFORMATION])}
-        known = Known(relations, FUNCTIONS, frozenset(procs))
+        known = CatalogNames(relations, FUNCTIONS, frozenset(procs))
         self.question: Callable[[str], str | None] = remembered(partial(translate, known=known))
         """The question in the engine's SQL; None if it is not about the catalog alone."""
         self._moving = self._find_moving()
@@ -110,8 +130,6 @@ class Catalog:
     def run(self, question: str, user: str, settings: tuple[tuple[str, str], ...]) -> Result:
         """The answer. It costs nothing, so that a look at its columns may run it, too."""
         with self._engine.cursor() as cursor:
-            timer = threading.Timer(_SECONDS, cursor.interrupt)
-            timer.start()
             try:
                 cursor.execute("SET VARIABLE session_user = $1", [user])
                 if self.reads_settings(question):
@@ -123,17 +141,11 @@ class Catalog:
                 fields, kinds = tuple(Field(n, _wire_type(kind)) for n, kind in described), [k for _, k in described]
                 if _ZONED in kinds:
                     cursor.execute(_counted(question, kinds))
-                found = cursor.fetchmany(_MOST_ROWS + 1)
-                if len(found) > _MOST_ROWS:
-                    raise QueryError(f"the catalog answers with at most {_MOST_ROWS} rows", sqlstate="54000")
+                found, size = fetch_bounded(cursor, MOST_BYTES, MOST_ROWS)
                 rows = [_dated(row, kinds) for row in found] if _ZONED in kinds else found
-                return Result(fields, [self._shown(row, fields) for row in rows])
-            except duckdb.InterruptException:
-                raise QueryError("the question about the catalog took too long", sqlstate="57014") from None
+                return Result(fields, [self._shown(row, fields) for row in rows], size=size)
             except duckdb.Error as error:
                 raise _refused(error) from None
-            finally:
-                timer.cancel()
 
     def _shown(self, row: tuple[Any, ...], fields: tuple[Field, ...]) -> tuple[Any, ...]:
         """Functions are numbers with names: the name in text, the number in binary."""
@@ -178,14 +190,14 @@ class Catalog:
 
 
 def _refused(error: duckdb.Error) -> QueryError:
-    """What the catalog's engine said: it holds public metadata alone, so that its words may be told."""
+    """What went wrong, in PostgreSQL's words: the engine's own name its types and functions, which nobody wrote."""
     kind, _, words = str(error).split("\n", 1)[0].partition(": ")
-    said = (words or kind).replace("pgx.", "pg_catalog.").replace("infx.", "information_schema.").replace("pgf_", "")
-    return QueryError(
-        said[:1].lower() + said[1:],
-        sqlstate=_STATES.get(kind, "0A000"),
-        hint="Questions about the catalog are answered as far as tools ask them.",
-    )
+    found = (re.search(pattern, words) for pattern, _, _ in _REFUSALS)
+    for match, (_, message, state) in zip(found, _REFUSALS, strict=True):
+        if match is not None:
+            return QueryError(message.format(*match.groups()), sqlstate=state, hint=_HINT)
+    message, state = _KINDS.get(kind, ("this catalog query is not supported", "0A000"))
+    return QueryError(message, sqlstate=state, hint=_HINT)
 
 
 def _counted(question: str, kinds: list[str]) -> str:

@@ -7,28 +7,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.sql.lexer import Statement
+from sfumato.sql.read.lexer import SqlStatement
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SelectCommand:
     """SELECT, or anything that is no command: the gateway answers or refuses it."""
 
-    statement: Statement
+    statement: SqlStatement
 
 
 @dataclass(frozen=True, slots=True)
 class Explain:
     """The free preview of a question."""
 
-    statement: Statement
+    statement: SqlStatement
 
 
 @dataclass(frozen=True, slots=True)
 class CopyOut:
     """COPY (question) TO STDOUT."""
 
-    statement: Statement
+    statement: SqlStatement
     form: str = "text"
     header: bool = False
     delimiter: str = "\t"
@@ -68,11 +68,11 @@ class Prepare:
 
     name: str
     types: tuple[str, ...]
-    statement: Statement
+    statement: SqlStatement
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ExecuteCommand:
     """EXECUTE name (values)."""
 
     name: str
@@ -85,7 +85,7 @@ class Declare:
 
     name: str
     hold: bool
-    statement: Statement
+    statement: SqlStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,5 +115,6 @@ class Nothing:
 
 
 Command = (
-    Question | Explain | CopyOut | Transaction | Set | Show | Prepare | Run | Declare | Fetch | Forget | Nothing
+    SelectCommand | Explain | CopyOut | Transaction | Set | Show | Prepare | ExecuteCommand | Declare | Fetch | Forget
+    | Nothing
 )  # fmt: skip

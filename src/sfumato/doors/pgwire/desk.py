@@ -15,20 +15,29 @@ from typing import Any
 from rich.console import Console
 
 from sfumato.doors.asking import ask, recall
+from sfumato.doors.audit_log import Journal
 from sfumato.doors.cli.tables import answer_lines, print_preview
-from sfumato.doors.journal import Journal
 from sfumato.doors.pgwire.catalog import Catalog
-from sfumato.doors.pgwire.reading import remembered
-from sfumato.doors.pgwire.results import BUDGET_FIELDS, PLAN_FIELDS, Field, Result, Task, Work
+from sfumato.doors.pgwire.catalog_process import CatalogProcesses
+from sfumato.doors.pgwire.reading import KEPT, remembered
+from sfumato.doors.pgwire.results import BUDGET_FIELDS, PLAN_FIELDS, Field, Result, WireTask, Work
 from sfumato.doors.users import AUDITOR, OWNER, User, check_may_ask
+from sfumato.engines.duckdb.fetching import CELL, size_of
 from sfumato.errors import QueryError, SfumatoError
-from sfumato.gateway import Answer, Gateway, Preview
-from sfumato.gateway.memory import Recent, weight
-from sfumato.sql.catalog import configured
-from sfumato.sql.lexer import without_schema
+from sfumato.gateway import Answer, Gateway, Preview, Query
+from sfumato.gateway.answer import width_of
+from sfumato.interrupts import FINISHING, planning, who
+from sfumato.recent import Recent, weight
+from sfumato.sql.catalog.queries import configured
+from sfumato.sql.catalog.tableless import computes_alone
+from sfumato.sql.read.lexer import without_schema
 from sfumato.words import show
 
 _SMALLEST = Decimal("1e-15")
+_MOST_CATALOG = 32_768
+"""Characters of a catalog query: no tool writes more."""
+_MANY = 1_000
+"""Noisy numbers of an answer from which on their intervals are worked out only if somebody asks for them."""
 _ROOM = 400_000
 """Values of results that are kept at most."""
 
@@ -38,15 +47,21 @@ class Desk:
 
     def __init__(self, gateway: Gateway, journal: Journal) -> None:
         self._gateway, self._journal = gateway, journal
-        self._catalog = Catalog(gateway.policy)
+        self._catalog, self._processes = Catalog(gateway.policy), CatalogProcesses(gateway.policy)
         self._bare = remembered(partial(without_schema, database=gateway.policy.data.id))
+        self._alone = remembered(self._is_alone)
         self._found: Recent[Result] = Recent(_ROOM)
         self._looked: Recent[tuple[Field, ...]] = Recent(_ROOM)
         self._made: Recent[_Made] = Recent(_ROOM)
 
     def close(self) -> None:
         """Let go of the catalog; the gateway is somebody else's."""
+        self._processes.close()
         self._catalog.close()
+
+    def stop(self) -> None:
+        """End the catalog queries that run: the server shuts down."""
+        self._processes.stop()
 
     def columns(self) -> dict[str, str]:
         """The types of column names that mean one thing in all tables, for parameters."""
@@ -60,33 +75,58 @@ class Desk:
 
     def recall(self, work: Work, user: User) -> Any:
         """What `do` would say, if that is at hand without work and without spending; else None."""
-        if work.task in (Task.ANSWER, Task.LOOK):
+        if work.task in (WireTask.ANSWER, WireTask.LOOK):
             found = self._found.get((work.sql, user.name)) or self._found.get((work.sql, user.name, work.settings))
             if found is not None:
-                return found if work.task is Task.ANSWER else found.fields
-        if work.task is Task.LOOK and user.role != AUDITOR:
+                return found if work.task is WireTask.ANSWER else found.fields
+        if work.task is WireTask.LOOK and user.role != AUDITOR:
             return self._looked.get((work.sql, work.options))
-        if work.task is not Task.ANSWER or self._made.get((work.sql, work.options)) is None:
+        if work.task is not WireTask.ANSWER or self._made.get((work.sql, work.options)) is None:
             return None
-        options = work.options.to_gateway()
-        answer = recall(self._gateway, self._journal, user, self._bare(work.sql), **options)
+        if len(work.sql) > KEPT:  # reading it again takes too long to be done between other clients' messages
+            return None
+        answer = recall(self._gateway, self._journal, user, work.options.query(self._bare(work.sql)))
         return None if answer is None else self._made_of(answer, work)
 
     def do(self, work: Work, user: User) -> Any:
         """What the protocol asks for; every error is one of the house's."""
-        if work.task is Task.BUDGET:
+        if work.task is WireTask.BUDGET:
             return self._budget(user)
-        about = self._catalog.question(work.sql)
+        with planning():
+            if work.compute is not None:
+                return work.compute()
+            short = len(work.sql) <= _MOST_CATALOG and not self._alone(work.sql)
+            about = self._catalog.question(work.sql) if short else None
+            bare = work.sql if about is not None else self._bare(work.sql)
         if about is not None:
             return self._look_up(about, work, user)
-        bare, options = self._bare(work.sql), work.options.to_gateway()
-        if work.task is Task.ANSWER:
-            return self._made_of(ask(self._gateway, self._journal, user, bare, **options), work)
+        query = work.options.query(bare)
+        if work.task is WireTask.ANSWER:
+            answer = ask(self._gateway, self._journal, user, query)
+            with FINISHING.of(who()):
+                return self._made_of(answer, work)
         check_may_ask(user)
-        preview = self._gateway.explain(bare, analyst=user.asks_as, **options)
+        with planning():
+            return self._preview(query, work, user)
+
+    def _is_alone(self, text: str) -> bool:
+        """Whether the gateway computes a query without tables.
+
+        Its clock is the day, so that a clock is the catalog's, except in functions that the catalog does not know.
+        """
+        alone = computes_alone(text, self._gateway.policy)
+        if not alone or not self._catalog.is_moving(text):
+            return alone
+        try:
+            return self._catalog.question(text) is None
+        except QueryError:
+            return True
+
+    def _preview(self, query: Query, work: Work, user: User) -> Any:
+        preview = self._gateway.preview(query, user.asks_as)
         if preview.refused is not None and not preview.columns:
             raise preview.refused
-        if work.task is Task.PREVIEW:
+        if work.task is WireTask.PREVIEW:
             return _plan(preview)
         fields = _fields(preview, work.options.intervals)
         self._looked.put((work.sql, work.options), fields, weight(work.sql, len(fields)))
@@ -94,15 +134,15 @@ class Desk:
 
     def _look_up(self, about: str, work: Work, user: User) -> Any:
         """A question about the catalog: free, and not worth a line in the audit log."""
-        if work.task is Task.PREVIEW:
+        if work.task is WireTask.PREVIEW:
             return Result(PLAN_FIELDS, [("reads the catalog alone: exact and free",)], "EXPLAIN")
-        result = self._catalog.run(about, user.name, work.settings)
+        result = self._processes.run(about, user.name, work.settings)
         if "set_config" in about.lower():
             result.sets = configured(work.sql)
         if not self._catalog.is_moving(about):
             more = (work.settings,) if self._catalog.reads_settings(about) else ()
             self._found.put((work.sql, user.name, *more), result, _weight(work, result) + 2 * len(work.settings))
-        return result.fields if work.task is Task.LOOK else result
+        return result.fields if work.task is WireTask.LOOK else result
 
     def _made_of(self, answer: Answer, work: Work) -> Result:
         """An answer as rows and a notice; what was made of it before is used again."""
@@ -129,8 +169,8 @@ class Desk:
 
 
 def _weight(work: Work, result: Result) -> int:
-    """Values, and the same as bytes for the wire."""
-    return weight(work.sql, 2 * len(result.rows) * len(result.fields or ()))
+    """What a result takes, in values: for its rows, and the same as bytes for the wire."""
+    return weight(work.sql, 2 * result.size // CELL)
 
 
 def _decimal(value: Fraction | None, *, up: bool) -> Decimal | None:
@@ -147,13 +187,13 @@ def _fields(preview: Preview, intervals: bool) -> tuple[Field, ...]:
 
 
 def _beside(columns: list[tuple[str, str, bool]], intervals: bool) -> tuple[Field, ...]:
-    """The columns; after each noisy one, if it is asked for, the ends of its interval."""
-    found = []
-    for name, kind, noisy in columns:
-        found.append(Field(name, kind))
-        if noisy and intervals:
-            found += [Field(f"{name}_low", kind), Field(f"{name}_high", kind)]
-    return tuple(found)
+    """The columns; then, if it is asked for, the ends of the interval of each noisy one.
+
+    They stand at the end of the row: tools name columns by their place.
+    """
+    ends = [(name, kind) for name, kind, noisy in columns if noisy and intervals]
+    beside = [Field(f"{name}_{end}", kind) for name, kind in ends for end in ("low", "high")]
+    return (*(Field(name, kind) for name, kind, _ in columns), *beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,24 +206,26 @@ class _Made:
 
 
 def _make(answer: Answer, intervals: bool) -> _Made:
-    noisy, ends = answer.noisy, answer.intervals()
+    noisy = answer.noisy
+    many = len(answer.rows) * sum(noisy) > _MANY and not intervals
+    ends: list[list[tuple[Any, Any] | None]] = [] if many else answer.intervals()
     fields = _beside(list(zip(answer.columns, answer.types, noisy, strict=True)), intervals)
     rows = answer.rows
     if intervals:
-        rows = []
-        for row, around in zip(answer.rows, ends, strict=True):
-            cells: list[Any] = []
-            for value, pair, has in zip(row, around, noisy, strict=True):
-                cells += [value, *(pair or (None, None))] if has else [value]
-            rows.append(tuple(cells))
-    widths = _widths(answer, ends)
-    return _Made(answer, Result(fields, rows, notices=[("NOTICE", _noticed(answer, widths))]), widths)
+        rows = [
+            (*row, *(end for pair, has in zip(around, noisy, strict=True) if has for end in pair or (None, None)))
+            for row, around in zip(answer.rows, ends, strict=True)
+        ]
+    widths = _planned_widths(answer) if many else _widths(answer, ends)
+    size = sum(CELL * len(row) + sum(map(size_of, row)) for row in rows)
+    return _Made(answer, Result(fields, rows, notices=[("NOTICE", _noticed(answer, widths))], size=size), widths)
 
 
 def _noticed(answer: Answer, widths: str | None) -> SfumatoError:
-    """Cost and what remains; in the detail ± of each noisy column, notes and the receipt."""
+    """± of each noisy column, the cost and what remains; in the detail notes and the receipt."""
     first, *rest = answer_lines(answer)
-    return QueryError(first, detail="\n".join([*([widths] if widths else []), *rest]) or None, sqlstate="00000")
+    words = f"{widths}; {first}" if widths else first
+    return QueryError(words, detail="\n".join(rest) or None, sqlstate="00000")
 
 
 def _widths(answer: Answer, ends: list[list[tuple[Any, Any] | None]]) -> str | None:
@@ -194,6 +236,18 @@ def _widths(answer: Answer, ends: list[list[tuple[Any, Any] | None]]) -> str | N
         known = [width for width in found if width is not None]
         if known:
             widths.append(f"{name} ± {max(known):f}")
+    return f"{', '.join(widths)} at {show(answer.confidence * 100)} %" if widths else None
+
+
+def _planned_widths(answer: Answer) -> str | None:
+    """± of each column whose error does not depend on the answer: of a long answer nobody reads all intervals."""
+    if answer.plan is None:
+        return None
+    known = [
+        (name, width_of(answer.plan, i, answer.confidence)) if noisy else (name, None)
+        for i, (name, noisy) in enumerate(zip(answer.columns, answer.noisy, strict=True))
+    ]
+    widths = [f"{name} ± {show(width)}" for name, width in known if width is not None]
     return f"{', '.join(widths)} at {show(answer.confidence * 100)} %" if widths else None
 
 

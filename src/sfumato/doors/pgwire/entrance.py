@@ -10,7 +10,8 @@ import asyncio
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from sfumato.doors.journal import Journal
+from sfumato.doors.allowance import MOST
+from sfumato.doors.audit_log import Journal
 from sfumato.doors.pgwire import messages as m
 from sfumato.doors.pgwire.settings import Settings
 from sfumato.doors.pgwire.tls import Tls
@@ -23,22 +24,27 @@ _OURS = ("user", "database", "options", "replication")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WireLimits:
     """What one client may take. Seconds, bytes, counts.
 
     `entering` are connections that have not said yet who they are: they have a room of their own, so that whoever only
-    knocks cannot keep others out. `workers` are threads; most of them wait for the disk, so that an fsync serves many.
+    knocks cannot keep others out. `workers` are threads, `working` those of one user; most of them wait for the disk,
+    so that an fsync serves many. `drain` is how long queries may finish when the server stops, `grace` how long it
+    waits for them to hear that they are interrupted. `kept` is what is kept for one user.
     """
 
     startup: float = 10.0
     entering: int = 100
-    message: int = 16 * 2**20
+    message: int = 2**20
     connections: int = 500
     per_user: int = 100
     failures: int = 10
-    workers: int = 64
-    drain: float = 10.0
+    workers: int = 128
+    working: int = 32
+    drain: float = 5.0
+    grace: float = 1.5
     abandoned: int = 4
+    kept: int = MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,7 @@ class Entrance:
     database: str
     users: Users
     journal: Journal
-    limits: Limits
+    limits: WireLimits
     tls: Tls | None = None
     allow_plain: bool = False
 
@@ -67,6 +73,7 @@ class Entrance:
             name = first.parameters.get("user", "")
             if not name:
                 raise QueryError("no user name was given", sqlstate="28000")
+            wire.is_named = True
             if not secured and not self.allow_plain and not is_near(wire.peer):
                 raise QueryError(
                     "connections from other machines must use TLS", sqlstate="28000", hint="Use sslmode=require."
@@ -78,7 +85,7 @@ class Entrance:
         secured = False
         for _ in range(4):
             message = m.parse_startup(await wire.startup())
-            if not isinstance(message, m.Request):
+            if not isinstance(message, m.EncryptionRequest):
                 return message, secured
             if message.code == m.SSL and self.tls is not None and not secured:
                 await wire.secure(self.tls.context)

@@ -27,7 +27,7 @@ class Startup:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class EncryptionRequest:
     """SSLRequest or GSSENCRequest."""
 
     code: int
@@ -42,7 +42,7 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class SimpleQuery:
     """The simple protocol: text with any number of statements."""
 
     sql: str
@@ -106,7 +106,7 @@ class Secret:
     data: bytes
 
 
-Frontend = Query | Parse | Bind | Describe | Execute | Close | Plain | Secret
+Frontend = SimpleQuery | Parse | Bind | Describe | Execute | Close | Plain | Secret
 
 
 def broken(what: str) -> QueryError:
@@ -154,13 +154,13 @@ class _Reader:
             raise broken("a message is longer than it says")
 
 
-def parse_startup(body: bytes) -> Startup | Request | Cancel:
+def parse_startup(body: bytes) -> Startup | EncryptionRequest | Cancel:
     """The first message, which has no kind."""
     reader = _Reader(body)
     code = reader.int32()
     if code in (SSL, GSS):
         reader.end()
-        return Request(code)
+        return EncryptionRequest(code)
     if code == CANCEL:
         cancel = Cancel(reader.int32(), reader.int32())
         reader.end()
@@ -211,7 +211,7 @@ def _which(reader: _Reader) -> tuple[str, str]:
 
 _PARSERS: dict[str, Callable[[_Reader], Frontend]] = {
     **{kind: (lambda _, kind=kind: Plain(kind)) for kind in "SHX"},  # type: ignore[misc]
-    "Q": lambda reader: Query(reader.text()),
+    "Q": lambda reader: SimpleQuery(reader.text()),
     "P": _parse,
     "B": _bind,
     "D": lambda reader: Describe(*_which(reader)),

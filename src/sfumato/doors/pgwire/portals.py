@@ -11,29 +11,29 @@ from typing import Any
 from sfumato.doors.pgwire.commands import Command, Fetch
 from sfumato.doors.pgwire.results import Field, Result
 from sfumato.doors.pgwire.settings import Options
-from sfumato.sql.lexer import Statement
-from sfumato.sql.parameters import Filled
+from sfumato.sql.read.lexer import SqlStatement
+from sfumato.sql.read.parameters import Filled
 
 Row = tuple[Any, ...]
 
 
-@dataclass(slots=True)
-class Prepared:
+@dataclass(slots=True, weakref_slot=True)
+class PreparedStatement:
     """A statement, its command, the types of its parameters; `looked` holds its columns, without and with intervals."""
 
-    statement: Statement | None
+    statement: SqlStatement | None
     command: Command | None
     oids: tuple[int, ...] = ()
     looked: dict[bool, tuple[Field, ...] | None] = field(default_factory=dict)
     described: bool | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Portal:
     """A command with its values. `result` is None until it was run; `at` rows of it were sent."""
 
     command: Command | None
-    prepared: Prepared | None = None
+    prepared: PreparedStatement | None = None
     options: Options = field(default_factory=Options)
     filled: Filled | None = None
     formats: tuple[int, ...] = ()

@@ -16,46 +16,65 @@ from sfumato.doors.pgwire.commands import (
     Command,
     CopyOut,
     Declare,
+    ExecuteCommand,
     Explain,
     Fetch,
     Forget,
     Nothing,
     Prepare,
-    Question,
-    Run,
+    SelectCommand,
     Set,
     Show,
     Transaction,
 )
 from sfumato.errors import QueryError, SfumatoError
-from sfumato.sql.lexer import NUMBER, QUOTED, STRING, WORD, Statement, Token, statements
+from sfumato.sql.read.lexer import NUMBER, QUOTED, STRING, WORD, SqlStatement, SqlToken, statements
 
 T = TypeVar("T")
 _WRITTEN = re.compile(r"\b(epsilon|within|confidence|rows_per_unit|noise)\s*=\s*([\w.+/-]+)")
 
 
-def written_options(statement: Statement) -> dict[str, str]:
+def written_options(statement: SqlStatement) -> dict[str, str]:
     """`/* epsilon=0.5 */` before a question, where a tool cannot SET."""
     return {name: value for comment in statement.comments for name, value in _WRITTEN.findall(comment)}
 
 
-def command(statement: Statement) -> Command:
+def command(statement: SqlStatement) -> Command:
     """The record of a statement."""
     words = statement.words
     reader = _READERS.get(words[0])
-    return Question(statement) if reader is None else reader(statement, words)
+    return SelectCommand(statement) if reader is None else reader(statement, words)
 
 
-_SHORT = 10_000
+SHORT = 2_000
+"""Characters that are read in a few milliseconds: between other clients' messages. A longer text goes to a thread."""
+KEPT = 10_000
+MOST_TEXT = 100_000
+"""Characters that one message may hold, as many as a query may have: more is refused before it is read."""
 
 
 def remembered(make: Callable[[str], T]) -> Callable[[str], T]:
     """The same for the same text, without work; long texts are not kept."""
     kept = lru_cache(maxsize=512)(make)
-    return lambda text: kept(text) if len(text) <= _SHORT else make(text)
+    return lambda text: kept(text) if len(text) <= KEPT else make(text)
 
 
-def _read(sql: str) -> tuple[tuple[Statement, Command], ...]:
+def check_length(size: int) -> None:
+    """Refuse a text, with the values that are to be written into it, before anybody reads it."""
+    if size > MOST_TEXT:
+        raise QueryError(
+            f"a statement has at most {MOST_TEXT} characters, but this one has {size}",
+            sqlstate="54000",
+            hint="Ask for less at once: a shorter list, fewer columns.",
+        )
+
+
+def weight_of(statement: SqlStatement | None) -> int:
+    """Roughly how many bytes a statement takes in memory: its tokens take more than its text."""
+    return 0 if statement is None else len(statement.text) + 200 * len(statement.tokens)
+
+
+def _read(sql: str) -> tuple[tuple[SqlStatement, Command], ...]:
     """The statements of a text, with their commands; an error has its place in the whole text."""
     return tuple((one, placed_command(one)) for one in statements(sql))
 
@@ -63,7 +82,7 @@ def _read(sql: str) -> tuple[tuple[Statement, Command], ...]:
 read = remembered(_read)
 
 
-def placed_command(statement: Statement) -> Command:
+def placed_command(statement: SqlStatement) -> Command:
     """The command of a statement, or an error with its place in what was sent."""
     try:
         return command(statement)
@@ -78,28 +97,28 @@ def moved(error: SfumatoError, offset: int) -> SfumatoError:
     return copy
 
 
-def tail(statement: Statement, start: int, end: int | None = None) -> Statement:
+def tail(statement: SqlStatement, start: int, end: int | None = None) -> SqlStatement:
     """The tokens from one to another, as a statement of its own that knows its place in what was sent."""
     tokens = statement.tokens[start:end]
     if not tokens:
         raise _syntax(statement)
     at, stop = tokens[0].start, tokens[-1].end
-    moved = tuple(Token(t.kind, t.text, t.start - at, t.end - at) for t in tokens)
-    return Statement(statement.text[at:stop], statement.offset + at, moved, statement.comments)
+    moved = tuple(SqlToken(t.kind, t.text, t.start - at, t.end - at) for t in tokens)
+    return SqlStatement(statement.text[at:stop], statement.offset + at, moved, statement.comments)
 
 
-def _syntax(statement: Statement, at: int = -1) -> QueryError:
+def _syntax(statement: SqlStatement, at: int = -1) -> QueryError:
     token = statement.tokens[min(at, len(statement.tokens) - 1)]
     return QueryError(f'syntax error at or near "{token.text}"', position=token.start + 1, sqlstate="42601")
 
 
-def _name(statement: Statement, at: int) -> str:
+def _name(statement: SqlStatement, at: int) -> str:
     if not 1 <= at < len(statement.tokens) or statement.tokens[at].kind not in (WORD, QUOTED):
         raise _syntax(statement, at)
     return _value(statement.tokens[at])
 
 
-def _value(token: Token) -> str:
+def _value(token: SqlToken) -> str:
     """A word, a quoted name, a string or a number as the text that it stands for."""
     if token.kind == QUOTED:
         return token.text[1:-1].replace('""', '"')
@@ -112,11 +131,11 @@ def _value(token: Token) -> str:
     return token.text.lower() if token.kind == WORD else token.text
 
 
-def _transaction(statement: Statement, words: tuple[str, ...]) -> Command:
+def _transaction(statement: SqlStatement, words: tuple[str, ...]) -> Command:
     first = words[0]
     chain = "chain" in words and "no" not in words
     if "prepared" in words:
-        return Question(statement)
+        return SelectCommand(statement)
     if first in ("begin", "start", "commit", "end"):
         return Transaction("begin" if first in ("begin", "start") else "commit", chain=chain)
     if first == "savepoint":
@@ -128,7 +147,7 @@ def _transaction(statement: Statement, words: tuple[str, ...]) -> Command:
     return Transaction("rollback", chain=chain)
 
 
-def _set(statement: Statement, words: tuple[str, ...]) -> Command:
+def _set(statement: SqlStatement, words: tuple[str, ...]) -> Command:
     at = 1
     local = words[1:2] == ("local",)
     if words[1:2] in (("local",), ("session",)) and words[2:3] not in (("authorization",), ("characteristics",)):
@@ -153,7 +172,7 @@ def _set(statement: Statement, words: tuple[str, ...]) -> Command:
     return Set(name, _listed(statement.tokens[equals + 1 :]), local)
 
 
-def _listed(tokens: tuple[Token, ...]) -> str | None:
+def _listed(tokens: tuple[SqlToken, ...]) -> str | None:
     """The value of SET: one word, a signed number, or several values with commas."""
     if len(tokens) == 1 and tokens[0].word == "default":
         return None
@@ -166,24 +185,24 @@ def _listed(tokens: tuple[Token, ...]) -> str | None:
     return ", ".join(parts)
 
 
-def _reset(statement: Statement, words: tuple[str, ...]) -> Command:
+def _reset(statement: SqlStatement, words: tuple[str, ...]) -> Command:
     if words[1:] == ("all",):
         return Set(None, None, tag="RESET")
     name = "TimeZone" if words[1:3] == ("time", "zone") else "".join(_value(t) for t in statement.tokens[1:])
     return Set("session_authorization" if words[1:2] == ("session",) else name, None, tag="RESET")
 
 
-def _show(statement: Statement, words: tuple[str, ...]) -> Command:
+def _show(statement: SqlStatement, words: tuple[str, ...]) -> Command:
     if len(words) < 2:
         raise _syntax(statement)
     names = {("time", "zone"): "TimeZone", ("transaction", "isolation", "level"): "transaction_isolation"}
     return Show(names.get(words[1:], "".join(_value(token) for token in statement.tokens[1:])))
 
 
-def _prepare(statement: Statement, words: tuple[str, ...]) -> Command:
+def _prepare(statement: SqlStatement, words: tuple[str, ...]) -> Command:
     name, at = _name(statement, 1), 2
     if words[1] == "transaction":
-        return Question(statement)
+        return SelectCommand(statement)
     types: list[str] = []
     if words[2:3] == ("(",):
         close = words.index(")") if ")" in words else len(words)
@@ -194,22 +213,22 @@ def _prepare(statement: Statement, words: tuple[str, ...]) -> Command:
     return Prepare(name, tuple(types), tail(statement, at + 1))
 
 
-def _run(statement: Statement, words: tuple[str, ...]) -> Command:
+def _run(statement: SqlStatement, words: tuple[str, ...]) -> Command:
     values: list[str | None] = []
     if len(words) > 2:
         if words[2] != "(" or words[-1] != ")":
             raise _syntax(statement, 2)
-        group: list[Token] = []
-        for token in (*statement.tokens[3:-1], Token("sign", ",", 0, 0)):
+        group: list[SqlToken] = []
+        for token in (*statement.tokens[3:-1], SqlToken("sign", ",", 0, 0)):
             if token.text == "," and token.kind != STRING:
                 values.append(_argument(statement, group))
                 group = []
             else:
                 group.append(token)
-    return Run(_name(statement, 1), tuple(values))
+    return ExecuteCommand(_name(statement, 1), tuple(values))
 
 
-def _argument(statement: Statement, tokens: list[Token]) -> str | None:
+def _argument(statement: SqlStatement, tokens: list[SqlToken]) -> str | None:
     """A value of EXECUTE: a literal, perhaps with a sign before it or a cast after it."""
     sign = "-" if tokens and tokens[0].text == "-" else ""
     rest = tokens[1:] if sign else tokens
@@ -225,7 +244,7 @@ def _argument(statement: Statement, tokens: list[Token]) -> str | None:
     return sign + _value(literal)
 
 
-def _declare(statement: Statement, words: tuple[str, ...]) -> Command:
+def _declare(statement: SqlStatement, words: tuple[str, ...]) -> Command:
     if "cursor" not in words or "for" not in words[words.index("cursor") :]:
         raise _syntax(statement)
     start = words.index("for", words.index("cursor"))
@@ -233,7 +252,7 @@ def _declare(statement: Statement, words: tuple[str, ...]) -> Command:
     return Declare(_name(statement, 1), "with" in head, tail(statement, start + 1))
 
 
-def _fetch(statement: Statement, words: tuple[str, ...]) -> Command:
+def _fetch(statement: SqlStatement, words: tuple[str, ...]) -> Command:
     name = _name(statement, len(words) - 1)
     middle = [word for word in (_value(t) for t in statement.tokens[1:-1]) if word not in ("from", "in")]
     sign, move = 1, words[0] == "move"
@@ -247,7 +266,7 @@ def _fetch(statement: Statement, words: tuple[str, ...]) -> Command:
     return Fetch(name, count, direction, move)
 
 
-def _forget(statement: Statement, words: tuple[str, ...]) -> Command:
+def _forget(statement: SqlStatement, words: tuple[str, ...]) -> Command:
     if words[0] == "discard":
         what = words[1] if len(words) > 1 else ""
         if what not in ("all", "plans", "sequences", "temp", "temporary"):
@@ -263,7 +282,7 @@ def _forget(statement: Statement, words: tuple[str, ...]) -> Command:
     return Forget("statement", name, "DEALLOCATE ALL" if everything else "DEALLOCATE")
 
 
-def _explain(statement: Statement, words: tuple[str, ...]) -> Command:
+def _explain(statement: SqlStatement, words: tuple[str, ...]) -> Command:
     at = 1
     if words[1:2] == ("(",):
         at = words.index(")") + 1 if ")" in words else len(words)
@@ -275,7 +294,7 @@ def _explain(statement: Statement, words: tuple[str, ...]) -> Command:
     return Explain(tail(statement, at))
 
 
-def _copy(statement: Statement, words: tuple[str, ...]) -> Command:
+def _copy(statement: SqlStatement, words: tuple[str, ...]) -> Command:
     depth, close = 0, 0
     for close, word in enumerate(words):
         depth += (word == "(") - (word == ")")
@@ -299,7 +318,7 @@ def _copy(statement: Statement, words: tuple[str, ...]) -> Command:
     return _copy_options(inner, statement.tokens[close + 2 :])
 
 
-def _copy_options(inner: Statement, tokens: tuple[Token, ...]) -> CopyOut:
+def _copy_options(inner: SqlStatement, tokens: tuple[SqlToken, ...]) -> CopyOut:
     """Both ways to write them: (FORMAT csv, HEADER) and CSV HEADER."""
     values = [_value(token) if token.kind != WORD else token.word for token in tokens]
     options: dict[str, str] = {}
@@ -323,11 +342,11 @@ def _copy_options(inner: Statement, tokens: tuple[Token, ...]) -> CopyOut:
     return CopyOut(inner, form, header, delimiter, null, options.get("quote", '"'))
 
 
-def _nothing(statement: Statement, words: tuple[str, ...]) -> Command:  # noqa: ARG001  the shape of all readers
+def _nothing(statement: SqlStatement, words: tuple[str, ...]) -> Command:  # noqa: ARG001  the shape of all readers
     return Nothing(words[0].upper())
 
 
-_READERS: dict[str, Callable[[Statement, tuple[str, ...]], Command]] = {
+_READERS: dict[str, Callable[[SqlStatement, tuple[str, ...]], Command]] = {
     **dict.fromkeys(("begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"), _transaction),
     "set": _set,
     "reset": _reset,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
-from sfumato.policy import AUTO, Column, Policy, Table
-from sfumato.sql.translating import CATALOG
+from sfumato.policy import AUTO, ROW, Policy, PolicyColumn, Table
+from sfumato.sql.catalog.translation import CATALOG
 from sfumato.words import show
 
 FIRST = 16_384
@@ -156,12 +156,14 @@ def _comment(table: int, number: int, text: str) -> dict[str, Any]:
 def _about_table(table: Table) -> str:
     if table.public:
         return "public: answered exactly, for nothing"
+    if table.unit == ROW:
+        return "private: each row is one person"
     unit = table.unit if isinstance(table.unit, str) else f"{table.unit.table}.{table.unit.key}" if table.unit else "?"
     most = "found for each data version" if table.rows_per_unit == AUTO else f"at most {table.rows_per_unit}"
     return f"private: {unit} names the person; rows of a person that count: {most}"
 
 
-def _about_column(table: Table, column: Column) -> str:
+def _about_column(table: Table, column: PolicyColumn) -> str:
     parts = ["names the person"] if column.name == table.unit else []
     if column.values is not None:
         parts.append(f"one of {', '.join(str(value) for value in column.values)}")

@@ -1,7 +1,8 @@
 """Sockets only: connections, threads for the gateway, cancel requests, an orderly end.
 
-Comes in: connections. Goes out: what `state` says. The gateway is synchronous and runs in a bounded pool of threads; a
-cancelled question may still be paid for, but then its answer is stored, and asking again is free.
+Comes in: connections. Goes out: what `state` says. The gateway is synchronous and runs in a bounded pool of threads, of
+which one user has a part. When a client leaves or cancels, free work is interrupted; a query that was paid for runs on,
+its answer is stored, and asking again is free.
 """
 
 from __future__ import annotations
@@ -17,26 +18,28 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sfumato.doors.journal import Journal
+from sfumato.doors.allowance import Allowance
+from sfumato.doors.audit_log import Journal
 from sfumato.doors.listening import BACKLOG
 from sfumato.doors.pgwire import messages as m
 from sfumato.doors.pgwire.desk import Desk
-from sfumato.doors.pgwire.entrance import Entrance, Limits, fatal
+from sfumato.doors.pgwire.entrance import Entrance, WireLimits, fatal
 from sfumato.doors.pgwire.results import Work
 from sfumato.doors.pgwire.shelf import Steps
-from sfumato.doors.pgwire.state import Session
+from sfumato.doors.pgwire.state import WireSession
 from sfumato.doors.pgwire.tls import Tls
 from sfumato.doors.pgwire.wire import Gone, Wire
 from sfumato.doors.users import User, Users
 from sfumato.errors import EngineError, QueryError, SfumatoError
 from sfumato.gateway import Gateway
+from sfumato.interrupts import Leash, cancelled, stopped
 
 _OPERATOR = logging.getLogger("sfumato.operator")
 _CHUNK = 1 << 16
 _TURN = 16
 """Messages that one client may have handled in a row."""
 _POLITE = 1.0
-"""Seconds that everybody has to say who she is, however many knock."""
+"""Seconds that everybody who has said a name has to prove it, however many knock."""
 _FULL = QueryError("too many connections", sqlstate="53300", hint="Try again, or close some.")
 _STOPPED = QueryError("terminating connection due to administrator command", sqlstate="57P01")
 
@@ -44,7 +47,7 @@ _STOPPED = QueryError("terminating connection due to administrator command", sql
 class Connection:
     """One client, from the first byte to the last."""
 
-    def __init__(self, server: Server, wire: Wire) -> None:
+    def __init__(self, server: WireServer, wire: Wire) -> None:
         self._server, self.wire = server, wire
         self.secret = secrets.randbits(32)
         self.process = secrets.randbits(23) << 8 | server.number  # as a cancel request may meet another process
@@ -81,7 +84,9 @@ class Connection:
         self._user, settings = came
         with self._server.seat(self, self._user):
             self._server.journal.write("log-in", user=self._user.name, role=self._user.role, peer=self.wire.peer)
-            session = Session(self._user.name, settings, self._server.columns)
+            self.wire.widen(self._server.limits.message)
+            allowance = self._server.allowance(self._user)
+            session = WireSession(self._user.name, settings, self._server.columns, allowance)
             self._out += m.authentication(0)
             await self._drive(session.greet())
             self._out += m.key_data(self.process, self.secret)
@@ -89,7 +94,7 @@ class Connection:
             await self._flush()
             await self._talk(session)
 
-    async def _talk(self, session: Session) -> None:
+    async def _talk(self, session: WireSession) -> None:
         for count in itertools.count(1):
             if count % _TURN == 0:
                 await asyncio.sleep(0)  # who sends without end does not keep the others waiting
@@ -152,25 +157,33 @@ class Connection:
         self.cancelled = asyncio.Event()
         stops = [asyncio.ensure_future(event.wait()) for event in (self.cancelled, self.wire.gone)]
         try:
-            await asyncio.wait([doing, *stops], timeout=work.timeout, return_when=asyncio.FIRST_COMPLETED)
-            if doing.done():
-                return doing.result()
-            self._server.abandon(doing, self._who)
+            await asyncio.wait([doing.task, *stops], timeout=work.timeout, return_when=asyncio.FIRST_COMPLETED)
+            if doing.task.done():
+                return doing.task.result()
+            late = not self.cancelled.is_set() and not self.wire.gone.is_set()
+            why = cancelled("statement timeout" if late else "user request")
+            self._server.abandon(doing, self._who, why)
             if self.wire.gone.is_set():
                 raise Gone
-            why = "user request" if self.cancelled.is_set() else "statement timeout"
-            raise QueryError(
-                f"canceling statement due to {why}",
-                sqlstate="57014",
-                hint="If it was paid for, its answer is stored: asking again is free.",
-            )
+            raise why
+        except asyncio.CancelledError:  # the server stops, or somebody else needs the place
+            self._server.abandon(doing, self._who, stopped())
+            raise
         finally:
             self.cancelled = None
             for stop in stops:
                 stop.cancel()
 
 
-class Server:
+class Doing:
+    """Work in a thread, or on its way there."""
+
+    def __init__(self, leash: Leash) -> None:
+        self.leash, self.begun = leash, False
+        self.task: asyncio.Task[Any]
+
+
+class WireServer:
     """The door. `start`, then `stop`."""
 
     def __init__(
@@ -179,13 +192,13 @@ class Server:
         users: Users,
         journal: Journal,
         *,
-        limits: Limits | None = None,
+        limits: WireLimits | None = None,
         tls: Tls | None = None,
         allow_plain: bool = False,
         number: int = 0,
         forward: Callable[[m.Cancel], None] | None = None,
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or WireLimits()
         self.number, self._forward = number, forward
         self.journal, self.stopping = journal, False
         self._desk = Desk(gateway, journal)
@@ -196,6 +209,9 @@ class Server:
         self._entering: dict[Connection, float] = {}
         self._seats: Counter[str] = Counter()
         self._left: Counter[str] = Counter()
+        self._rooms: dict[str, asyncio.Semaphore] = {}
+        self._allowances: dict[str, Allowance] = {}
+        self._doing: set[Doing] = set()
         self._listening: list[asyncio.Server] = []
         self._refusing: set[asyncio.Future[None]] = set()
 
@@ -220,7 +236,7 @@ class Server:
         self.columns.update(known)
 
     def _accept(self) -> Wire:
-        wire = Wire(self.limits.message)
+        wire = Wire()
         asyncio.get_running_loop().call_soon(self._begin, wire)
         return wire
 
@@ -244,14 +260,20 @@ class Server:
         return self._seats.total() >= self.limits.connections
 
     def _may_enter(self) -> bool:
-        """Whether one more may say who it is; who has taken long to say it makes room for others."""
+        """Whether one more may say who it is.
+
+        Where the entrance is full, the oldest that has named nobody makes room at once; one that has named somebody has
+        a second to prove it.
+        """
         if len(self._entering) < self.limits.entering:
             return True
-        oldest, since = next(iter(self._entering.items()))
-        if time.monotonic() - since < _POLITE:
+        silent = next((one for one in self._entering if not one.wire.is_named), None)
+        oldest = next(iter(self._entering)) if silent is None else silent
+        if silent is None and time.monotonic() - self._entering[oldest] < _POLITE:
             return False
         del self._entering[oldest]
         self._open[oldest].cancel()
+        oldest.wire.abort()  # a task that has not begun is cancelled without a word, and would leave it open
         return True
 
     def seat(self, connection: Connection, user: User) -> _Seat:
@@ -267,17 +289,40 @@ class Server:
         """What is at hand, without a thread; None where there is work to do."""
         return self._desk.recall(work, user)
 
-    def submit(self, work: Work, user: User) -> asyncio.Future[Any]:
-        """Let a thread do it."""
+    def allowance(self, user: User) -> Allowance:
+        """What is kept for somebody, on all connections together."""
+        return self._allowances.setdefault(user.name, Allowance(self.limits.kept))
+
+    def submit(self, work: Work, user: User) -> Doing:
+        """Let a thread do it, as soon as this user has one left."""
         if self._left[user.name] >= self.limits.abandoned:
             raise QueryError(
                 "too many cancelled questions are still running", sqlstate="53000", hint="Wait for them to end."
             )
-        return asyncio.get_running_loop().run_in_executor(self._pool, self._desk.do, work, user)
+        doing = Doing(Leash(user.name))
+        self._doing.add(doing)
+        doing.task = asyncio.ensure_future(self._do(doing, work, user))
+        doing.task.add_done_callback(lambda _: self._doing.discard(doing))
+        return doing
 
-    def abandon(self, doing: asyncio.Future[Any], user: User) -> None:
-        """Nobody waits for it: what has not begun never does; what has, ends by itself and stores its answer."""
-        if doing.cancel():
+    async def _do(self, doing: Doing, work: Work, user: User) -> Any:
+        room = self._rooms.setdefault(user.name, asyncio.Semaphore(self.limits.working))
+        async with room:
+            doing.leash.check()
+            doing.begun, desk = True, self._desk
+
+            def run() -> Any:
+                doing.leash.check()  # it may have waited for a thread
+                with doing.leash.held():
+                    return desk.do(work, user)
+
+            return await asyncio.get_running_loop().run_in_executor(self._pool, run)
+
+    def abandon(self, doing: Doing, user: User, why: SfumatoError) -> None:
+        """Nobody waits for it: what has not begun never does, free work is interrupted, paid work stores its answer."""
+        doing.leash.cancel(why)
+        if not doing.begun:
+            doing.task.cancel()
             return
         self._left[user.name] += 1
 
@@ -286,7 +331,7 @@ class Server:
             if not done.cancelled():
                 done.exception()
 
-        doing.add_done_callback(over)
+        doing.task.add_done_callback(over)
 
     def cancel(self, asked: m.Cancel) -> None:
         """What a connection does now, if the key fits; nothing is ever said. The last byte names the process."""
@@ -300,20 +345,30 @@ class Server:
                 connection.cancelled.set()
 
     async def stop(self) -> None:
-        """No new connection; idle ones are told; those that work may finish; then the threads."""
+        """No new connection; idle ones are told; those that work may finish, for a while; then they are interrupted."""
         self.stopping = True
         for listening in self._listening:
             listening.close()
         idle = [connection.wire for connection in self._open if not connection.busy]
         await asyncio.gather(*(_refuse(wire, _STOPPED) for wire in idle))
-        waiting = [*self._open.values(), *self._refusing]
-        if waiting:
-            _, late = await asyncio.wait(waiting, timeout=self.limits.drain)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
-        await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
+        await _wait([*self._open.values(), *self._refusing], self.limits.drain)
+        for doing in list(self._doing):
+            doing.leash.cancel(stopped())
+        self._desk.stop()
+        await _wait(list(self._open.values()), self.limits.grace)
+        late = [*self._open.values(), *self._refusing]
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+        await _wait([doing.task for doing in self._doing], self.limits.grace)
+        # a thread that hears nothing ends with the process
+        self._pool.shutdown(wait=not self._doing, cancel_futures=True)
         self._desk.close()
+
+
+async def _wait(tasks: list[Any], seconds: float) -> None:
+    if tasks:
+        await asyncio.wait(tasks, timeout=seconds)
 
 
 class _Seat:

@@ -14,6 +14,8 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from sfumato.errors import InputError, QueryError, SfumatoError
+from sfumato.gateway import Query
+from sfumato.sql.read.normalize import UTC
 from sfumato.words import certainty, positive, whole
 
 VERSION = "15.0"
@@ -55,7 +57,7 @@ _DEFAULTS = {
     "array_nulls": "on", "transform_null_equals": "off", "constraint_exclusion": "partition", "effective_cache_size":
     "4GB", "vacuum_cost_delay": "0", "commit_delay": "0", "track_activities": "on", "stats_fetch_consistency": "cache",
 }  # fmt: skip
-_OURS = {
+OURS = {
     "sfumato.epsilon": "", "sfumato.within": "", "sfumato.confidence": "0.95", "sfumato.rows_per_unit": "",
     "sfumato.noise": "", "sfumato.intervals": "off",
 }  # fmt: skip
@@ -63,7 +65,7 @@ _OURS = {
 _EITHER = {"sfumato.epsilon": "sfumato.within", "sfumato.within": "sfumato.epsilon"}
 _ENCODINGS = ("utf8", "unicode", "sqlascii", "default")
 _ON, _OFF = ("on", "true", "yes", "1", "t"), ("off", "false", "no", "0", "f")
-_SPELLED = {name.lower(): name for name in (*_FIXED, *_DEFAULTS, *_OURS)}
+_SPELLED = {name.lower(): name for name in (*_FIXED, *_DEFAULTS, *OURS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +79,18 @@ class Options:
     noise: str | None = None
     intervals: bool = False
 
-    def to_gateway(self) -> dict[str, Any]:
-        """The keyword arguments of `Gateway.sql`."""
-        options = {name: getattr(self, name) for name in ("epsilon", "within", "rows_per_unit", "noise")}
-        return options | {"confidence": _sure(self.confidence)}
+    def query(self, sql: str) -> Query:
+        """A query with these options."""
+        return Query(sql, self.epsilon, self.rows_per_unit, self.noise, self.within, _sure(self.confidence))
 
 
 @lru_cache(maxsize=256)
 def _sure(written: str) -> Fraction:
     return certainty(written)
+
+
+_MOST, _LONGEST = 250, 10_000
+"""What a session may have set, beside what it started with."""
 
 
 @dataclass
@@ -104,7 +109,7 @@ class Settings:
         name = spelled(name)
         if name == "session_authorization":
             return self.user
-        for values in (self.local, self.session, self.initial, _DEFAULTS, _OURS, _FIXED):
+        for values in (self.local, self.session, self.initial, _DEFAULTS, OURS, _FIXED):
             if name in values:
                 return values[name]
         raise _unknown(name)
@@ -118,6 +123,9 @@ class Settings:
                 values.pop(name, None)
             self._made.clear()
             return
+        if len(value) > _LONGEST or len({*self.session, *self.local, name}) > _MOST:
+            what = f"a session has at most {_MOST} settings of {_LONGEST} characters"
+            raise QueryError(what, sqlstate="54000", hint="Set fewer of them, to shorter values.")
         changed = {name: _checked(name, value, self.user)}
         if value and name in _EITHER:  # the later one holds: both together would be refused
             changed[_EITHER[name]] = ""
@@ -168,7 +176,7 @@ class Settings:
         return cast("tuple[tuple[str, str], ...]", self._once("all", self._all))
 
     def _all(self) -> tuple[tuple[str, str], ...]:
-        names = {*_FIXED, *_DEFAULTS, *_OURS, *self.initial, *self.session, *self.local}
+        names = {*_FIXED, *_DEFAULTS, *OURS, *self.initial, *self.session, *self.local}
         return tuple((name, self.get(name)) for name in sorted(names, key=str.lower))
 
     def _once(self, what: str, make: Callable[[], Any]) -> Any:
@@ -216,7 +224,7 @@ def spelled(name: str) -> str:
 
 def _unknown(name: str) -> QueryError:
     ours = name.startswith("sfumato.")
-    hint = f"There are: {', '.join(_OURS)}; and sfumato.budget to be shown." if ours else None
+    hint = f"There are: {', '.join(OURS)}; and sfumato.budget to be shown." if ours else None
     return QueryError(f'unrecognized configuration parameter "{name}"', sqlstate="42704", hint=hint)
 
 
@@ -225,9 +233,9 @@ def _checked(name: str, value: str, user: str) -> str:
     word = value.strip().lower()
     if name in _FIXED:
         raise QueryError(f'parameter "{name}" cannot be changed', sqlstate="55P02")
-    if name not in (*_DEFAULTS, *_OURS) and ("." not in name or name.startswith("sfumato.")):
+    if name not in (*_DEFAULTS, *OURS) and ("." not in name or name.startswith("sfumato.")):
         raise _unknown(name)
-    if name in _OURS:
+    if name in OURS:
         return _ours(name, value.strip())
     if name == "client_encoding":
         if "".join(c for c in word if c.isalnum()) not in _ENCODINGS:
@@ -237,7 +245,13 @@ def _checked(name: str, value: str, user: str) -> str:
         raise InputError("standard_conforming_strings is always on", hint="Write E'…' where a backslash escapes.")
     if name in ("role", "session_authorization") and word not in ("none", "default", user.lower()):
         raise QueryError(f'"{user}" cannot become "{value}"', sqlstate="42501")
-    return {"TimeZone": "UTC", "DateStyle": "ISO, MDY"}.get(name, value)  # what tools name is heard, and never done
+    if name == "TimeZone" and word not in (*UTC, "local", "default", "0"):
+        raise QueryError(
+            f'time zone "{value}" is not supported: all times are UTC',
+            sqlstate="22023",
+            hint="Leave SET TIME ZONE out, or write SET TIME ZONE 'UTC'.",
+        )
+    return {"TimeZone": "UTC", "DateStyle": "ISO, MDY"}.get(name, value)
 
 
 def _ours(name: str, value: str) -> str:
@@ -249,7 +263,7 @@ def _ours(name: str, value: str) -> str:
             raise InputError(f'sfumato.intervals must be on or off, but is "{value}"')
         return "on" if word in _ON else "off"
     if not value or word == "default":
-        return _OURS[name]
+        return OURS[name]
     if name == "sfumato.noise":
         if word not in ("geometric", "gaussian"):
             raise InputError(f'noise "{value}" is not known', hint='Use "geometric" or "gaussian".')

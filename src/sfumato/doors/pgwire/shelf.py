@@ -6,47 +6,65 @@ else; looking at columns never runs one. No bytes, no sockets, no threads.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from sfumato.doors.pgwire.blocks import FAILED, IDLE, Block
+from sfumato.doors.allowance import Allowance
+from sfumato.doors.pgwire.blocks import FAILED, IDLE, TransactionBlock
 from sfumato.doors.pgwire.commands import (
     Command,
     CopyOut,
     Declare,
+    ExecuteCommand,
     Explain,
     Fetch,
     Forget,
     Nothing,
     Prepare,
-    Question,
-    Run,
+    SelectCommand,
     Set,
     Show,
     Transaction,
 )
 from sfumato.doors.pgwire.messages import TEXT
-from sfumato.doors.pgwire.portals import Portal, Prepared
-from sfumato.doors.pgwire.reading import moved, placed_command, read, written_options
-from sfumato.doors.pgwire.results import BUDGET_FIELDS, PLAN_FIELDS, Field, Result, Task, Work
+from sfumato.doors.pgwire.portals import Portal, PreparedStatement
+from sfumato.doors.pgwire.reading import (
+    SHORT,
+    check_length,
+    moved,
+    placed_command,
+    read,
+    weight_of,
+    written_options,
+)
+from sfumato.doors.pgwire.results import BUDGET_FIELDS, PLAN_FIELDS, Field, Result, WireTask, Work
 from sfumato.doors.pgwire.settings import Options, Settings, spelled
 from sfumato.doors.pgwire.types import BY_ARRAY, BY_OID, decode, oid_of
 from sfumato.errors import QueryError, SfumatoError
-from sfumato.sql.lexer import Statement
-from sfumato.sql.parameters import fill, numbers, types
+from sfumato.sql.read.lexer import SqlStatement
+from sfumato.sql.read.parameters import Filled, fill, numbers, types
 
 Steps = Generator[bytes | Work, Any, Any]
 BUDGET = "sfumato.budget"
+MOST = 1000
+"""Prepared statements, and cursors, of one session."""
 _SAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1, "numeric": 1, "text": "a"}
 
 
-class Shelf:
+def computed(make: Callable[[], Any], size: int) -> Steps:
+    """What a function returns: called here where its text is short, and elsewhere where it takes long."""
+    return make() if size <= SHORT else (yield Work(WireTask.COMPUTE, compute=make))
+
+
+class SessionShelf:
     """The memory of one session. `columns` are the types of known column names, for parameters."""
 
-    def __init__(self, settings: Settings, columns: Mapping[str, str]) -> None:
-        self.settings, self._columns = settings, columns
-        self.block = Block(settings)
-        self.statements: dict[str, Prepared] = {}
+    def __init__(self, settings: Settings, columns: Mapping[str, str], allowance: Allowance) -> None:
+        self.settings, self._columns, self.allowance = settings, columns, allowance
+        self.block = TransactionBlock(settings)
+        self.statements: dict[str, PreparedStatement] = {}
         self.portals: dict[str, Portal] = {}
 
     def options(self, kind: Command | None) -> Options:
@@ -54,7 +72,7 @@ class Shelf:
         inner = getattr(kind, "statement", None)
         return self.settings.options({} if inner is None else written_options(inner))
 
-    def statement(self, name: str) -> Prepared:
+    def statement(self, name: str) -> PreparedStatement:
         """A prepared statement, or 26000."""
         if name not in self.statements:
             raise self._missing("statement", name)
@@ -65,6 +83,16 @@ class Shelf:
         if name not in self.portals:
             raise self._missing("cursor", name)
         return self.portals[name]
+
+    def keep_statement(self, name: str, prepared: PreparedStatement) -> None:
+        """Keep a prepared statement, as long as there are not too many."""
+        self.allowance.hold(prepared, weight_of(prepared.statement))
+        _put(self.statements, name, prepared, "prepared statements")
+
+    def keep_portal(self, name: str, portal: Portal) -> None:
+        """Keep a portal or cursor, as long as there are not too many."""
+        self.allowance.hold(portal, 0 if portal.filled is None else len(portal.filled.text))
+        _put(self.portals, name, portal, "cursors")
 
     def _missing(self, what: str, name: str) -> QueryError:
         if what == "statement":
@@ -87,10 +115,10 @@ class Shelf:
         if self.block.status == IDLE:
             self.portals = {name: portal for name, portal in self.portals.items() if portal.hold}
 
-    def prepared(self, statement: Statement | None, given: tuple[int, ...]) -> Prepared:
+    def prepared(self, statement: SqlStatement | None, given: tuple[int, ...]) -> PreparedStatement:
         """A statement with the types of its parameters: those that were given, else what their places ask for."""
         if statement is None:
-            return Prepared(None, None)
+            return PreparedStatement(None, None)
         kind = placed_command(statement)
         self.guard(kind)
         wanted = types(statement, self._columns)
@@ -99,27 +127,31 @@ class Shelf:
             given[i] if i < len(given) and given[i] not in (0, 705) else oid_of(wanted.get(i + 1, "text"))
             for i in range(count)
         )
-        return Prepared(statement, kind, oids)
+        return PreparedStatement(statement, kind, oids)
 
-    def filled(self, prepared: Prepared, values: list[Any], options: Options, formats: tuple[int, ...]) -> Portal:
+    def filled(
+        self, prepared: PreparedStatement, values: list[Any], options: Options, formats: tuple[int, ...]
+    ) -> Steps:
         """A portal: the statement with its values written into it, so that one walk answers both protocols."""
         if prepared.statement is None or not prepared.oids:
             return Portal(prepared.command, prepared, options, None, formats)
-        filled = fill(prepared.statement, values)
-        return Portal(read(filled.text)[0][1], prepared, options, filled, formats)
+        size = len(prepared.statement.text) + sum(len(v) if isinstance(v, str | list) else 8 for v in values)
+        check_length(size)
+        filled, command = yield from computed(partial(_fill, prepared.statement, values), size)
+        return Portal(command, prepared, options, filled, formats)
 
-    def sampled(self, prepared: Prepared, options: Options) -> Steps:
+    def sampled(self, prepared: PreparedStatement, options: Options) -> Steps:
         """The columns of a statement whose values are not known yet: with samples of their types in their places."""
         if options.intervals in prepared.looked:
             return prepared.looked[options.intervals]
-        sample = self.filled(prepared, [_sample(oid) for oid in prepared.oids], options, ())
+        sample = yield from self.filled(prepared, [_sample(oid) for oid in prepared.oids], options, ())
         try:
             return (yield from self.fields(sample))
         except SfumatoError as error:
             if not prepared.oids:
                 raise
             try:
-                nothing = self.filled(prepared, [None] * len(prepared.oids), options, ())
+                nothing = yield from self.filled(prepared, [None] * len(prepared.oids), options, ())
                 return (yield from self.fields(nothing))
             except SfumatoError:
                 raise error from None
@@ -135,39 +167,40 @@ class Shelf:
         return known[portal.options.intervals]
 
     def _looked(self, kind: Command | None, portal: Portal) -> Steps:
-        if isinstance(kind, Question):
-            return (yield from self._work(Task.LOOK, kind.statement, portal))
+        if isinstance(kind, SelectCommand):
+            return (yield from self._work(WireTask.LOOK, kind.statement, portal))
         if isinstance(kind, Explain):
             return PLAN_FIELDS
         if isinstance(kind, Show):
             return self._show_fields(kind)
         if isinstance(kind, Fetch) and not kind.move:
             return (yield from self.fields(self.portal(kind.cursor)))
-        if isinstance(kind, Run):
-            return (yield from self.fields(self._runs(kind)))
+        if isinstance(kind, ExecuteCommand):
+            return (yield from self.fields((yield from self._runs(kind))))
         return None
 
     def run(self, kind: Command, portal: Portal) -> Steps:
         """The result of one command. A question is answered here and nowhere else: this spends."""
-        if isinstance(kind, Question | CopyOut | Explain):
-            task = Task.PREVIEW if isinstance(kind, Explain) else Task.ANSWER
-            result = yield from self._work(task, kind.statement, portal)
+        if isinstance(kind, SelectCommand | CopyOut | Explain):
+            task = WireTask.PREVIEW if isinstance(kind, Explain) else WireTask.ANSWER
+            result = replace((yield from self._work(task, kind.statement, portal)))  # what is at hand is held elsewhere
+            self.allowance.hold(result, result.size)
             for name, value, local in result.sets:
                 self.settings.set(name, value, local=local)
             return result
         if isinstance(kind, Fetch):
             return (yield from self._fetch(kind))
-        if isinstance(kind, Run):
+        if isinstance(kind, ExecuteCommand):
             return (yield from self._execute(kind))
         if isinstance(kind, Show) and spelled(kind.name) == BUDGET:
-            return (yield Work(Task.BUDGET))
+            return (yield Work(WireTask.BUDGET))
         if isinstance(kind, Transaction):
             result = self.block.run(kind)
             self.end_of_message()
             return result
         return self._command(kind, portal)
 
-    def _work(self, task: Task, statement: Statement, portal: Portal) -> Steps:
+    def _work(self, task: WireTask, statement: SqlStatement, portal: Portal) -> Steps:
         try:
             return (yield Work(task, statement.text, portal.options, self.settings.all(), self.settings.timeout()))
         except SfumatoError as error:
@@ -188,7 +221,8 @@ class Shelf:
         if isinstance(kind, Prepare):
             if kind.name in self.statements:
                 raise QueryError(f'prepared statement "{kind.name}" already exists', sqlstate="42P05")
-            self.statements[kind.name] = self.prepared(kind.statement, tuple(oid_of(name) for name in kind.types))
+            types = tuple(oid_of(name) for name in kind.types)
+            self.keep_statement(kind.name, self.prepared(kind.statement, types))
             return Result(tag="PREPARE")
         if isinstance(kind, Declare):
             return self._declare(kind, portal)
@@ -217,7 +251,7 @@ class Shelf:
             raise QueryError(f'cursor "{kind.name}" already exists', sqlstate="42P03")
         inner = placed_command(kind.statement)
         made = Portal(inner, None, self.options(inner), portal.filled, hold=kind.hold, cursor=True)
-        self.portals[kind.name] = made
+        self.keep_portal(kind.name, made)
         return Result(tag="DECLARE CURSOR")
 
     def _fetch(self, kind: Fetch) -> Steps:
@@ -233,7 +267,7 @@ class Shelf:
             return Result(tag=f"MOVE {len(rows)}", notices=notices)
         return Result(cursor.result.fields, rows, "FETCH", notices)
 
-    def _runs(self, kind: Run) -> Portal:
+    def _runs(self, kind: ExecuteCommand) -> Steps:
         """EXECUTE name (values): the portal that it stands for."""
         prepared = self.statement(kind.name)
         if len(kind.values) != len(prepared.oids):
@@ -246,10 +280,10 @@ class Shelf:
             decode(None if value is None else value.encode(), oid, TEXT)
             for value, oid in zip(kind.values, prepared.oids, strict=True)
         ]
-        return self.filled(prepared, values, self.options(prepared.command), ())
+        return (yield from self.filled(prepared, values, self.options(prepared.command), ()))
 
-    def _execute(self, kind: Run) -> Steps:
-        portal = self._runs(kind)
+    def _execute(self, kind: ExecuteCommand) -> Steps:
+        portal = yield from self._runs(kind)
         if portal.command is None:
             return Result(tag="")
         return (yield from self.run(portal.command, portal))
@@ -268,6 +302,19 @@ class Shelf:
             elif kept.pop(kind.name, None) is None:
                 raise self._missing(kind.what, kind.name)
         return Result(tag=kind.tag)
+
+
+def _fill(statement: SqlStatement, values: list[Any]) -> tuple[Filled, Command]:
+    """The text with its values, and its command."""
+    filled = fill(statement, values)
+    check_length(len(filled.text))
+    return filled, read(filled.text)[0][1]
+
+
+def _put(kept: dict[str, Any], name: str, thing: Any, what: str) -> None:
+    if name not in kept and len(kept) >= MOST:
+        raise QueryError(f"a session has at most {MOST} {what}", sqlstate="54000", hint="Close some of them.")
+    kept[name] = thing
 
 
 def _sample(oid: int) -> Any:

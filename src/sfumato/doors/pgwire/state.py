@@ -8,31 +8,38 @@ the portal holds it. A rollback takes settings back and nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
+from sfumato.doors.allowance import Allowance
 from sfumato.doors.pgwire import messages as m
 from sfumato.doors.pgwire.commands import CopyOut
 from sfumato.doors.pgwire.copying import lines
 from sfumato.doors.pgwire.portals import Portal, Row
-from sfumato.doors.pgwire.reading import read
+from sfumato.doors.pgwire.reading import check_length, read
 from sfumato.doors.pgwire.results import Field, Result
 from sfumato.doors.pgwire.settings import Settings
-from sfumato.doors.pgwire.shelf import Shelf, Steps
+from sfumato.doors.pgwire.shelf import SessionShelf, Steps, computed
 from sfumato.doors.pgwire.types import decode, encode, size_of
 from sfumato.errors import QueryError, SfumatoError
 
 _FEW = 5000
-"""So many rows are put together once, and sent again as they are."""
+_SMALL = 2**20
+"""So many rows, and bytes, are put together once, and sent again as they are."""
 _QUIET = ("warning", "error", "fatal", "panic")
 
 
-class Session:
-    """One connection after its log-in. `columns` are the types of known column names, for parameters."""
+class WireSession:
+    """One connection after its log-in. `columns` are the types of known column names, for parameters.
 
-    def __init__(self, user: str, settings: Settings, columns: Mapping[str, str]) -> None:
+    `allowance` bounds what is kept for this user.
+    """
+
+    def __init__(
+        self, user: str, settings: Settings, columns: Mapping[str, str], allowance: Allowance | None = None
+    ) -> None:
         self.user, self.settings = user, settings
-        self._shelf = Shelf(settings, columns)
+        self._shelf = SessionShelf(settings, columns, allowance or Allowance())
         self._skipping = False
         self._told: dict[str, str] = {}
 
@@ -47,7 +54,7 @@ class Session:
 
     def receive(self, message: m.Frontend) -> Steps:
         """Handle one message. An error is told once; then everything up to Sync is passed over."""
-        if isinstance(message, m.Query):
+        if isinstance(message, m.SimpleQuery):
             self._skipping = False
             yield from self._simple(message.sql)
             yield from self.ready()
@@ -73,7 +80,7 @@ class Session:
         self._shelf.statements.pop("", None)
         self._shelf.block.enter()
         try:
-            found = read(sql)
+            found = yield from _read(sql)
             if not found:
                 yield m.EMPTY_QUERY
             for _, kind in found:
@@ -98,7 +105,7 @@ class Session:
 
     def _extended(self, message: m.Frontend) -> Steps:
         if isinstance(message, m.Parse):
-            yield self._parse(message)
+            yield from self._parse(message)
         elif isinstance(message, m.Bind):
             yield from self._bind(message)
         elif isinstance(message, m.Describe):
@@ -113,20 +120,22 @@ class Session:
         else:
             raise m.broken("this message does not belong here")
 
-    def _parse(self, message: m.Parse) -> bytes:
-        found = read(message.sql)
+    def _parse(self, message: m.Parse) -> Steps:
+        found = yield from _read(message.sql)
         if len(found) > 1:
             raise QueryError("cannot insert multiple commands into a prepared statement", sqlstate="42601")
         if message.name and message.name in self._shelf.statements:
             raise QueryError(f'prepared statement "{message.name}" already exists', sqlstate="42P05")
-        self._shelf.statements[message.name] = self._shelf.prepared(found[0][0] if found else None, message.types)
-        return m.PARSE_COMPLETE
+        make = partial(self._shelf.prepared, found[0][0] if found else None, message.types)
+        self._shelf.keep_statement(message.name, (yield from computed(make, len(message.sql))))
+        yield m.PARSE_COMPLETE
 
     def _bind(self, message: m.Bind) -> Steps:
         prepared = self._shelf.statement(message.statement)
         self._shelf.guard(prepared.command)
         if message.portal and message.portal in self._shelf.portals:
             raise QueryError(f'cursor "{message.portal}" already exists', sqlstate="42P03")
+        check_length(sum(len(value) for value in message.values if value is not None))
         values = _values(message, prepared.oids)
         options = self._shelf.options(prepared.command)
         if prepared.described is not None and prepared.described != options.intervals:
@@ -136,10 +145,10 @@ class Session:
         if unknown:  # PostgreSQL says it of results when they are sent, which here would be after they were paid for
             hint = "There are 0 (text) and 1 (binary)."
             raise QueryError(f"unsupported format code: {unknown[0]}", sqlstate="22023", hint=hint)
-        portal = self._shelf.filled(prepared, values, options, message.results)
+        portal = yield from self._shelf.filled(prepared, values, options, message.results)
         if len(message.results) > 1:
             _formats(message.results, (yield from self._shelf.fields(portal)) or ())
-        self._shelf.portals[message.portal] = portal
+        self._shelf.keep_portal(message.portal, portal)
         yield m.BIND_COMPLETE
 
     def _describe(self, message: m.Describe) -> Steps:
@@ -179,7 +188,7 @@ class Session:
             yield _description(result.fields, portal.formats)
         forms = _formats(portal.formats, result.fields)
         rows, more = portal.take(limit)
-        if len(rows) == len(result.rows) <= _FEW:
+        if len(rows) == len(result.rows) <= _FEW and result.size <= _SMALL:
             if forms not in result.sent:
                 result.sent[forms] = b"".join(_rows(rows, result.fields, forms))
             yield result.sent[forms]
@@ -187,6 +196,12 @@ class Session:
             yield from _rows(rows, result.fields, forms)
         counted = result.tag in ("SELECT", "FETCH")
         yield m.PORTAL_SUSPENDED if more else m.complete(f"{result.tag} {len(rows)}" if counted else result.tag)
+
+
+def _read(sql: str) -> Steps:
+    """The statements of a text that is not too long."""
+    check_length(len(sql))
+    return (yield from computed(partial(read, sql), len(sql)))
 
 
 def _values(message: m.Bind, oids: tuple[int, ...]) -> list[Any]:

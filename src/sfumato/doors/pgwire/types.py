@@ -15,6 +15,7 @@ from typing import Any
 
 from sfumato.doors.pgwire.messages import BINARY, broken
 from sfumato.errors import QueryError
+from sfumato.sql.read.moments import read_date, read_timestamp
 
 _SPACE = " \t\n\r\f\v"
 """PostgreSQL's; Python would take more characters for blanks."""
@@ -23,7 +24,7 @@ _MOMENT = datetime(2000, 1, 1)  # noqa: DTZ001  moments are naive and in UTC, as
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PgType:
     """A type: its name, its number, its size, the number of its array, and what a value of it is made of."""
 
     name: str
@@ -34,31 +35,31 @@ class Kind:
 
 
 _KINDS = [
-    Kind("boolean", 16, 1, 1000, "bool"),
-    Kind("char", 18, 1, 1002, "text"),
-    Kind("name", 19, 64, 1003, "text"),
-    Kind("bigint", 20, 8, 1016, "int"),
-    Kind("smallint", 21, 2, 1005, "int"),
-    Kind("integer", 23, 4, 1007, "int"),
-    Kind("regproc", 24, 4, 1008, "name"),
-    Kind("text", 25, -1, 1009, "text"),
-    Kind("oid", 26, 4, 1028, "int"),
-    Kind("xid", 28, 4, 1011, "int"),
-    Kind("json", 114, -1, 199, "text"),
-    Kind("pg_node_tree", 194, -1, 1009, "text"),
-    Kind("real", 700, 4, 1021, "float"),
-    Kind("double precision", 701, 8, 1022, "float"),
-    Kind("unknown", 705, -2, 1009, "text"),
-    Kind("aclitem", 1033, 12, 1034, "text"),
-    Kind("character", 1042, -1, 1014, "text"),
-    Kind("varchar", 1043, -1, 1015, "text"),
-    Kind("date", 1082, 4, 1182, "date"),
-    Kind("timestamp", 1114, 8, 1115, "timestamp"),
-    Kind("timestamptz", 1184, 8, 1185, "timestamp"),
-    Kind("numeric", 1700, -1, 1231, "numeric"),
-    Kind("regclass", 2205, 4, 2210, "name"),
-    Kind("regtype", 2206, 4, 2211, "name"),
-    Kind("uuid", 2950, 16, 2951, "uuid"),
+    PgType("boolean", 16, 1, 1000, "bool"),
+    PgType("char", 18, 1, 1002, "text"),
+    PgType("name", 19, 64, 1003, "text"),
+    PgType("bigint", 20, 8, 1016, "int"),
+    PgType("smallint", 21, 2, 1005, "int"),
+    PgType("integer", 23, 4, 1007, "int"),
+    PgType("regproc", 24, 4, 1008, "name"),
+    PgType("text", 25, -1, 1009, "text"),
+    PgType("oid", 26, 4, 1028, "int"),
+    PgType("xid", 28, 4, 1011, "int"),
+    PgType("json", 114, -1, 199, "text"),
+    PgType("pg_node_tree", 194, -1, 1009, "text"),
+    PgType("real", 700, 4, 1021, "float"),
+    PgType("double precision", 701, 8, 1022, "float"),
+    PgType("unknown", 705, -2, 1009, "text"),
+    PgType("aclitem", 1033, 12, 1034, "text"),
+    PgType("character", 1042, -1, 1014, "text"),
+    PgType("varchar", 1043, -1, 1015, "text"),
+    PgType("date", 1082, 4, 1182, "date"),
+    PgType("timestamp", 1114, 8, 1115, "timestamp"),
+    PgType("timestamptz", 1184, 8, 1185, "timestamp"),
+    PgType("numeric", 1700, -1, 1231, "numeric"),
+    PgType("regclass", 2205, 4, 2210, "name"),
+    PgType("regtype", 2206, 4, 2211, "name"),
+    PgType("uuid", 2950, 16, 2951, "uuid"),
 ]
 KINDS = {kind.name: kind for kind in _KINDS}
 BY_OID = {kind.oid: kind for kind in _KINDS}
@@ -214,7 +215,7 @@ def decode(data: bytes | None, oid: int, form: int) -> Any:
         ) from None
 
 
-def _from_text(text: str | None, kind: Kind) -> Any:
+def _from_text(text: str | None, kind: PgType) -> Any:
     if text is None:
         return None
     word = text.strip().lower()
@@ -228,7 +229,7 @@ def _from_text(text: str | None, kind: Kind) -> Any:
         "int": _whole,
         "float": _decimal,
         "numeric": _decimal,
-        "date": date.fromisoformat,
+        "date": _read_day,
         "timestamp": _naive,
     }
     return readers[kind.family](text.strip()) if kind.family in readers else text
@@ -249,12 +250,22 @@ def _decimal(text: str) -> Decimal:
     return value
 
 
+def _read_day(text: str) -> date:
+    day = read_date(text)
+    if day is None:
+        raise ValueError(text)
+    return day
+
+
 def _naive(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    """A moment in UTC, without its zone."""
+    moment = read_timestamp(text, in_utc=True)
+    if moment is None:
+        raise ValueError(text)
+    return moment
 
 
-def _from_binary(data: bytes, kind: Kind) -> Any:
+def _from_binary(data: bytes, kind: PgType) -> Any:
     if kind.family in ("int", "bool", "float", "date", "timestamp", "name") and len(data) != kind.size:
         raise broken(f"a parameter of type {kind.name} has {len(data)} bytes")
     signed = kind.name not in ("oid", "xid", "regclass", "regproc", "regtype")

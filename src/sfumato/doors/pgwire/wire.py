@@ -29,8 +29,8 @@ class Gone(Exception):
 class Wire(asyncio.Protocol):
     """A buffer of our own, so that nothing which came before TLS can be taken for something that came inside of it."""
 
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
+    def __init__(self) -> None:
+        self._longest = LONGEST_STARTUP
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
         self._came = asyncio.Event()
@@ -39,6 +39,8 @@ class Wire(asyncio.Protocol):
         self.gone = asyncio.Event()
         self._closed = asyncio.Event()
         self._paused = False
+        self.is_named = False
+        """Whether the client has said who it claims to be."""
 
     # what asyncio calls
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -75,6 +77,10 @@ class Wire(asyncio.Protocol):
         self._writable.set()
 
     # what the server calls
+    def widen(self, longest: int) -> None:
+        """From now on messages may be so long: whoever has not logged in yet says little."""
+        self._longest = longest
+
     @property
     def waiting(self) -> int:
         """Bytes that came and were not read yet."""
@@ -145,6 +151,11 @@ class Wire(asyncio.Protocol):
         if secured is None:
             raise Gone
         self._transport = secured
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
 
     async def close(self) -> None:
         """Send what is left and close; a client that does not take it is cut off."""

@@ -1,6 +1,6 @@
-"""Running it: the doors on ports, in one process or several, with reload and an orderly end.
+"""Running it: the doors on ports, in workers below one light process, with reload and an orderly end.
 
-Comes in: an order (`order`), what to serve and where. Goes out: open doors. `station` is one process with its own
-gateway and doors; `crew` starts several of them over one ledger and replaces those that die; `worker` is what each of
-these runs; `control` is the socket by which `sfumato reload` is answered; `stay` waits for signals.
+Comes in: an order (`order`), what to serve and where. Goes out: open doors. `station` is a gateway with its doors;
+`worker` is a process with a station; `crew` starts one worker or several over one ledger and replaces those that die;
+`control` is the socket by which `sfumato reload` is answered; `stay` waits for signals; `ending` is for the end.
 """

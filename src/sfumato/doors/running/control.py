@@ -18,6 +18,7 @@ from typing import Any
 
 from sfumato import errors
 from sfumato.errors import EngineError, SfumatoError
+from sfumato.files import make_private_directory
 
 _OPERATOR = logging.getLogger("sfumato.operator")
 Handle = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -48,7 +49,7 @@ class Control:
 
     async def start(self) -> None:
         """Listen, for the owner alone."""
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_directory(self._path.parent)
         self._path.unlink(missing_ok=True)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         before = os.umask(0o177)

@@ -1,31 +1,37 @@
-"""Several processes over one ledger: started, kept up, reloaded together, stopped together.
+"""One process or several over one ledger: started, kept up, reloaded together, stopped together.
 
 Comes in: an order and how many. Goes out: workers that share the listening sockets. The crew itself reads no row and
-answers no question. A worker that dies is replaced; too many in a minute end the whole, for something is wrong then.
+answers no question, so that it hears signals and ends its workers in time whatever they do. A worker that dies is
+replaced; too many in a minute end the whole, for something is wrong then.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import socket
 import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.doors.operator import keep_log, tell, warn
 from sfumato.doors.running.control import unpacked
-from sfumato.doors.running.order import Order, Sockets, certificate, check_same
+from sfumato.doors.running.ending import CREW
+from sfumato.doors.running.order import ServeOrder, Sockets, certificate, check_same
 from sfumato.doors.users import Users
 from sfumato.errors import EngineError, SfumatoError
 
+_TERMINAL = (signal.SIGINT, signal.SIGHUP)
+"""What a terminal sends to everybody: the crew alone decides."""
+COMMAND = (sys.executable, "-m", "sfumato.doors.running.worker")
 MOST_DEATHS = 10
 """In a minute, of all workers together."""
-_GRACE = 20.0
-"""Seconds for a worker to end in order: longer than its doors take to drain."""
 
 
 class Lost(EngineError):
@@ -43,6 +49,11 @@ class Hand:
     ready: asyncio.Future[None]
     waiting: dict[int, asyncio.Future[None]] = field(default_factory=dict)
 
+    @property
+    def serves(self) -> bool:
+        """Whether its doors have been opened."""
+        return self.ready.done() and not self.ready.cancelled() and self.ready.exception() is None
+
     def say(self, document: dict[str, Any]) -> None:
         """One line."""
         if not self.writer.is_closing():
@@ -59,6 +70,11 @@ class Hand:
         finally:
             self.waiting.pop(number, None)
 
+    def kill(self) -> None:
+        """End it at once; it may have ended."""
+        with suppress(ProcessLookupError):
+            self.process.kill()
+
     def lost(self) -> None:
         """Nobody will answer any more."""
         for future in (self.ready, *self.waiting.values()):
@@ -69,7 +85,7 @@ class Hand:
 class Crew:
     """The workers. `fail` is called when they cannot be kept up."""
 
-    def __init__(self, order: Order, sockets: Sockets, count: int, fail: Callable[[SfumatoError], None]) -> None:
+    def __init__(self, order: ServeOrder, sockets: Sockets, count: int, fail: Callable[[SfumatoError], None]) -> None:
         self._order, self._sockets, self._count, self._fail = order, sockets, count, fail
         self._policy = order.read()
         self._text = order.text
@@ -90,13 +106,16 @@ class Crew:
     async def _hire(self, number: int) -> Hand:
         ours, theirs = socket.socketpair()
         files = [[one.fileno() for one in part] for part in (self._sockets.pg, self._sockets.http)]
-        words = [str(theirs.fileno()), *(",".join(map(str, part)) for part in files)]
-        command = (sys.executable, "-m", "sfumato.doors.running.worker", *words)
+        words = [str(os.getpid()), str(theirs.fileno()), *(",".join(map(str, part)) for part in files)]
         inherited = (theirs.fileno(), *files[0], *files[1])
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.DEVNULL, pass_fds=inherited, start_new_session=False
-        )
-        theirs.close()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _TERMINAL)  # a worker inherits it, and hears none of them
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *COMMAND, *words, stdin=asyncio.subprocess.DEVNULL, pass_fds=inherited, start_new_session=False
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            theirs.close()
         reader, writer = await asyncio.open_unix_connection(sock=ours, limit=2**24)
         order = self._order.numbered(number, self._text)
         writer.write(order.to_text().encode() + b"\n")  # not on its command line, which everybody can read
@@ -116,7 +135,7 @@ class Crew:
         except (ConnectionError, ValueError):
             pass
         code = await hand.process.wait()
-        was_ready = hand.ready.done() and hand.ready.exception() is None
+        was_ready = hand.serves
         hand.lost()
         hand.writer.close()
         if self._stopping or not was_ready:
@@ -177,17 +196,30 @@ class Crew:
             for hand, outcome in zip(hands[1:], outcomes, strict=True):
                 if isinstance(outcome, BaseException) and hand.process.returncode is None:
                     warn("a worker did not reload and is replaced", worker=hand.number)
-                    hand.process.kill()
+                    hand.kill()
 
     async def stop(self) -> None:
-        """Every worker in order; who does not end in time is killed."""
+        """Every worker in order; who does not end in time is killed, as is who does not serve yet.
+
+        Guarantee: all workers are gone shortly after `CREW` seconds, also where one does not run any Python.
+        Proof: this process does nothing else, and the kernel ends who is killed.
+        Reference: docs/threats.md, Availability; docs/decisions/037.
+        Checked by: doors::a_server_ends_whose_interpreter_is_held,
+            doors::a_server_ends_within_ten_seconds_whatever_runs
+        """
         self._stopping = True
         self._sockets.close()
         hands = list(self._hands.values())
         for hand in hands:
-            hand.say({"do": "stop"})
+            if hand.serves:
+                hand.say({"do": "stop"})
+            else:
+                hand.kill()
         if self._watching:
-            await asyncio.wait(self._watching, timeout=_GRACE)
+            await asyncio.wait(self._watching, timeout=CREW)
+        for hand in hands:
+            if hand.process.returncode is None:
+                warn("a worker did not end and was killed; what was charged stays charged", worker=hand.number)
         self.kill()
         if self._watching:
             await asyncio.wait(self._watching)
@@ -195,8 +227,7 @@ class Crew:
     def kill(self) -> None:
         """At once."""
         for hand in self._hands.values():
-            if hand.process.returncode is None:
-                hand.process.kill()
+            hand.kill()
 
 
 async def _all(works: list[Any]) -> None:

@@ -26,7 +26,7 @@ _TRIES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ServeOrder:
     """What to serve. An address of None is a door that stays shut."""
 
     policy: str
@@ -42,7 +42,7 @@ class Order:
         """The policy; of a newer text, where one is given."""
         return parse(self.text if text is None else text, self.policy)
 
-    def numbered(self, number: int, text: str) -> Order:
+    def numbered(self, number: int, text: str) -> ServeOrder:
         """The same for one of several processes."""
         return replace(self, number=number, text=text)
 
@@ -57,7 +57,7 @@ class Order:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_text(cls, text: str) -> Order:
+    def from_text(cls, text: str) -> ServeOrder:
         """The same, read back."""
         fields: dict[str, Any] = json.loads(text)
         for door in ("pg", "http"):
@@ -102,7 +102,7 @@ def shown(taken: tuple[Any, ...]) -> str:
     return f"[{taken[0]}]:{taken[1]}" if ":" in taken[0] else f"{taken[0]}:{taken[1]}"
 
 
-def listen(order: Order) -> Sockets:
+def listen(order: ServeOrder) -> Sockets:
     """Take the addresses of the order."""
     pg = _listen(order.pg) if order.pg else ()
     try:
@@ -112,7 +112,7 @@ def listen(order: Order) -> Sockets:
         raise
 
 
-def listen_near(order: Order) -> Sockets:
+def listen_near(order: ServeOrder) -> Sockets:
     """Take the addresses of the order, or the next ports that are free."""
     taken = []
     for where in (order.pg, order.http):
@@ -139,7 +139,7 @@ def _listen(where: tuple[str, int]) -> tuple[socket.socket, ...]:
         ) from None
 
 
-def certificate(order: Order, policy: Policy) -> Tls:
+def certificate(order: ServeOrder, policy: Policy) -> Tls:
     """The owner's certificate, or our own."""
     hosts = [where[0] for where in (order.pg, order.http) if where]
     given = [None if name is None else Path(name) for name in (order.cert, order.key)]

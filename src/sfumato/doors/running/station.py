@@ -1,4 +1,4 @@
-"""One process: a gateway of its own, and the doors in front of it.
+"""What a worker serves: a gateway of its own, and the doors in front of it.
 
 Comes in: an order and listening sockets. Goes out: open doors. A reload has two halves: `prepare` reads policy and rows
 beside the gateway that serves, `commit` lets the new one answer; questions that are under way finish on the old one.
@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from sfumato.doors.audit_log import Journal
 from sfumato.doors.cli.say import error_text
 from sfumato.doors.console import console
 from sfumato.doors.http import HttpDoor
-from sfumato.doors.journal import Journal
 from sfumato.doors.operator import keep_log
+from sfumato.doors.pgwire.entrance import WireLimits
 from sfumato.doors.pgwire.messages import Cancel
-from sfumato.doors.pgwire.server import Server
-from sfumato.doors.running.order import Order, Sockets, certificate, check_same, shown
+from sfumato.doors.pgwire.server import WireServer
+from sfumato.doors.running.ending import raise_files
+from sfumato.doors.running.order import ServeOrder, Sockets, certificate, check_same, shown
 from sfumato.doors.users import Users
 from sfumato.errors import SfumatoError
 from sfumato.gateway import Gateway, Loaded, enter, read_rows
+
+DRAIN = WireLimits().drain
 
 
 class Door(Protocol):
@@ -36,10 +41,11 @@ class Door(Protocol):
 class Station:
     """Gateway, users, journal and doors. Making one reads the rows."""
 
-    def __init__(self, order: Order, sockets: Sockets, forward: Callable[[Cancel], None] | None = None) -> None:
+    def __init__(self, order: ServeOrder, sockets: Sockets, forward: Callable[[Cancel], None] | None = None) -> None:
         policy = order.read()
         self._order, self._sockets, self._forward = order, sockets, forward
         keep_log(policy)
+        raise_files()
         self._users = Users(policy.data.state)
         self._users.prepare()
         self._tls = certificate(order, policy)
@@ -48,7 +54,7 @@ class Station:
         self._journal = Journal(policy.data.state)
         self._next: Loaded | None = None
         self._doors: list[Door] = []
-        self._pg: Server | None = None
+        self._pg: WireServer | None = None
         self._http: HttpDoor | None = None
         self._retiring: set[asyncio.Task[None]] = set()
 
@@ -61,7 +67,7 @@ class Station:
         """Open the doors."""
         order = self._order
         if self._sockets.pg:
-            self._pg = Server(
+            self._pg = WireServer(
                 self._gate,
                 self._users,
                 self._journal,
@@ -124,9 +130,12 @@ class Station:
             await asyncio.to_thread(loaded.engine.close)
 
     async def stop(self) -> None:
-        """Doors first, then the ledger."""
+        """Doors first, then the ledger. Queries may finish for `DRAIN` seconds; then every run of the engine ends."""
+        asyncio.get_running_loop().call_later(DRAIN, self._gate.stop)
         await asyncio.gather(*(door.stop() for door in self._doors))
-        await asyncio.gather(*self._retiring)
+        self._gate.stop()
+        if self._retiring:
+            await asyncio.wait(self._retiring, timeout=1.0)
         await asyncio.to_thread(self._gate.close)
         self._journal.close()
 
@@ -138,7 +147,7 @@ def find_bounds(gate: Gateway, number: int) -> None:
     """
     if not gate.bounds() and not gate.missing_bounds():
         return
-    with (Path(gate.policy.data.state) / "bounds.lock").open("w") as lock:
+    with os.fdopen(os.open(Path(gate.policy.data.state) / "bounds.lock", os.O_CREAT | os.O_RDWR, 0o600)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             for found in gate.find_bounds():
@@ -153,26 +162,3 @@ async def _retire(gate: Gateway, left: asyncio.Future[None] | None) -> None:
     if left is not None:
         await left
     await asyncio.to_thread(gate.retire)
-
-
-class Alone:
-    """The only station: it reloads by itself."""
-
-    def __init__(self, order: Order, sockets: Sockets) -> None:
-        self._station = Station(order, sockets)
-
-    async def start(self) -> None:
-        """Open the doors."""
-        await self._station.start()
-
-    async def replace(self, text: str) -> None:
-        """A new policy, or the old one goes on."""
-        await self._station.prepare(text)
-        await self._station.commit()
-
-    async def stop(self) -> None:
-        """End in order."""
-        await self._station.stop()
-
-    def kill(self) -> None:
-        """Nothing but this process itself, which ends now."""

@@ -1,6 +1,6 @@
 """Until somebody says stop: signals, the control socket, and what is said on the way.
 
-Comes in: something that serves, a station or a crew. Goes out: an exit code. SIGTERM and SIGINT end it in order, a
+Comes in: what to serve, and with how many workers. Goes out: an exit code. SIGTERM and SIGINT end it in order, a
 second one at once; SIGHUP reloads, as `sfumato reload` does, and only the operator's log hears how that went.
 """
 
@@ -13,39 +13,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sfumato.doors.operator import tell, warn
 from sfumato.doors.running.control import Control
-from sfumato.doors.running.order import Order, read_text
+from sfumato.doors.running.crew import Crew
+from sfumato.doors.running.ending import LAST, end_within
+from sfumato.doors.running.order import ServeOrder, Sockets, read_text
 from sfumato.errors import InputError, SfumatoError
 from sfumato.policy import Policy
 from sfumato.words import show
-
-
-class Serving(Protocol):
-    """A station, or a crew of them."""
-
-    async def start(self) -> None:
-        """Open the doors."""
-
-    async def replace(self, text: str) -> None:
-        """Serve a new policy; or raise, and go on with the old one."""
-
-    async def stop(self) -> None:
-        """End in order."""
-
-    def kill(self) -> None:
-        """End at once."""
 
 
 @dataclass
 class Stay:
     """One serving, from its start to its end."""
 
-    order: Order
-    make: Callable[[Callable[[SfumatoError], None]], Serving]
-    """What serves, given whom to tell if it cannot be kept up."""
+    order: ServeOrder
+    sockets: Sockets
+    workers: int
     ready: Callable[[], None]
     """Called when all doors are open."""
     visit: Callable[[], None] | None = None
@@ -58,27 +44,37 @@ class Stay:
     async def run(self) -> None:
         """Stay; raise if it could not be started, or not be kept up."""
         self._policy = self.order.read()
-        self.serving = self.make(self.fail)
+        self.serving = Crew(self.order, self.sockets, self.workers, self.fail)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._end, number)
         loop.add_signal_handler(signal.SIGHUP, self._hang_up)
         control = Control(self._policy.data.state, self._answer)
         try:
-            _, self._stamp = await asyncio.gather(self.serving.start(), asyncio.to_thread(_stamp, self._policy))
-            await control.start()
-            tell("ready", policy=self._policy.digest, version=self._policy.data.version)
-            self.ready()
-            if self.visit is not None:
-                await asyncio.to_thread(self.visit)
-            else:
-                await self.ended.wait()
+            if await self._started():
+                await control.start()
+                tell("ready", policy=self._policy.digest, version=self._policy.data.version)
+                self.ready()
+                await (self.ended.wait() if self.visit is None else asyncio.to_thread(self.visit))
         finally:
             await control.stop()
             await self.serving.stop()
             tell("stopped")
         if self.failure is not None:
             raise self.failure
+
+    async def _started(self) -> bool:
+        """Whether all doors are open; somebody may say stop before."""
+        starting = asyncio.gather(self.serving.start(), asyncio.to_thread(_stamp, self._policy))
+        ended = asyncio.ensure_future(self.ended.wait())
+        await asyncio.wait((starting, ended), return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+            return False
+        ended.cancel()
+        _, self._stamp = starting.result()
+        return True
 
     def fail(self, error: SfumatoError) -> None:
         """It cannot be kept up."""
@@ -89,6 +85,7 @@ class Stay:
         if self.ended.is_set():  # the second time: what was paid for is on the disk anyway
             self.serving.kill()
             os._exit(128 + number)
+        end_within(LAST, first=self.serving.kill)
         self.ended.set()
 
     def _hang_up(self) -> None:
@@ -130,7 +127,7 @@ class Stay:
 
 def _stamp(policy: Policy) -> str | None:
     """Which files these are. Imported when called: a crew is up before its own process knows any SQL."""
-    from sfumato.engines.stamp import stamp
+    from sfumato.engines.duckdb.stamp import stamp
 
     return stamp(policy)
 

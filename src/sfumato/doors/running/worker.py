@@ -1,13 +1,15 @@
-"""One of several processes: a station that is told by its crew what to do.
+"""A process that serves: a station that is told by its crew what to do.
 
 Comes in: listening sockets and a channel, inherited from the crew; by the channel the order and what follows. Goes out:
 answers on the channel. It was started anew, not forked, so that it shares no key, no block of noise and no lock with
-anybody. When the channel closes, the crew is gone, and this process ends in order.
+anybody. When the crew is gone, so is this process: the kernel sees to that on Linux; elsewhere the channel closes, and
+it ends in order.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import signal
 import socket
@@ -18,7 +20,8 @@ from sfumato.doors.cli.say import exit_code
 from sfumato.doors.operator import warn
 from sfumato.doors.pgwire.messages import Cancel
 from sfumato.doors.running.control import packed
-from sfumato.doors.running.order import Order, Sockets
+from sfumato.doors.running.ending import WORKER, end_with, end_within, share_interpreter
+from sfumato.doors.running.order import ServeOrder, Sockets
 from sfumato.doors.running.station import Station
 from sfumato.errors import EngineError, SfumatoError
 
@@ -35,10 +38,8 @@ class Worker:
         """Until the crew says stop, or is gone."""
         reader, self._writer = await asyncio.open_unix_connection(sock=channel, limit=2**24)
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGHUP):  # a terminal sends them to everybody: the crew decides
-            signal.signal(number, signal.SIG_IGN)
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
-        order = Order.from_text((await reader.readline()).decode())
+        order = ServeOrder.from_text((await reader.readline()).decode())
         try:
             self._station = await asyncio.to_thread(Station, order, self._sockets, self._forward)
             await self._station.start()
@@ -49,6 +50,7 @@ class Worker:
         self._say({"say": "ready"})
         listening = asyncio.ensure_future(self._listen(reader))
         await self._ended.wait()
+        end_within(WORKER)
         listening.cancel()
         await self._station.stop()
         return 0
@@ -90,14 +92,18 @@ class Worker:
 
 
 def main() -> None:
-    """`python -m sfumato.doors.running.worker CHANNEL PG HTTP`: numbers of open files; the order comes by the first."""
-    channel, pg, http = sys.argv[1:4]
+    """`python -m sfumato.doors.running.worker CREW CHANNEL PG HTTP`: the crew's process, and numbers of open files."""
+    crew, channel, pg, http = sys.argv[1:5]
+    end_with(int(crew))
+    share_interpreter()
     taken = [tuple(socket.socket(fileno=int(number)) for number in part.split(",") if number) for part in (pg, http)]
 
     async def serve() -> int:
         return await Worker(Sockets(*taken)).run(socket.socket(fileno=int(channel)))
 
-    sys.exit(asyncio.run(serve()))
+    code = asyncio.run(serve())
+    gc.unfreeze()  # else libraries find their objects alive at the end, and say so on stderr
+    sys.exit(code)
 
 
 if __name__ == "__main__":

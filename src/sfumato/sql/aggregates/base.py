@@ -1,32 +1,28 @@
 """What an aggregate is made of: parts that the engine adds up, the length of a row in them, and the number that comes
 of it.
 
-An aggregate is a file with one `Kind`: its SQL name, the bounds that it needs, `parts` (what is summed over rows),
-`length` (the largest total size of one row in all parts) and `finish` (from noisy sums to the answer). Intervals come
-from the draws that a number is made of: see `told`.
+An aggregate is a file with one `Kind`, a row of the table AGGREGATES: everybody who parses, plans, answers, tells of or
+documents it finds what it is there, and knows no name of it.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from typing import Any
 
 from sfumato.errors import QueryError
-from sfumato.mechanisms import Gaussian, Geometric, PrefixSums
-from sfumato.mechanisms.sums import sum_width
 from sfumato.sql.functions import call
-from sfumato.sql.tree import INTEGER, NULL, Aggregate, Constant, Facts, Node
+from sfumato.sql.noise_sums import Draw, Linear, Moment, Ratio
+from sfumato.sql.noise_widths import NoiseTerm
+from sfumato.sql.tree import DOUBLE, INTEGER, NULL, Aggregate, Call, Constant, Facts, Node
 
 ONE = Constant(1, Facts(INTEGER, Fraction(1), Fraction(1), Fraction(1), False))
 ZERO = Constant(0, Facts(INTEGER, Fraction(0), Fraction(0), Fraction(1), False))
 
 SUMS, DISTINCT, CHOICE = "sums", "distinct", "choice"
 """How an aggregate is released: noise on sums, noise on a number of different values, or a choice by ranks."""
-
-Interval = tuple[Fraction | None, Fraction | None] | None
 
 
 @dataclass(frozen=True)
@@ -53,15 +49,74 @@ class Bundle:
         return self.whole or all(part.facts.low is not None and part.facts.low >= 0 for part in self.parts)
 
 
+Sums = tuple[Fraction, ...]
+"""The noisy sums of a bundle in one group."""
+
+
 @dataclass(frozen=True)
-class Kind:
+class Formula:
+    """How a number comes of the noisy sums of a bundle."""
+
+    name: str
+    """Its name in digests and messages."""
+    value: Callable[[Aggregate, Sums, NoiseTerm | None], Any]
+    """The number, given the noise of each sum."""
+    number: Callable[[Aggregate, Callable[[int], Draw]], Ratio | Moment | None] = lambda *_: None
+    """The same as draws, of which intervals are made, given which draw each sum is; None where there is no interval."""
+    words: Callable[[Aggregate, str], str] = lambda *_: "the number of rows"
+    """What is released for it, given the names of the columns that it is about."""
+    plain: bool = False
+    """It is the bundle's one sum as it is."""
+    adds_up: bool = False
+    """Totals of it over groups are sums of the same kind."""
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Sums of one argument that several aggregates come of, for one price."""
+
+    bundle: Callable[[Aggregate], Bundle]
+    formulas: Mapping[str, Formula]
+    """By the name of the aggregate."""
+    is_wanted: Callable[[set[str]], bool]
+    """Given the names of all aggregates that are asked of the same argument."""
+
+
+@dataclass(frozen=True)
+class AggregateKind:
     """An aggregate, as a row of the table AGGREGATES."""
 
     name: str
     bind: Callable[[tuple[Node, ...], Node | None, int], Aggregate]
+    """The aggregate of these arguments under this FILTER, with what is known of its value; or a refusal."""
     bundle: Callable[[Aggregate], Bundle]
-    finish: Callable[[Aggregate, tuple[Fraction, ...]], Fraction | None]
+    """What is summed over rows."""
+    formula: Formula
     measure: str = SUMS
+    of_constant: Formula | None = None
+    """From a number of rows, where the argument is the same in every row."""
+    range: Callable[[Aggregate], Range] = lambda _: (None, None)
+    """Within which numbers it is shown (semantics 4.3)."""
+    never_null: bool = False
+    """It has a number also where there is no row."""
+
+
+Range = tuple[Fraction | None, Fraction | None]
+
+
+def first(_: Aggregate, sums: Sums, __: NoiseTerm | None) -> Fraction:
+    """The value of a plain sum."""
+    return sums[0]
+
+
+def first_draw(_: Aggregate, draw: Callable[[int], Draw]) -> Ratio:
+    """A plain sum as its draw."""
+    return Ratio(Linear(frozenset([(draw(0), Fraction(1))])))
+
+
+def from_zero(_: Aggregate) -> Range:
+    """No number below zero is shown."""
+    return Fraction(0), None
 
 
 def filtered(part: Node, where: Node | None) -> Node:
@@ -79,6 +134,22 @@ def known(arg: Node) -> Node:
     return call("not", (call("is null", (arg,)),))
 
 
+_DIGITS, _ROOM = 6, 1 << 60
+"""Digits after the point to which a double is rounded before it is added up, and how many steps that may take."""
+
+
+def _on_a_grid(arg: Node, position: int) -> Node:
+    """A double as the exact number that it was, or rounded: to six digits where its bounds leave room for them."""
+    if isinstance(arg, Call) and arg.name == "cast" and arg.extra == DOUBLE and arg.args[0].facts.exact:
+        return arg.args[0]
+    if not arg.facts.bounded:
+        return arg
+    digits = _DIGITS
+    while digits and arg.facts.largest * 10**digits >= _ROOM:
+        digits -= 1
+    return call("round", (arg,), str(digits), position) if arg.facts.largest * 10**digits < _ROOM else arg
+
+
 def bounded_number(arg: Node | None, name: str, position: int) -> Node:
     """An exact number with bounds, which sums need."""
     if arg is None:
@@ -86,6 +157,9 @@ def bounded_number(arg: Node | None, name: str, position: int) -> Node:
     facts = arg.facts
     if facts.kind not in ("integer", "decimal", "double"):
         raise QueryError(f"{name} needs numbers, but was given {facts.kind}", position=position, sqlstate="42883")
+    if not facts.exact:
+        arg = _on_a_grid(arg, position)
+        facts = arg.facts
     if not facts.exact:
         raise QueryError(
             f"{name} needs numbers on a grid, so that sums are exact",
@@ -99,126 +173,3 @@ def bounded_number(arg: Node | None, name: str, position: int) -> Node:
             hint="Declare min and max in the policy, or clamp: LEAST(GREATEST(x, 0), 100).",
         )
     return arg
-
-
-@dataclass(frozen=True)
-class Term:
-    """The noise of one released sum: geometric with a scale, or Gaussian with a variance, on multiples of step.
-
-    Of a total: the sum of so many independent `draws`; of a running one also that of the first `end` entries by a `law`
-    of its own, which stands alone in its form: see `forms`.
-    """
-
-    scale: Fraction
-    step: Fraction
-    gaussian: bool = False
-    draws: int = 1
-    law: PrefixSums | None = None
-    end: int = 0
-
-
-@lru_cache(maxsize=4096)
-def width_of(terms: tuple[tuple[Fraction, Term], ...], confidence: Fraction, chernoff: bool = False) -> Fraction:
-    """A t with P(|sum of weight Z| <= t) >= confidence, for independent noise Z.
-
-    One term: the smallest such t, by its exact law, also where it is a sum of several draws of one law. Two geometric
-    ones: a discrete draw and a continuous Laplace one can be coupled within one step, so the continuous tail at t
-    covers the discrete at t + the sum of |weight| step; it is (a² e^(-t/a) - b² e^(-t/b))/(a² - b²), or (1 + t/2a)
-    e^(-t/a) for a = b. More: Chernoff's bound with the moments of the continuous laws, which exceed those of the
-    discrete ones: for a geometric Z of scale b, E e^(lZ) <= 1/(1 - l² b²), because (cosh y - 1)/y² grows with y; for a
-    Gaussian it is at most e^(l² s²/2). Ends are rounded outward: this is post-processing, and errs to the wide side.
-    With `chernoff` it is this bound for any number of terms: a convex function of the weights (see `moments`).
-    """
-    used = tuple((abs(weight), term) for weight, term in terms if weight and term.scale)
-    if not used:
-        return Fraction(0)
-    if len(used) == 1 and not chernoff:
-        return _alone(used[0][1], confidence) * used[0][0]
-    noise = [noise_of(float(weight), term) for weight, term in used]
-    wide = Fraction(wide_enough(noise, float(1 - confidence), chernoff)) * Fraction(1_000_001, 1_000_000)
-    if chernoff:
-        return wide
-    steps = [weight * term.step for weight, term in used]  # the sum is a multiple of what divides all of these
-    whole = math.lcm(*(step.denominator for step in steps))
-    grid = Fraction(math.gcd(*(int(step * whole) for step in steps)), whole)
-    return wide // grid * grid
-
-
-def _alone(term: Term, confidence: Fraction) -> Fraction:
-    """The least width of one term, by its law."""
-    if term.law is not None:
-        return term.law.interval(confidence, term.end)[1] * term.step
-    if term.draws > 1:
-        scale = term.scale / term.step ** (2 if term.gaussian else 1)
-        return sum_width(scale, term.draws, 1 - confidence, term.gaussian) * term.step
-    if term.gaussian:
-        law = Gaussian(None, Fraction(1, 2), squared=term.scale / term.step**2)
-        return law.interval(confidence)[1] * term.step
-    return Geometric(Fraction(1), term.step / term.scale).interval(confidence)[1] * term.step
-
-
-Noise = tuple[float, float, float, bool, int]
-"""Weight, scale, step, whether it is Gaussian, and how many independent draws of it are added up."""
-
-
-def noise_of(weight: float, term: Term) -> Noise:
-    """The noise of a term, in doubles."""
-    return weight, float(term.scale), float(term.step), term.gaussian, term.draws
-
-
-def wide_enough(terms: list[Noise], miss: float, chernoff: bool = False) -> float:
-    """`width_of` for several terms, in doubles.
-
-    The bounds are proved, and what doubles lose is far below what they leave.
-    """
-    known = [(abs(w) * scale, draws) for w, scale, _, gaussian, draws in terms if not gaussian and w]
-    sizes = sorted(known, reverse=True)
-    variance = sum(draws * w * w * scale for w, scale, _, gaussian, draws in terms if gaussian)
-    bound = _chernoff(sizes, variance, math.log(2 / miss))
-    if sum(draws for _, draws in sizes) <= 2 and not variance and not chernoff:
-        single = [size for size, draws in sizes for _ in range(draws)]
-        slack = sum(draws * abs(w) * step for w, _, step, _, draws in terms)
-        tail = _two(single, miss) if len(single) == 2 else single[0] * -math.log(miss) if single else 0.0
-        return min(bound, slack + tail)  # where noise is far below a step, the slack is most of it
-    return bound
-
-
-def _chernoff(sizes: list[tuple[float, int]], variance: float, needed: float) -> float:
-    """The least bound over some l, by golden section; every l gives a true one."""
-
-    def bound(rate: float) -> float:
-        moments = variance * rate * rate / 2 - sum(draws * math.log1p(-((rate * size) ** 2)) for size, draws in sizes)
-        return (needed + moments) / rate
-
-    if not sizes:
-        return math.sqrt(2 * variance * needed)
-    low, high = 0.0, 1 / sizes[0][0]
-    ratio = (math.sqrt(5) - 1) / 2
-    left, right = high - ratio * (high - low), low + ratio * (high - low)
-    at_left, at_right = bound(left), bound(right)
-    for _ in range(24):
-        if at_left < at_right:
-            high, right, at_right = right, left, at_left
-            left = high - ratio * (high - low)
-            at_left = bound(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + ratio * (high - low)
-            at_right = bound(right)
-    return min(at_left, at_right)
-
-
-def _two(sizes: list[float], miss: float) -> float:
-    """Where the tail of two continuous Laplace draws falls below `miss`, outward."""
-    low, high = 0.0, sizes[0] * (2 + 2 * math.log(2 / miss)) * 2
-    for _ in range(32):
-        middle = (low + high) / 2
-        low, high = (low, middle) if _tail(sizes, middle) <= miss else (middle, high)
-    return high
-
-
-def _tail(sizes: list[float], t: float) -> float:
-    a, b = sizes
-    if a - b < 1e-6 * a:
-        return (1 + t / (2 * a)) * math.exp(-t / a)
-    return (a * a * math.exp(-t / a) - b * b * math.exp(-t / b)) / (a * a - b * b)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sfumato.sql.aggregates.base import ONE, ZERO, Bundle, Kind, filtered, known
+from sfumato.sql.aggregates.base import (
+    ONE,
+    ZERO,
+    AggregateKind,
+    Bundle,
+    Formula,
+    filtered,
+    first,
+    first_draw,
+    from_zero,
+    known,
+)
 from sfumato.sql.functions import call
 from sfumato.sql.tree import INTEGER, Aggregate, Facts, Node
 
@@ -22,10 +33,6 @@ def _bundle(aggregate: Aggregate) -> Bundle:
     return Bundle((filtered(part, aggregate.where),), Fraction(1))
 
 
-def _finish(_: Aggregate, sums: tuple[Fraction, ...]) -> Fraction:
-    return sums[0]
-
-
 def _bind_persons(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
     return Aggregate("count_persons", args[0], where, _RESULT, position)
 
@@ -34,5 +41,10 @@ def _bundle_persons(aggregate: Aggregate) -> Bundle:
     return Bundle((filtered(ONE, aggregate.where),), Fraction(1), person=True)
 
 
-COUNT = Kind("count", _bind, _bundle, _finish)
-COUNT_PERSONS = Kind("count_persons", _bind_persons, _bundle_persons, _finish)
+_ROWS = Formula("count", first, first_draw, plain=True, adds_up=True)
+_PERSONS = Formula("count_persons", first, first_draw, lambda *_: "the number of persons", plain=True, adds_up=True)
+
+COUNT = AggregateKind("count", _bind, _bundle, _ROWS, range=from_zero, never_null=True)
+COUNT_PERSONS = AggregateKind(
+    "count_persons", _bind_persons, _bundle_persons, _PERSONS, range=from_zero, never_null=True
+)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import prod
 
 from sfumato.errors import QueryError
-from sfumato.sql.aggregates.base import DISTINCT, Bundle, Kind
+from sfumato.sql.aggregates.base import DISTINCT, AggregateKind, Bundle, Formula, Range, first, first_draw
 from sfumato.sql.relations import listed, size_of
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Column, Facts, Node, columns_of
 
@@ -24,7 +24,16 @@ def _bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregat
     return Aggregate("count_distinct", args[0], where, facts, position)
 
 
-COUNT_DISTINCT = Kind("count_distinct", _bind, lambda _: Bundle((), Fraction(1)), lambda _, sums: sums[0], DISTINCT)
+def _range(aggregate: Aggregate) -> Range:
+    assert aggregate.arg is not None
+    most = most_values(aggregate.arg)
+    return Fraction(0), None if most is None else Fraction(most)
+
+
+_DIFFERENT = Formula(DISTINCT, first, first_draw, lambda _, names: f"how many different values {names} has", plain=True)
+COUNT_DISTINCT = AggregateKind(
+    "count_distinct", _bind, lambda _: Bundle((), Fraction(1)), _DIFFERENT, DISTINCT, range=_range, never_null=True
+)
 
 
 @lru_cache(maxsize=4096)

@@ -7,11 +7,25 @@ B).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
-from sfumato.sql.aggregates.base import ZERO, Bundle, Kind, bounded_number, filtered, known
+from sfumato.sql.aggregates.base import (
+    ZERO,
+    AggregateKind,
+    Bundle,
+    Formula,
+    Joint,
+    Sums,
+    bounded_number,
+    filtered,
+    known,
+)
 from sfumato.sql.functions import call
+from sfumato.sql.noise_sums import Draw, Ratio, weighed
+from sfumato.sql.noise_widths import NoiseTerm
 from sfumato.sql.tree import DECIMAL, DOUBLE, INTEGER, Aggregate, Constant, Facts, Node
+from sfumato.words import show
 
 
 def _bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
@@ -47,7 +61,7 @@ def bundle(aggregate: Aggregate) -> Bundle:
     return Bundle(tuple(filtered(end, aggregate.where) for end in ends), width)
 
 
-def _finish(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> Fraction | None:
+def _average(aggregate: Aggregate, sums: Sums, _: NoiseTerm | None) -> Fraction | None:
     """Within the declared range; nothing to divide by gives NULL."""
     low, high = ends_of(aggregate)
     a, b = sums
@@ -56,16 +70,47 @@ def _finish(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> Fraction | None
     return min(high, max(low, low + (high - low) * a / (a + b)))
 
 
-def sum_of(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> Fraction:
-    """SUM(x) from the two ends."""
+def _sum(aggregate: Aggregate, sums: Sums, _: NoiseTerm | None) -> Fraction:
     low, high = ends_of(aggregate)
     return (high * sums[0] + low * sums[1]) / (high - low)
 
 
-def count_of(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> Fraction:
-    """COUNT(x) from the two ends."""
+def _count(aggregate: Aggregate, sums: Sums, _: NoiseTerm | None) -> Fraction:
     low, high = ends_of(aggregate)
     return (sums[0] + sums[1]) / (high - low)
 
 
-AVG = Kind("avg", _bind, bundle, _finish)
+def _count_draws(aggregate: Aggregate, draw: Callable[[int], Draw]) -> Ratio:
+    low, high = ends_of(aggregate)
+    return Ratio(weighed([1 / (high - low)] * 2, [draw(0), draw(1)]))
+
+
+def _sum_draws(aggregate: Aggregate, draw: Callable[[int], Draw]) -> Ratio:
+    low, high = ends_of(aggregate)
+    return Ratio(weighed([high / (high - low), low / (high - low)], [draw(0), draw(1)]))
+
+
+def _average_draws(aggregate: Aggregate, draw: Callable[[int], Draw]) -> Ratio:
+    return Ratio(_sum_draws(aggregate, draw).top, _count_draws(aggregate, draw).top)
+
+
+def _words(aggregate: Aggregate, names: str) -> str:
+    low, high = (show(end) for end in ends_of(aggregate))
+    return f"two sums: how far {names} lies above {low}, and how far below {high}"
+
+
+_ENDS = {
+    "count": Formula("count of ends", _count, _count_draws, _words),
+    "sum": Formula("sum of ends", _sum, _sum_draws, _words),
+    "avg": Formula("avg of ends", _average, _average_draws, _words),
+}
+
+
+def _constant(aggregate: Aggregate, sums: Sums, _: NoiseTerm | None) -> Fraction | None:
+    """The mean of what never changes, where there is a row at all."""
+    assert aggregate.arg is not None
+    return aggregate.arg.facts.low if sums[0] > 0 else None
+
+
+ENDS = Joint(bundle, _ENDS, lambda beside: "avg" in beside or beside >= {"sum", "count"})
+AVG = AggregateKind("avg", _bind, bundle, _ENDS["avg"], of_constant=Formula("constant", _constant), range=ends_of)

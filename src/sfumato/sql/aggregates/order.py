@@ -1,19 +1,21 @@
 """MIN, MAX, MEDIAN, percentiles and MODE: they choose among public candidates, by weighted ranks or counts.
 
-Candidates are the whole steps of the grid, days, or the values of a list (semantics 3.5). What is chosen is a candidate
-even where there is no row; how good it is can be said in ranks only, so there is no interval of values.
+Candidates are the whole steps of the grid, days, seconds, or the values of a list (semantics 3.5). What is chosen is a
+candidate even where there is no row; how good it is can be said in ranks only (`ranks`), so there is no interval of
+values.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 from fractions import Fraction
 
 from sfumato.errors import QueryError
-from sfumato.sql.aggregates.base import CHOICE, Bundle, Kind, bounded_number, filtered_to_null
-from sfumato.sql.emit import expression, literal
-from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, NUMBERS, TEXT, Aggregate, Constant, Node
+from sfumato.sql.aggregates.base import CHOICE, AggregateKind, Bundle, Formula, bounded_number
+from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, NUMBERS, TEXT, TIMES, TIMESTAMP, Aggregate, Constant, Node
 
+_DAY = 86_400
 NAMES = ("min", "max", "median", "percentile_cont", "percentile_disc", "mode")
 
 
@@ -27,19 +29,21 @@ def _bind(name: str, args: tuple[Node, ...], where: Node | None, position: int) 
             raise QueryError("a percentile needs a written fraction from 0 to 1", position=position, sqlstate="22003")
         extra = str(Fraction(value))
     facts = arg.facts
-    if facts.kind == DATE and facts.bounded:
-        return Aggregate(name, arg, where, replace(facts, nullable=False, values=None), position, extra)
+    if facts.kind in TIMES and facts.bounded:
+        every = facts.every if facts.kind == DATE else "second"
+        return Aggregate(name, arg, where, replace(facts, nullable=True, values=None, every=every), position, extra)
     if name == "mode" and (facts.kind == BOOLEAN or facts.values is not None):
-        return Aggregate(name, arg, where, replace(facts, nullable=False), position, extra)
+        return Aggregate(name, arg, where, replace(facts, nullable=True), position, extra)
     if facts.kind not in NUMBERS:
         raise QueryError(
-            f"{name.upper()} needs numbers or dates with bounds" + (", or a list" if name == "mode" else ""),
+            f"{name.upper()} needs numbers, dates or timestamps with bounds"
+            + (", or a list" if name == "mode" else ""),
             position=position,
             hint="Declare min and max in the policy, or values for MODE.",
         )
     arg = bounded_number(arg, name.upper(), position)
     kind = DECIMAL if name in ("median", "percentile_cont") else arg.facts.kind
-    return Aggregate(name, arg, where, replace(arg.facts, kind=kind, nullable=False, values=None), position, extra)
+    return Aggregate(name, arg, where, replace(arg.facts, kind=kind, nullable=True, values=None), position, extra)
 
 
 def candidates(aggregate: Aggregate) -> tuple[int, int]:
@@ -49,33 +53,26 @@ def candidates(aggregate: Aggregate) -> tuple[int, int]:
         return 0, (2 if facts.values is None else len(facts.values)) - 1
     assert facts.low is not None
     assert facts.high is not None
+    if facts.kind == TIMESTAMP:
+        return (int(facts.low) - 1) * _DAY, int(facts.high) * _DAY - 1
     grid = facts.grid or Fraction(1)
     return int(facts.low / grid), int(facts.high / grid)
 
 
-def place(aggregate: Aggregate) -> str:
-    """The SQL of a row's place, NULL where it does not take part."""
-    arg = _argument(aggregate)
-    facts = arg.facts
-    inner = expression(filtered_to_null(arg, aggregate.where))
-    if facts.kind == DATE:
-        return f"CAST({inner} - DATE '0001-01-01' AS BIGINT) + 1"
-    if aggregate.name != "mode" or (facts.kind != BOOLEAN and facts.values is None):
-        return inner
-    values = facts.values if facts.values is not None else (False, True)
-    branches = " ".join(f"WHEN {literal(value, facts)} THEN {i}" for i, value in enumerate(values))
-    return f"CASE {inner} {branches} END"
+def moment(place: int) -> datetime:
+    """The moment at a place: whole seconds from the first day on."""
+    return datetime(1, 1, 1) + timedelta(seconds=place)  # noqa: DTZ001  times have no zone here
 
 
 def value(aggregate: Aggregate, chosen: int) -> Fraction | str | bool | int:
-    """The value at a place; a day by its number."""
+    """The value at a place; a day by its number, a moment by its second."""
     facts = _argument(aggregate).facts
     if aggregate.name == "mode" and facts.values is not None:
         listed = facts.values[chosen]
         return Fraction(listed) if isinstance(listed, int) and facts.kind not in (BOOLEAN, TEXT) else listed
     if aggregate.name == "mode" and facts.kind == BOOLEAN:
         return bool(chosen)
-    return chosen if facts.kind == DATE else chosen * (facts.grid or Fraction(1))
+    return chosen if facts.kind in TIMES else chosen * (facts.grid or Fraction(1))
 
 
 def fraction(aggregate: Aggregate) -> Fraction | None:
@@ -90,11 +87,14 @@ def _argument(aggregate: Aggregate) -> Node:
     return aggregate.arg
 
 
-def _kind(name: str) -> Kind:
+_CHOSEN = Formula(CHOICE, lambda aggregate, sums, _: value(aggregate, int(sums[0])))
+
+
+def _kind(name: str) -> AggregateKind:
     def bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
         return _bind(name, args, where, position)
 
-    return Kind(name, bind, lambda _: Bundle((), Fraction(1)), lambda _, sums: sums[0], CHOICE)
+    return AggregateKind(name, bind, lambda _: Bundle((), Fraction(1)), _CHOSEN, CHOICE)
 
 
 ORDERS = tuple(_kind(name) for name in NAMES)

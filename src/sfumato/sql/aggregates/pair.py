@@ -9,15 +9,30 @@ and b. As in PostgreSQL the first argument is Y, the second X.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from sfumato.errors import QueryError
-from sfumato.sql.aggregates.base import ZERO, Bundle, Kind, bounded_number, filtered, known
+from sfumato.sql.aggregates.base import (
+    ZERO,
+    AggregateKind,
+    Bundle,
+    Formula,
+    Range,
+    Sums,
+    bounded_number,
+    filtered,
+    known,
+)
 from sfumato.sql.aggregates.mean import number
 from sfumato.sql.functions import call
+from sfumato.sql.noise_sums import Draw, Moment, Ratio, weighed
+from sfumato.sql.noise_widths import NoiseTerm
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Facts, Node
 
 _LINEAR = ("covar_pop", "covar_samp", "regr_count", "regr_avgx", "regr_avgy", "regr_sxy")
+_MEANS = {"regr_avgy": ("10", 0), "regr_avgx": ("01", 1)}
+"""The moment that is averaged, and which of the two numbers it is of."""
 NAMES = (*_LINEAR, "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_sxx", "regr_syy")
 
 
@@ -90,7 +105,7 @@ def _moments(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> dict[str, Frac
     }
 
 
-def finish(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> Fraction | None:
+def _value(aggregate: Aggregate, sums: Sums, _: NoiseTerm | None) -> Fraction | None:
     """The number from the moments; NULL where there is nothing to divide by."""
     m, name = _moments(aggregate, sums), aggregate.name
     n = m["00"]
@@ -134,7 +149,31 @@ def _fitted(
     return min(Fraction(1), max(Fraction(-1), sxy / root))
 
 
-def _kind(name: str) -> Kind:
+def _draws(aggregate: Aggregate, draw: Callable[[int], Draw]) -> Ratio | Moment:
+    """The number of rows and the means are ratios, the others moments."""
+    rows = weights(aggregate)
+    draws = tuple(draw(part) for part in range(len(rows["00"])))
+    if aggregate.name == "regr_count":
+        return Ratio(weighed(rows["00"], draws))
+    if aggregate.name not in _MEANS:
+        return Moment(aggregate, draws)
+    (moment, which), count = _MEANS[aggregate.name], weighed(rows["00"], draws)
+    return Ratio(weighed(rows[moment], draws).plus(count.scaled(ends(aggregate)[which][0])), count)
+
+
+def _range(aggregate: Aggregate) -> Range:
+    if aggregate.name in _MEANS:
+        return ends(aggregate)[_MEANS[aggregate.name][1]]
+    if aggregate.facts.bounded:
+        return aggregate.facts.low, aggregate.facts.high
+    return (Fraction(0) if aggregate.name == "regr_count" else None), None
+
+
+def _words(aggregate: Aggregate, names: str) -> str:
+    return f"{len(weights(aggregate)['00'])} sums of products of {names}"
+
+
+def _kind(name: str) -> AggregateKind:
     def bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
         both = [*args, None, None][:2]
         y, x = (bounded_number(arg, name.upper(), position) for arg in both)
@@ -151,9 +190,12 @@ def _kind(name: str) -> Kind:
             facts = Facts(INTEGER, None, None, Fraction(1), nullable=False)
         elif name == "corr":
             facts = Facts(DOUBLE, Fraction(-1), Fraction(1), nullable=True)
+        elif name == "regr_r2":
+            facts = Facts(DOUBLE, Fraction(0), Fraction(1), nullable=True)
         return Aggregate(name, y, where, facts, position, second=x)
 
-    return Kind(name, bind, bundle, finish)
+    formula = Formula(name, _value, _draws, _words)
+    return AggregateKind(name, bind, bundle, formula, range=_range, never_null=name == "regr_count")
 
 
 PAIRS = tuple(_kind(name) for name in NAMES)

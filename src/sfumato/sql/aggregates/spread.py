@@ -7,11 +7,24 @@ every row. Hence w² COUNT = P + Q + R, w (SUM of y) = Q/2 + R, and the sum of s
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
-from sfumato.sql.aggregates.base import ZERO, Bundle, Kind, bounded_number, filtered, known
+from sfumato.sql.aggregates.base import (
+    ZERO,
+    AggregateKind,
+    Bundle,
+    Formula,
+    Joint,
+    Sums,
+    bounded_number,
+    filtered,
+    known,
+)
 from sfumato.sql.aggregates.mean import ends_of, number
 from sfumato.sql.functions import call
+from sfumato.sql.noise_sums import Draw, Moment, Ratio, weighed
+from sfumato.sql.noise_widths import NoiseTerm
 from sfumato.sql.tree import DOUBLE, Aggregate, Facts, Node
 
 NAMES = ("var_pop", "var_samp", "stddev_pop", "stddev_samp")
@@ -51,7 +64,7 @@ def moments(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> tuple[Fraction,
     return count, total, squares
 
 
-def finish(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> Fraction | None:
+def _value(aggregate: Aggregate, sums: Sums, _: NoiseTerm | None) -> Fraction | None:
     """Within the possible range; nothing to divide by gives NULL."""
     low, high = ends_of(aggregate)
     count, total, squares = moments(aggregate, sums)
@@ -73,7 +86,26 @@ def finish(aggregate: Aggregate, sums: tuple[Fraction, ...]) -> Fraction | None:
     return variance if name.startswith("var") else Fraction(math.sqrt(variance))
 
 
-def _kind(name: str) -> Kind:
+def _draws(aggregate: Aggregate, draw: Callable[[int], Draw]) -> Ratio | Moment:
+    """COUNT, SUM and AVG are ratios; a variance has an interval of its own."""
+    draws = (draw(0), draw(1), draw(2))
+    if aggregate.name in NAMES:
+        return Moment(aggregate, draws)
+    low, high = ends_of(aggregate)
+    count, first = (weighed(row, draws) for row in weights(low, high)[:2])
+    total = first.plus(count.scaled(low))
+    return {"count": Ratio(count), "sum": Ratio(total), "avg": Ratio(total, count)}[aggregate.name]
+
+
+def _words(_: Aggregate, names: str) -> str:
+    return f"three sums over {names}, which give count, mean and spread"
+
+
+_THIRDS = {name: Formula(f"{name} of thirds", _value, _draws, _words) for name in ("count", "sum", "avg", *NAMES)}
+THIRDS = Joint(bundle, _THIRDS, lambda beside: bool(beside & set(NAMES)))
+
+
+def _kind(name: str) -> AggregateKind:
     def bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
         arg = bounded_number(args[0] if args else None, name.upper(), position)
         low, high = arg.facts.low, arg.facts.high
@@ -85,7 +117,9 @@ def _kind(name: str) -> Kind:
             most = width
         return Aggregate(name, arg, where, Facts(DOUBLE, Fraction(0), most, nullable=True), position)
 
-    return Kind(name, bind, bundle, finish)
+    return AggregateKind(
+        name, bind, bundle, Formula(name, _value, words=_words), range=lambda a: (a.facts.low, a.facts.high)
+    )
 
 
 SPREADS = tuple(_kind(name) for name in NAMES)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sfumato.sql.aggregates.base import ZERO, Bundle, Kind, bounded_number, filtered
+from sfumato.sql.aggregates.base import (
+    ZERO,
+    AggregateKind,
+    Bundle,
+    Formula,
+    Range,
+    bounded_number,
+    filtered,
+    first,
+    first_draw,
+)
 from sfumato.sql.functions import call
 from sfumato.sql.tree import Aggregate, Facts, Node
 
@@ -22,8 +32,11 @@ def _bundle(aggregate: Aggregate) -> Bundle:
     return Bundle((filtered(part, aggregate.where),), aggregate.arg.facts.largest)
 
 
-def _finish(_: Aggregate, sums: tuple[Fraction, ...]) -> Fraction:
-    return sums[0]
+def _range(aggregate: Aggregate) -> Range:
+    """What adds up numbers that are not negative is not negative."""
+    low = None if aggregate.arg is None else aggregate.arg.facts.low
+    return (Fraction(0) if low is not None and low >= 0 else None), None
 
 
-SUM = Kind("sum", _bind, _bundle, _finish)
+TOTAL = Formula("sum", first, first_draw, lambda _, names: f"the sum of {names}", plain=True, adds_up=True)
+SUM = AggregateKind("sum", _bind, _bundle, TOTAL, range=_range, never_null=True)

@@ -8,14 +8,17 @@ from __future__ import annotations
 from fractions import Fraction
 
 from sfumato.errors import QueryError
-from sfumato.sql.aggregates.base import ONE, ZERO, Bundle, Kind, filtered
+from sfumato.sql.aggregates.base import ONE, ZERO, AggregateKind, Bundle, Formula, Sums, filtered
 from sfumato.sql.functions import call
+from sfumato.sql.noise_widths import NoiseTerm, width_of
 from sfumato.sql.tree import BOOLEAN, Aggregate, Facts, Node
 
 NAMES = ("bool_and", "bool_or")
+_CERTAIN = Fraction(999_999, 1_000_000)
+"""How sure they are that a row decides them."""
 
 
-def _kind(name: str) -> Kind:
+def _kind(name: str) -> AggregateKind:
     def bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
         if not args or args[0].facts.kind != BOOLEAN:
             raise QueryError(f"{name.upper()} needs a condition", position=position, sqlstate="42883")
@@ -26,7 +29,11 @@ def _kind(name: str) -> Kind:
         decides = aggregate.arg if name == "bool_or" else call("not", (aggregate.arg,))
         return Bundle((filtered(call("case", (decides, ONE, ZERO)), aggregate.where),), Fraction(1))
 
-    return Kind(name, bind, bundle, lambda _, sums: sums[0])
+    def value(_: Aggregate, sums: Sums, noise: NoiseTerm | None) -> bool:
+        assert noise is not None
+        return (sums[0] > width_of(((Fraction(1), noise),), _CERTAIN)) == (name == "bool_or")
+
+    return AggregateKind(name, bind, bundle, Formula(name, value, words=lambda *_: "the number of rows that decide it"))
 
 
 TRUTHS = tuple(_kind(name) for name in NAMES)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from sfumato.verify.finite.field import Field, NeedRoot
+from sfumato.verify.finite.field import LetterField, NeedRoot
 from sfumato.verify.finite.inputs import Setting
-from sfumato.verify.finite.signs import Domain
-from sfumato.verify.run import Env, Fault, NotRun, Runner
+from sfumato.verify.finite.signs import ParameterDomain
+from sfumato.verify.run import Env, NotRun, RunFault, Runner
 from sfumato.verify.tree import Program, Type
 
 ROOTS = 200
@@ -24,13 +24,13 @@ def surely_admitted(program: Program, env: Env) -> bool:
         return False
     root = 1
     while root <= ROOTS:
-        runner = Setting({}, Domain(Field(root))).runner(program)
+        runner = Setting({}, ParameterDomain(LetterField(root))).runner(program)
         try:
             inside = all(_fits(param.type, env[param.name], runner, env) for param in program.params)
             return inside and all(runner.truth(node, env) for node in program.requires)
         except NeedRoot as need:
             root = need.root
-        except (NotRun, Fault, TypeError):
+        except (NotRun, RunFault, TypeError):
             return False
     return False
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from sfumato.verify.finite.field import Ratio
+from sfumato.verify.finite.field import LetterRatio
 from sfumato.verify.run import NotRun
 
 MOST = 60
@@ -130,7 +130,7 @@ def _solved(component: list[int], steps: Steps, visits: dict[int, Any], one: Any
 
 def is_positive(weight: Any) -> bool:
     """Whether a weight is positive for all parameters."""
-    return weight.field.sure(weight, ">") if isinstance(weight, Ratio) else bool(weight > 0)
+    return weight.field.sure(weight, ">") if isinstance(weight, LetterRatio) else bool(weight > 0)
 
 
 def _weight(found: Leads, there: int, zero: Any) -> Any:

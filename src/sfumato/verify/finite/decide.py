@@ -23,7 +23,7 @@ from typing import Any
 from sfumato.verify.finite.field import NeedRoot, with_precision
 from sfumato.verify.finite.inputs import Listing, Setting, adjacent_pairs
 from sfumato.verify.finite.law import WORK, Law, Machine
-from sfumato.verify.run import Env, Fault, NotRun
+from sfumato.verify.run import Env, NotRun, RunFault
 from sfumato.verify.tree import Draw, Program, statements
 
 REACHES = (0, 6, 24)
@@ -67,7 +67,7 @@ def decide(program: Program) -> Decision | None:
             return _decide(program, Listing(program, root))
         except NeedRoot as need:
             root = need.root
-        except (NotRun, Fault, TypeError):
+        except (NotRun, RunFault, TypeError):
             return None
     return None
 
@@ -85,6 +85,8 @@ def _decide(program: Program, listing: Listing) -> Decision:
         found.inputs += len(inputs)
         found.pairs += len(pairs)
         judge = Judge(program, setting, inputs, laws)
+        if not judge.is_claimable():
+            found.holds = False
         found.losses.append((setting, judge.losses(pairs)))
         for suspect in judge.suspects(pairs):
             found.holds = False
@@ -127,6 +129,15 @@ class Judge:
         self.sure = setting.domain.always
         runner = setting.runner(program)
         self.claims = [[runner.code(part)(env) for part in program.claim] for env in inputs]
+
+    def is_claimable(self) -> bool:
+        """Whether no claim is negative: every input is adjacent to itself. e^k is at least 1 exactly if k is at least
+        0.
+        """
+        return all(
+            self.sure(self.factor(one) - 1, ">=") and all(self.sure(delta, ">=") for delta in self.claims[one][1:])
+            for one in range(len(self.inputs))
+        )
 
     def factor(self, one: int) -> Any:
         """e^k on an input."""

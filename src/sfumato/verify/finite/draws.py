@@ -12,8 +12,8 @@ from itertools import product
 from math import ceil, floor
 from typing import Any
 
-from sfumato.verify.finite.signs import Domain
-from sfumato.verify.run import Fault, NotRun, check_law
+from sfumato.verify.finite.signs import ParameterDomain
+from sfumato.verify.run import NotRun, RunFault, check_law
 from sfumato.verify.tree import Draw
 
 MOST = 4096
@@ -94,7 +94,7 @@ def _plus(first: Fraction | None, second: Fraction | None) -> Fraction | None:
     return None if first is None or second is None else first + second
 
 
-def outcomes_of(draw: Draw, args: tuple[Any, ...], domain: Domain, reach: int) -> list[tuple[Any, Any]]:
+def outcomes_of(draw: Draw, args: tuple[Any, ...], domain: ParameterDomain, reach: int) -> list[tuple[Any, Any]]:
     """Every value of a draw with its chance; chances are not zero, and their sum is 1."""
     if draw.law in ("Laplace", "Exponential", "Gauss"):
         raise NotRun
@@ -118,7 +118,7 @@ def _number(value: Any) -> Any:
     return Fraction(value) if isinstance(value, int) else value
 
 
-def _check(draw: Draw, args: tuple[Any, ...], domain: Domain) -> None:
+def _check(draw: Draw, args: tuple[Any, ...], domain: ParameterDomain) -> None:
     """Arguments that are allowed for all parameters; a fault if plain ones are not."""
     inside = args[0] if draw.law == "Choice" else args
     if not isinstance(inside, tuple) or any(isinstance(arg, bool | tuple | Beyond) for arg in inside):
@@ -142,7 +142,7 @@ def _check(draw: Draw, args: tuple[Any, ...], domain: Domain) -> None:
         if not all(isinstance(end, _PLAIN) for end in args[1:]):
             raise NotRun
         if args[1] > args[2]:
-            raise Fault(f"lower end {args[1]} above upper end {args[2]}", draw.at)
+            raise RunFault(f"lower end {args[1]} above upper end {args[2]}", draw.at)
 
 
 def _uniform(args: tuple[Any, ...]) -> list[tuple[Any, Any]]:

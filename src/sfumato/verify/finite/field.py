@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isqrt, lcm
+from math import comb, isqrt, lcm
 from typing import Any
 
 from flint import arb, ctx, fmpq, fmpz_mpoly_ctx
@@ -19,6 +19,8 @@ from flint import arb, ctx, fmpq, fmpz_mpoly_ctx
 from sfumato.verify.run import NotRun
 
 LETTERS = 12
+PRODUCTS, DEGREE = 1_000_000, 20_000
+"""Products of terms that one multiplication may make, and the greatest power of a letter: more is not computed."""
 _CONTEXT = fmpz_mpoly_ctx.get([f"g{number}" for number in range(LETTERS)], "lex")
 _GENERATORS = _CONTEXT.gens()
 _ZERO, _ONE = _CONTEXT.from_dict({}), _CONTEXT.from_dict({(0,) * LETTERS: 1})
@@ -47,7 +49,7 @@ class Letter:
 
 
 @dataclass(slots=True)
-class Field:
+class LetterField:
     """The letters of one computation."""
 
     root: int = 1
@@ -60,7 +62,7 @@ class Field:
             if len(self.letters) == LETTERS:
                 raise NotRun
             self.letters.append(wanted)
-        return Ratio(self, _GENERATORS[self.letters.index(wanted)], _ONE)
+        return LetterRatio(self, _GENERATORS[self.letters.index(wanted)], _ONE)
 
     def make(self, top: Any, bottom: Any) -> Any:
         """top / bottom in lowest terms: a fraction, if no letter is left."""
@@ -73,7 +75,7 @@ class Field:
             top, bottom = -top, -bottom
         if top.is_constant() and bottom.is_constant():
             return Fraction(_constant(top), _constant(bottom))
-        return Ratio(self, top, bottom)
+        return LetterRatio(self, top, bottom)
 
     # ---- functions
 
@@ -82,7 +84,7 @@ class Field:
         if isinstance(value, int | Fraction):
             value = Fraction(value)
             return {"exp": self.exp, "ln": self._ln, "sqrt": self._sqrt}[name](value)
-        if not isinstance(value, Ratio):
+        if not isinstance(value, LetterRatio):
             raise NotRun
         return self.exp(value) if name == "exp" else self._ln(value) if name == "ln" else self._sqrt(value)
 
@@ -195,7 +197,7 @@ class Field:
 
     def is_fixed(self, value: Any) -> bool:
         """Whether no parameter stands in a number."""
-        if not isinstance(value, Ratio):
+        if not isinstance(value, LetterRatio):
             return True
         letters = [self.letters[place] for place in _used(value)]
         return all(
@@ -205,15 +207,15 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ratio:
+class LetterRatio:
     """A number with letters in it: top / bottom, in lowest terms."""
 
-    field: Field
+    field: LetterField
     top: Any
     bottom: Any
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ratio) and bool(self.top == other.top) and bool(self.bottom == other.bottom)
+        return isinstance(other, LetterRatio) and bool(self.top == other.top) and bool(self.bottom == other.bottom)
 
     def __hash__(self) -> int:
         return hash((str(self.top), str(self.bottom)))
@@ -222,12 +224,13 @@ class Ratio:
         pair = _parts(other)
         if pair is None:
             return NotImplemented
+        _check_size((self.top, pair[1]), (pair[0], self.bottom), (self.bottom, pair[1]))
         return self.field.make(self.top * pair[1] + pair[0] * self.bottom, self.bottom * pair[1])
 
     __radd__ = __add__
 
-    def __neg__(self) -> Ratio:
-        return Ratio(self.field, -self.top, self.bottom)
+    def __neg__(self) -> LetterRatio:
+        return LetterRatio(self.field, -self.top, self.bottom)
 
     def __sub__(self, other: Any) -> Any:
         return self + -other
@@ -237,7 +240,10 @@ class Ratio:
 
     def __mul__(self, other: Any) -> Any:
         pair = _parts(other)
-        return NotImplemented if pair is None else self.field.make(self.top * pair[0], self.bottom * pair[1])
+        if pair is None:
+            return NotImplemented
+        _check_size((self.top, pair[0]), (self.bottom, pair[1]))
+        return self.field.make(self.top * pair[0], self.bottom * pair[1])
 
     __rmul__ = __mul__
 
@@ -245,8 +251,9 @@ class Ratio:
         pair = _parts(other)
         if pair is None:
             return NotImplemented
-        if isinstance(other, Ratio) and not self.field.sure(other, "!="):
+        if isinstance(other, LetterRatio) and not self.field.sure(other, "!="):
             raise NotRun
+        _check_size((self.top, pair[1]), (self.bottom, pair[0]))
         return self.field.make(self.top * pair[1], self.bottom * pair[0])
 
     def __rtruediv__(self, other: Any) -> Any:
@@ -258,6 +265,8 @@ class Ratio:
         if power < 0 and not self.field.sure(self, "!="):
             raise NotRun
         top, bottom = (self.top, self.bottom) if power >= 0 else (self.bottom, self.top)
+        if any(_terms_of_power(one, abs(power)) > PRODUCTS for one in (top, bottom)):
+            raise NotRun
         return self.field.make(top ** abs(power), bottom ** abs(power))
 
     def letters(self) -> list[Letter]:
@@ -278,8 +287,24 @@ def with_precision(bits: int) -> None:
     ctx.prec = bits
 
 
+def _check_size(*pairs: tuple[Any, Any]) -> None:
+    """Raise NotRun before a product that is too large is computed."""
+    for first, second in pairs:
+        if len(first) * len(second) > PRODUCTS or any(
+            degree > DEGREE for degree in (*first.degrees(), *second.degrees())
+        ):
+            raise NotRun
+
+
+def _terms_of_power(one: Any, power: int) -> int:
+    """How many terms a power may have."""
+    if max(one.degrees()) * power > DEGREE:
+        return PRODUCTS + 1
+    return comb(len(one) + power - 1, power) if len(one) > 1 else 1
+
+
 def _parts(value: Any) -> tuple[Any, Any] | None:
-    if isinstance(value, Ratio):
+    if isinstance(value, LetterRatio):
         return value.top, value.bottom
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
         return None
@@ -290,7 +315,7 @@ def _constant(one: Any) -> int:
     return int(one.to_dict().get((0,) * LETTERS, 0))
 
 
-def _used(value: Ratio) -> list[int]:
+def _used(value: LetterRatio) -> list[int]:
     return [place for place in range(LETTERS) if value.top.degrees()[place] or value.bottom.degrees()[place]]
 
 

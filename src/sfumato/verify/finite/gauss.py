@@ -18,7 +18,7 @@ from flint import arb
 from sfumato.verify.finite.field import NeedRoot, with_precision
 from sfumato.verify.finite.inputs import Listing
 from sfumato.verify.kernel.proof import Proof
-from sfumato.verify.run import Fault, NotRun
+from sfumato.verify.run import NotRun, RunFault
 from sfumato.verify.tree import Expr, Program
 
 BITS = 256
@@ -45,7 +45,7 @@ def fixed_numbers(program: Program, nodes: tuple[Expr, ...]) -> list[Any] | None
             return [setting.domain.field.ball(runner.code(node)(setting.public)) for node in nodes]
         except NeedRoot as need:
             root = need.root
-        except (NotRun, Fault, TypeError):
+        except (NotRun, RunFault, TypeError):
             return None
     return None
 

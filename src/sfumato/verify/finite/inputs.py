@@ -14,10 +14,10 @@ from itertools import product
 from typing import Any
 
 from sfumato.verify.adjacent import are_adjacent
-from sfumato.verify.finite.field import Field, Letter, Ratio
-from sfumato.verify.finite.signs import Domain, Range
-from sfumato.verify.run import Env, Fault, NotRun, Runner
-from sfumato.verify.tree import Binary, Call, Expr, Param, Program, Type, Var, conjuncts, names
+from sfumato.verify.finite.field import Letter, LetterField, LetterRatio
+from sfumato.verify.finite.signs import NumberRange, ParameterDomain
+from sfumato.verify.run import Env, NotRun, RunFault, Runner
+from sfumato.verify.tree import Binary, Expr, FunctionCall, Param, Program, Type, Var, conjuncts, names
 
 VALUES, INPUTS = 130, 1100
 """Values of one parameter, and inputs of one setting, that are listed."""
@@ -29,7 +29,7 @@ class Setting:
     """Values of the public parameters, letters among them, and what is known about those."""
 
     public: Env
-    domain: Domain
+    domain: ParameterDomain
 
     def runner(self, program: Program) -> Runner:
         """Evaluates expressions in this setting."""
@@ -58,11 +58,13 @@ class Listing:
         if self.program.uses:
             raise NotRun  # a function may be any
         public = [param for param in self.program.params if not param.private]
-        first = Setting({}, Domain(Field(self.root), {"eps": Range(Fraction(0)), "delta": _DELTA}))
+        first = Setting({}, ParameterDomain(LetterField(self.root), {"eps": NumberRange(Fraction(0)), "delta": _DELTA}))
         runner = first.runner(self.program)
         pins = {name: pin for name in ("eps", "delta") if isinstance(pin := self._pin(Var(name), runner, {}), Fraction)}
         for values in self._chosen(public, pins, runner):
-            setting = Setting(values, Domain(Field(self.root), {"eps": Range(Fraction(0)), "delta": _DELTA}))
+            setting = Setting(
+                values, ParameterDomain(LetterField(self.root), {"eps": NumberRange(Fraction(0)), "delta": _DELTA})
+            )
             for param in public:
                 if param.name not in values:
                     self._letter(param, setting)
@@ -76,7 +78,9 @@ class Listing:
 
     def pinned(self) -> Setting:
         """The setting in which parameters that are required to be a number are that number, and others letters."""
-        setting = Setting({}, Domain(Field(self.root), {"eps": Range(Fraction(0)), "delta": _DELTA}))
+        setting = Setting(
+            {}, ParameterDomain(LetterField(self.root), {"eps": NumberRange(Fraction(0)), "delta": _DELTA})
+        )
         runner = setting.runner(self.program)
         for name in ("eps", "delta", *(param.name for param in self.program.params if not param.private)):
             pin = self._pin(Var(name), runner, setting.public)
@@ -109,7 +113,7 @@ class Listing:
         if param.type.args:
             ends = [_evaluated(end, setting.runner(self.program), setting.public) for end in param.type.args]
             low, high = (end if isinstance(end, Fraction) else None for end in ends)
-            setting.domain.ranges[param.name] = Range(low, high, low_open=False, high_open=False)
+            setting.domain.ranges[param.name] = NumberRange(low, high, low_open=False, high_open=False)
 
     def _pin(self, node: Expr, runner: Runner, env: Env) -> Any:
         """The number that a requirement says something is."""
@@ -136,7 +140,7 @@ class Listing:
             if left is None or right is None or isinstance(left, bool | tuple) or isinstance(right, bool | tuple):
                 continue
             gap = left - right
-            if not isinstance(gap, Ratio):
+            if not isinstance(gap, LetterRatio):
                 if not domain.always(gap, required.op):
                     return False
             elif not self._narrowed(domain, gap, required.op):
@@ -145,7 +149,7 @@ class Listing:
         return all(_possible(found) for found in domain.ranges.values())
 
     @staticmethod
-    def _narrowed(domain: Domain, gap: Ratio, sign: str) -> bool:
+    def _narrowed(domain: ParameterDomain, gap: LetterRatio, sign: str) -> bool:
         """A requirement that compares one parameter with a fixed number narrows its range."""
         named = [letter for letter in gap.letters() if letter.kind == "name"]
         if len(named) != 1 or not gap.bottom.is_constant() or sign == "!=":
@@ -156,11 +160,11 @@ class Listing:
             if not (isinstance(rest, Fraction) or runner_fixed(rest)):
                 continue
             end, word = -rest * slope, sign if slope == 1 else _MIRRORED[sign]
-            found = domain.ranges.get(named[0].name, Range())
+            found = domain.ranges.get(named[0].name, NumberRange())
             if word in (">", ">=") and (found.low is None or domain.always(end - found.low, ">=")):
-                found = Range(end, found.high, word == ">", found.high_open)
+                found = NumberRange(end, found.high, word == ">", found.high_open)
             elif word in ("<", "<=") and (found.high is None or domain.always(found.high - end, ">=")):
-                found = Range(found.low, end, found.low_open, word == "<")
+                found = NumberRange(found.low, end, found.low_open, word == "<")
             else:
                 return False
             domain.ranges[named[0].name] = found
@@ -200,8 +204,8 @@ class Listing:
                 return list(product(*(self._values(item, _NOTHING, env, runner) for item in kind.items)))
             case "list":
                 items = self._values(kind.items[0], _NOTHING, env, runner)
-                low, high = self._ends(Call("size", (node,)), env, runner, ())
-                if len(items) ** high > INPUTS:
+                low, high = self._ends(FunctionCall("size", (node,)), env, runner, ())
+                if high > INPUTS or len(items) ** high > INPUTS:
                     raise NotRun
                 return [values for size in range(max(low, 0), high + 1) for values in product(items, repeat=size)]
         raise NotRun
@@ -214,7 +218,7 @@ class Listing:
             if not isinstance(low, Fraction) or not isinstance(high, Fraction):
                 raise NotRun
             lows, highs = [low], [high]
-        if isinstance(node, Call):
+        if isinstance(node, FunctionCall):
             lows.append(Fraction(0))
         for required in self.required:
             for sign, other in _compared(required, node):
@@ -227,16 +231,16 @@ class Listing:
         return -int(-max(lows) // 1), int(min(highs) // 1)
 
 
-_DELTA = Range(Fraction(0), Fraction(1), low_open=False, high_open=True)
+_DELTA = NumberRange(Fraction(0), Fraction(1), low_open=False, high_open=True)
 _NOTHING = Var("")
 
 
 def runner_fixed(value: Any) -> bool:
     """Whether a number has no parameter in it."""
-    return isinstance(value, Ratio) and value.field.is_fixed(value)
+    return isinstance(value, LetterRatio) and value.field.is_fixed(value)
 
 
-def _possible(found: Range) -> bool:
+def _possible(found: NumberRange) -> bool:
     if not isinstance(found.low, Fraction) or not isinstance(found.high, Fraction):
         return True
     return found.low < found.high or (found.low == found.high and not found.low_open and not found.high_open)
@@ -246,7 +250,7 @@ def _evaluated(node: Expr, runner: Runner, env: Env) -> Any:
     """A value, if it is known."""
     try:
         found = runner.code(node)(env)
-    except (NotRun, Fault):
+    except (NotRun, RunFault):
         return None
     return Fraction(found) if isinstance(found, int) and not isinstance(found, bool) else found
 
@@ -279,6 +283,8 @@ def adjacent_pairs(program: Program, inputs: list[Env]) -> list[tuple[int, int]]
         for _ in range(program.group):
             front = {there for here in front for there in single[here]} - reached
             reached |= front
+            if not front:
+                break
         found += [(one, other) for other in sorted(reached - {one})]
     return found
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from sfumato.verify.finite.chain import add_to, visits_of
 from sfumato.verify.finite.draws import Beyond, Undecided, outcomes_of
-from sfumato.verify.finite.signs import Domain
+from sfumato.verify.finite.signs import ParameterDomain
 from sfumato.verify.run import Env, NotRun, Runner
 from sfumato.verify.tree import Assign, Draw, Expr, If, Program, Return, Stmt, While, expressions, names, statements
 
@@ -36,7 +36,7 @@ NODES = 3000
 Cloud = list[tuple[Env, Any]]
 
 
-class TooMany(NotRun):
+class TooManyStates(NotRun):
     """More states than are looked at."""
 
 
@@ -88,7 +88,7 @@ class Machine:
     def __init__(
         self,
         program: Program,
-        domain: Domain,
+        domain: ParameterDomain,
         *,
         weigh: Callable[[Any], Any] | None = None,
         most: int = WORK,
@@ -133,7 +133,7 @@ class Machine:
                 return cloud
             self.work += len(cloud)
             if self.work > self.most:
-                raise TooMany
+                raise TooManyStates
             after = self.needed(body, place + 1, live)
             cloud = self.step(statement, cloud, after)
             if not isinstance(statement, Draw):
@@ -238,7 +238,7 @@ class Machine:
         steps: dict[int, Round] = {}
         while len(steps) < len(nodes):
             if len(steps) > NODES:
-                raise TooMany
+                raise TooManyStates
             steps[len(steps)] = self._round(loop, nodes[len(steps)], live, named)
         out: Cloud = []
         for node, visits in visits_of(steps, start, self.weigh(Fraction(1))):

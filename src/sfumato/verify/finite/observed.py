@@ -20,16 +20,16 @@ from sfumato.verify.run import NotRun
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     If,
     Index,
-    Items,
     Num,
     Param,
     Program,
     Return,
+    SequenceLiteral,
     Stmt,
     Type,
     Unary,
@@ -110,11 +110,11 @@ class _Seen:
                 return replace(node, arg=self.expression(arg))
             case Binary(left=left, right=right):
                 return replace(node, left=self.expression(left), right=self.expression(right))
-            case Call(args=args):
+            case FunctionCall(args=args):
                 return replace(node, args=tuple(map(self.expression, args)))
             case Index(base=base, index=index):
                 return replace(node, base=self.expression(base), index=self.expression(index))
-            case Items(items=items):
+            case SequenceLiteral(items=items):
                 return replace(node, items=tuple(map(self.expression, items)))
         raise NotRun  # the number itself
 
@@ -143,6 +143,6 @@ def _is_plain(node: Expr) -> bool:
             return True
         case Binary(op="/", right=Num(value=value)) | Binary(op="mod", right=Num(value=value)):
             return value > 0
-        case Call(name=name):
+        case FunctionCall(name=name):
             return name in _PLAIN
     return False

@@ -11,7 +11,7 @@ from typing import Any
 
 from sfumato.errors import SfumatoError
 from sfumato.verify.finite.decide import Decision, decide
-from sfumato.verify.finite.field import Ratio
+from sfumato.verify.finite.field import LetterRatio
 from sfumato.verify.finite.inputs import Setting
 from sfumato.verify.finite.observed import observed
 from sfumato.verify.finite.rounds import decide_rounds
@@ -51,7 +51,7 @@ def write(program: Program, kind: str, decision: Decision) -> dict[str, Any]:
 
 
 def _setting(setting: Setting, losses: tuple[tuple[Any, Any], ...]) -> dict[str, Any]:
-    fixed = {name: say_number(value) for name, value in setting.public.items() if not isinstance(value, Ratio)}
+    fixed = {name: say_number(value) for name, value in setting.public.items() if not isinstance(value, LetterRatio)}
     return {"public": fixed, "chances": [[say_number(first), say_number(second)] for first, second in losses]}
 
 

@@ -32,20 +32,20 @@ from sfumato.verify.finite.field import NeedRoot, with_precision
 from sfumato.verify.finite.inputs import Listing
 from sfumato.verify.finite.law import Machine, read_first
 from sfumato.verify.finite.observed import observed
-from sfumato.verify.run import Fault, NotRun
+from sfumato.verify.run import NotRun, RunFault
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     If,
     Index,
-    Items,
     Num,
     Param,
     Program,
     Return,
+    SequenceLiteral,
     Stmt,
     Type,
     Unary,
@@ -80,7 +80,7 @@ def _decided(look: Program) -> Decision | None:
             return _decide(look, Listing(look, root))
         except NeedRoot as need:
             root = need.root
-        except (NotRun, Fault, TypeError):
+        except (NotRun, RunFault, TypeError):
             return None
     return None
 
@@ -96,8 +96,7 @@ def _decide(look: Program, listing: Listing) -> Decision | None:
         found.inputs += len(inputs)
         found.pairs += len(pairs)
         found.losses.append((setting, judge.losses(pairs)))
-        claims = [claim for env_claims in judge.claims for claim in env_claims]
-        if any(not setting.domain.always(claim, ">=") for claim in claims) or any(True for _ in judge.suspects(pairs)):
+        if not judge.is_claimable() or any(True for _ in judge.suspects(pairs)):
             return None
     return found if found.inputs else None
 
@@ -150,7 +149,7 @@ def _parted(program: Program, param: Param, parts_of: tuple[Any, While, Any], en
         *_constants(before, program),
         *_collected(looks),
         *(reader.statement(part) for part in looks),
-        Return(Items(tuple(map(Var, handed)))),
+        Return(SequenceLiteral(tuple(map(Var, handed)))),
     )
     return _look(program, param, body, _claim(program, _times(program, param, loop, counter)))
 
@@ -164,7 +163,7 @@ def _collected(looks: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         reads = sum(_mentions(node, name) for part in statements(looks) for node in expressions(part))
         if len(values) == len(writers) == reads:
             if all(_grows(value, name, "++") for value in values):
-                found.append(Assign(name, Items(())))
+                found.append(Assign(name, SequenceLiteral(())))
             elif all(_grows(value, name, "+") for value in values):
                 found.append(Assign(name, Num(Fraction(0))))
     return tuple(found)
@@ -202,20 +201,22 @@ def _place(looks: tuple[Stmt, ...], param: Param, counter: str) -> Expr:
     if len(found) != 1:
         raise NotRun
     (place,) = found
-    if not _moves_with(place, counter, {param.name}):
+    if not _moves_with(place, counter, param):
         raise NotRun
     return place
 
 
-def _moves_with(node: Expr, counter: str, sized: set[str]) -> bool:
-    """Whether an index is the counter, or minus it, and numbers or sizes."""
+def _moves_with(node: Expr, counter: str, param: Param) -> bool:
+    """Whether an index is the counter, or minus it, and numbers or the size of the list. Nothing else of the list may
+    stand in it: elements that say where to look would be seen by every look.
+    """
     match node:
         case Var(name=name):
             return name == counter
         case Binary(op="+" | "-", left=left, right=right):
-            moving = [_moves_with(part, counter, sized) for part in (left, right)]
+            moving = [_moves_with(part, counter, param) for part in (left, right)]
             other = right if moving[0] else left
-            return moving.count(True) == 1 and names(other) <= sized
+            return moving.count(True) == 1 and names(other) <= {param.name} and not _sees(other, param)
     return False
 
 
@@ -261,7 +262,7 @@ def _claim(program: Program, times: Expr | None) -> tuple[Expr, ...]:
 
 def _sees(node: Expr, param: Param) -> bool:
     """Whether an expression reads more of a parameter than its size."""
-    if isinstance(node, Call) and node.name == "size" and node.args == (Var(param.name),):
+    if isinstance(node, FunctionCall) and node.name == "size" and node.args == (Var(param.name),):
         return False
     if isinstance(node, Var):
         return node.name == param.name
@@ -310,7 +311,7 @@ def _times(program: Program, param: Param, loop: While, counter: str) -> Expr | 
     for node in conjuncts(loop.test):
         match node:
             case Binary(op="<", left=Var(name=name), right=end) if name == counter and start == [Num(Fraction(0))]:
-                if end == Call("size", (Var(param.name),)) or _is_count(program, end):
+                if end == FunctionCall("size", (Var(param.name),)) or _is_count(program, end):
                     return end
     raise NotRun
 
@@ -381,10 +382,10 @@ class _Reader:
                 return replace(node, arg=self.expression(arg))
             case Binary(left=left, right=right):
                 return replace(node, left=self.expression(left), right=self.expression(right))
-            case Call(args=args):
+            case FunctionCall(args=args):
                 return replace(node, args=tuple(self.expression(arg) for arg in args))
             case Index(base=base, index=index):
                 return replace(node, base=self.expression(base), index=self.expression(index))
-            case Items(items=items):
+            case SequenceLiteral(items=items):
                 return replace(node, items=tuple(self.expression(item) for item in items))
         return node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from sfumato.verify.finite.field import Letter, Ratio
+from sfumato.verify.finite.field import Letter, LetterRatio
 
 
 def say_number(value: Any) -> str:
@@ -14,13 +14,13 @@ def say_number(value: Any) -> str:
         return f"[{', '.join(say_number(item) for item in value)}]"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if not isinstance(value, Ratio):
+    if not isinstance(value, LetterRatio):
         return str(value)
     top, bottom = (_polynomial(part, value) for part in (value.top, value.bottom))
     return top if bottom == "1" else f"({top}) / ({bottom})"
 
 
-def _polynomial(one: Any, value: Ratio) -> str:
+def _polynomial(one: Any, value: LetterRatio) -> str:
     terms = []
     for powers, factor in one.to_dict().items():
         letters = [(value.field.letters[place], power) for place, power in enumerate(map(int, powers)) if power]
@@ -49,7 +49,7 @@ def say_loss(factor: Any) -> str:
     """A loss in nats, from e^loss: `ln(3)`, `2 * eps`, `ln((1 + …) / …)`."""
     if isinstance(factor, str):
         return factor
-    if isinstance(factor, Ratio) and factor.top.is_constant() and len(factor.bottom.to_dict()) == 1:
+    if isinstance(factor, LetterRatio) and factor.top.is_constant() and len(factor.bottom.to_dict()) == 1:
         ((powers, _),) = factor.bottom.to_dict().items()
         letters = [(factor.field.letters[place], power) for place, power in enumerate(map(int, powers)) if power]
         if factor.top.is_one() and len(letters) == 1 and letters[0][0].kind == "decay":

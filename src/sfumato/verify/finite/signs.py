@@ -22,16 +22,19 @@ from typing import Any
 
 from flint import ctx, fmpq_poly, fmpz_poly
 
-from sfumato.verify.finite.field import LETTERS, Field, Letter, Ratio
+from sfumato.verify.finite.field import LETTERS, Letter, LetterField, LetterRatio
+from sfumato.verify.run import NotRun
 
 PRECISIONS = (128, 512, 2048)
 STEPS = 3_000_000
+EXPONENT = 1 << 20
+"""Binary digits before or behind the point of an end that is written as a fraction."""
 _SWAPPED = {">=": "<=", ">": "<", "<=": ">=", "<": ">", "=": "=", "!=": "!="}
 _NEGATED = {">=": "<", ">": "<=", "<=": ">", "<": ">=", "=": "!=", "!=": "="}
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class NumberRange:
     """Where a number may lie: ends (None: none), and whether they are left out."""
 
     low: Any = None
@@ -41,12 +44,12 @@ class Range:
 
 
 @dataclass(slots=True)
-class Domain:
+class ParameterDomain:
     """What is known about parameters."""
 
-    field: Field
-    ranges: dict[str, Range] = empty(default_factory=lambda: {"eps": Range(Fraction(0))})
-    facts: list[tuple[Ratio, str]] = empty(default_factory=list)
+    field: LetterField
+    ranges: dict[str, NumberRange] = empty(default_factory=lambda: {"eps": NumberRange(Fraction(0))})
+    facts: list[tuple[LetterRatio, str]] = empty(default_factory=list)
     _known: dict[tuple[Any, str], bool] = empty(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,7 +57,7 @@ class Domain:
 
     def always(self, value: Any, sign: str) -> bool:
         """Whether `value sign 0` is proved for the whole domain."""
-        if not isinstance(value, Ratio):
+        if not isinstance(value, LetterRatio):
             return _holds(Fraction(value), sign)
         if sign in ("<", "<="):
             return self.always(-value, _SWAPPED[sign])
@@ -73,7 +76,7 @@ class Domain:
             return True
         return False if self.always(value, _NEGATED[sign]) else None
 
-    def _always(self, value: Ratio, *, strict: bool) -> bool:
+    def _always(self, value: LetterRatio, *, strict: bool) -> bool:
         if self.field.is_fixed(value):
             return self._fixed_sign(value) > 0
         one = value.top * value.bottom
@@ -87,7 +90,7 @@ class Domain:
             return keeps_sign(coefficients, found, strict=strict)
         return self._by_solver(one, used, strict=strict)
 
-    def _fixed_sign(self, value: Ratio) -> int:
+    def _fixed_sign(self, value: LetterRatio) -> int:
         """The sign of a number without parameters; 0 if balls cannot tell it from zero."""
         before = ctx.prec
         try:
@@ -100,21 +103,21 @@ class Domain:
             ctx.prec = before
         return 0
 
-    def range(self, letter: Letter) -> Range:
+    def range(self, letter: Letter) -> NumberRange:
         """An interval of fractions that holds all values of a letter."""
         if letter.kind == "name":
-            found = self.ranges.get(letter.name, Range())
+            found = self.ranges.get(letter.name, NumberRange())
             below, above = self._outward(found.low), self._outward(found.high)
-            return Range(below and below[0], above and above[1], found.low_open, found.high_open)
+            return NumberRange(below and below[0], above and above[1], found.low_open, found.high_open)
         if letter.kind == "decay":
             found = self.ranges["eps"]
             ends = [None if end is None else self._decayed(end) for end in (found.high, found.low)]
             least, greatest = ends[0] or (Fraction(0),) * 2, ends[1] or (Fraction(1),) * 2
-            return Range(least[0], greatest[1], found.high_open, found.low_open)
+            return NumberRange(least[0], greatest[1], found.high_open, found.low_open)
         if letter.kind in ("e", "pow") or self.field.is_fixed(letter.of):
             low, high = enclosed(self.field.letter_ball(letter, {}))
-            return Range(low, high, low_open=False, high_open=False)
-        return Range() if letter.kind == "ln" else Range(Fraction(0), None, low_open=letter.kind == "exp")
+            return NumberRange(low, high, low_open=False, high_open=False)
+        return NumberRange() if letter.kind == "ln" else NumberRange(Fraction(0), None, low_open=letter.kind == "exp")
 
     def _outward(self, end: Any) -> tuple[Fraction, Fraction] | None:
         if end is None or isinstance(end, Fraction):
@@ -125,7 +128,7 @@ class Domain:
         """e^(-end/m) between two fractions."""
         if end == 0:
             return Fraction(1), Fraction(1)
-        if isinstance(end, Ratio):
+        if isinstance(end, LetterRatio):
             found = self.field.exp(-end * Fraction(1, self.field.root))
             if isinstance(found, Fraction):
                 return found, found
@@ -205,13 +208,15 @@ def enclosed(found: Any) -> tuple[Fraction, Fraction]:
 
 def _dyadic(end: Any) -> Fraction:
     mantissa, exponent = end.man_exp()
+    if abs(int(exponent)) > EXPONENT:
+        raise NotRun
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
 # ---- one letter: Sturm
 
 
-def keeps_sign(coefficients: list[int], where: Range, *, strict: bool) -> bool:
+def keeps_sign(coefficients: list[int], where: NumberRange, *, strict: bool) -> bool:
     """Whether a polynomial (by rising powers) is positive, or not negative, on an interval."""
     one = fmpz_poly(coefficients)
     low, high = _finite(one, where)
@@ -234,7 +239,7 @@ def keeps_sign(coefficients: list[int], where: Range, *, strict: bool) -> bool:
     return _sample(one, low, high) > 0
 
 
-def _finite(one: Any, where: Range) -> tuple[Fraction, Fraction]:
+def _finite(one: Any, where: NumberRange) -> tuple[Fraction, Fraction]:
     """Ends beyond all roots where there are none."""
     lead = abs(int(one.leading_coefficient()))
     reach = 2 + Fraction(max(abs(int(value)) for value in one.coeffs()), lead)

@@ -10,7 +10,10 @@ from typing import Any
 import z3
 
 from sfumato.verify.kernel.symbols import World
+from sfumato.verify.kernel.uncovered import NoProofRule
 
+FACTORS = 64
+"""Factors of one product."""
 COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
@@ -27,6 +30,14 @@ def is_number(term: Any, value: int) -> bool:
 def as_real(term: Any) -> Any:
     """A whole number as a real one."""
     return z3.ToReal(term) if term.is_int() else term
+
+
+def times(left: Any, right: Any) -> Any:
+    """A product, if it does not have too many factors: the solver writes all of them side by side."""
+    found = z3.simplify(left * right)
+    if z3.is_mul(found) and found.num_args() > FACTORS:
+        raise NoProofRule("a product of very many factors")
+    return found
 
 
 def _without(term: Any, modulus: Any) -> Any:

@@ -14,11 +14,11 @@ from hashlib import sha256
 from typing import Any
 
 from sfumato.errors import SfumatoError
-from sfumato.verify.kernel.check import as_text, conditions_of, covers, is_open, is_possible
+from sfumato.verify.kernel.check import as_text, conditions_of, contradiction, covers, is_admitting, is_open
 from sfumato.verify.kernel.product import Product
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.scope import scoped
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.show import show
 from sfumato.verify.tree import Expr, Program
@@ -60,6 +60,7 @@ def _proof(program: Program, proof: Proof) -> dict[str, Any]:
         **({"weights": {name: list(map(show, ends)) for name, ends in proof.weights.items()}} if proof.weights else {}),
         **({} if proof.case is None else {"case": show(proof.case)}),
         **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
+        **({} if proof.curve is None else {"curve": [proof.curve[0], *map(show, proof.curve[1:])]}),
     }
 
 
@@ -85,6 +86,7 @@ def read(document: dict[str, Any]) -> Proof:
         {str(name): _pair(texts) for name, texts in document.get("weights", {}).items()},
         read_proof(document["case"]) if "case" in document else None,
         _pair(document["gauss"]) if "gauss" in document else None,
+        (int(document["curve"][0]), *_pair(document["curve"][1:])) if "curve" in document else None,
     )
 
 
@@ -115,7 +117,7 @@ def faults_of(
         return [fault for proof in document["proofs"] for fault in _faults(program, proof, second)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]
-    except NotCovered as error:
+    except NoProofRule as error:
         return [f"the proof rule does not cover it: {error}"]
     except SfumatoError as error:
         return [f"it does not read: {error.message}"]
@@ -124,8 +126,11 @@ def faults_of(
 def _faults(program: Program, document: dict[str, Any], second: Callable[[str], bool | None] | None) -> list[str]:
     product = conditions_of(program, read(document))
     made = _conditions(product)  # before anything is solved: solving renumbers what the solver prints
-    if not is_possible(product):
+    if not is_admitting(product):
         return ["nothing satisfies what the program requires"]
+    step = contradiction(product)
+    if step is not None:
+        return [f"a path that is reached becomes impossible: {step.label}"]
     if made != document["conditions"]:
         return ["the conditions are not those of the alignment and the invariants"]
     faults = []

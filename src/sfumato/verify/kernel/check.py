@@ -8,23 +8,23 @@ from collections.abc import Callable
 
 import z3
 
-from sfumato.verify.kernel.evaluate import Condition
+from sfumato.verify.kernel.evaluate import Condition, PathStep
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.product import Product
 from sfumato.verify.kernel.proof import Proof
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.tree import Expr, Program, Unary
 
 
 def conditions_of(program: Program, proof: Proof) -> Product:
     """Two runs with all their conditions; raises NotCovered where the proof rule says nothing."""
     if not program.claim:
-        raise NotCovered("a property is not a claim")
+        raise NoProofRule("a property is not a claim")
     product = Product(program, proof)
     try:
         product.run()
     except z3.Z3Exception as error:
-        raise NotCovered("a formula that the solver does not take") from error
+        raise NoProofRule("a formula that the solver does not take") from error
     return product
 
 
@@ -38,13 +38,29 @@ def first_open(product: Product) -> Condition | None:
     return next((condition for condition in product.conditions if is_open(product, condition)), None)
 
 
+def is_admitting(product: Product) -> bool:
+    """Whether the solver finds no contradiction in what is required of the inputs."""
+    return not product.terms.proves(product.base, product.terms.false)
+
+
 def is_possible(product: Product) -> bool:
-    """Whether the solver finds no contradiction in what is required of the inputs: otherwise everything would
-    follow.
+    """Whether the solver finds no contradiction in what is required of the inputs, nor in what is learned on a path:
+    otherwise everything would follow.
     """
-    solver = product.terms.solver()
-    solver.add(*product.base)
-    return str(solver.check()) != "unsat"
+    return is_admitting(product) and contradiction(product) is None
+
+
+def contradiction(product: Product) -> PathStep | None:
+    """The first step that leaves nothing of a path that could be reached before it; None if there is no such step.
+
+    With this, and because a test always leaves one of its branches, every path that some input reaches stays possible
+    up to its return.
+    """
+    impossible = product.terms.false
+    for step in product.steps:
+        if product.terms.proves(step.after, impossible) and not product.terms.proves(step.before, impossible):
+            return step
+    return None
 
 
 def as_text(product: Product, condition: Condition) -> str:
@@ -84,5 +100,5 @@ def is_proved(
     try:
         products = [conditions_of(program, proof) for proof in proofs]
         return all(is_possible(product) and first_open(product) is None for product in products)
-    except NotCovered:
+    except NoProofRule:
         return False

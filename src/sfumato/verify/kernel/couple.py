@@ -9,9 +9,9 @@ from typing import Any
 
 import z3
 
-from sfumato.verify.kernel.single import Reader, Run
-from sfumato.verify.kernel.symbols import Bit, Bits, Number, Row, Symbol
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.single import Reader, SingleRun
+from sfumato.verify.kernel.symbols import Bit, BitList, Row, SolverNumber, Symbol
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.tree import Draw, Expr, Var
 
 NOISE = Var("#noise")
@@ -26,7 +26,7 @@ class Meeting:
     one: Symbol
     two: Symbol
     supports: tuple[Any, Any]
-    runs: tuple[Run, Run]
+    runs: tuple[SingleRun, SingleRun]
     open: bool
 
 
@@ -37,18 +37,18 @@ class Coupled:
     reader: Reader
     meetings: list[Meeting]
 
-    def alone(self, draw: Draw, run: Run) -> Symbol:
+    def alone(self, draw: Draw, run: SingleRun) -> Symbol:
         """A value of a law, whatever else happens."""
         return self._fresh(*self._arguments(draw, run), draw.name)
 
     def draw(
-        self, one: Run, two: Run, coupling: tuple[Expr, Expr] | None, *, searching: bool = False
-    ) -> tuple[Run, Run]:
+        self, one: SingleRun, two: SingleRun, coupling: tuple[Expr, Expr] | None, *, searching: bool = False
+    ) -> tuple[SingleRun, SingleRun]:
         """Both runs draw, the second what the map makes of the first's noise."""
         first, second = one.todo[0], two.todo[0]
         (law, mine), (other, yours) = self._arguments(first, one), self._arguments(second, two)
         if law != other or (law != "Choice" and len(mine) != len(yours)):
-            raise NotCovered(f"draws of different laws, {first.law} and {second.law}")
+            raise NoProofRule(f"draws of different laws, {first.law} and {second.law}")
         args = mine, yours
         noise = self._fresh(law, mine, first.name)
         if coupling is None and searching:
@@ -65,7 +65,7 @@ class Coupled:
         self.meetings.append(Meeting(sites, law, noise, image, args, (one, two), is_open))
         return after
 
-    def _mapped(self, node: Expr, noise: Symbol, one: Run, two: Run) -> Symbol:
+    def _mapped(self, node: Expr, noise: Symbol, one: SingleRun, two: SingleRun) -> Symbol:
         """A map of a coupling, which sees both runs as they are before the draw."""
         first, second = one.copy(), two.copy()
         first.noise, first.other = noise, second
@@ -77,13 +77,13 @@ class Coupled:
 
     # ---- laws
 
-    def _arguments(self, draw: Draw, run: Run) -> tuple[str, list[Any]]:
+    def _arguments(self, draw: Draw, run: SingleRun) -> tuple[str, list[Any]]:
         """A law and what it is given, with the conditions that this is allowed. Uniform(0..1) is a fair Bernoulli."""
         reader, at = self.reader, draw.at
         if draw.law == "Choice":
             weights = reader.value(draw.args[0], run)
             if not isinstance(weights, Row):
-                raise NotCovered("weights that are not written out")
+                raise NoProofRule("weights that are not written out")
             terms = [reader.world.number(item) for item in weights.items]
             goal = z3.And(*(term >= 0 for term in terms), z3.Or(*(term > 0 for term in terms)))
             reader.require("safe", "weights are not negative, and not all zero", at, z3.simplify(goal))
@@ -102,7 +102,7 @@ class Coupled:
             case _:
                 goal = first > 0
         if draw.law == "Uniform" and not all(term.is_int() for term in terms):
-            raise NotCovered("ends or lengths that are not whole")
+            raise NoProofRule("ends or lengths that are not whole")
         reader.require("safe", f"{draw.law} is given what it allows", at, z3.simplify(goal))
         if draw.law == "Uniform" and _is_bit(terms):
             return "Bernoulli", [z3.RealVal("1/2", reader.world.context)]
@@ -116,13 +116,14 @@ class Coupled:
         if law == "Uniform" and len(args) == 1:
             return world.bit_list(name, args[0])
         term = world.real(name) if law in _REAL else world.integer(name)
-        for fact in _inside(law, args, term):  # true on this way only: elsewhere the support may be empty
-            world.tell(z3.Implies(z3.And(*self.reader.known), fact) if self.reader.known else fact)
-        return Number(term)
+        world.facts.learn(self.reader.known, *_inside(law, args, term))
+        return SolverNumber(term)
 
     # ---- conditions
 
-    def _conditions(self, draw: Draw, law: str, args: Any, *, values: Any, maps: Any, runs: tuple[Run, Run]) -> None:
+    def _conditions(
+        self, draw: Draw, law: str, args: Any, *, values: Any, maps: Any, runs: tuple[SingleRun, SingleRun]
+    ) -> None:
         (noise, image), (there, back), (one, two) = values, maps, runs
         world, reader, at, name = self.reader.world, self.reader, draw.at, draw.name
         if law == "Uniform" and len(args[0]) == 1:
@@ -140,13 +141,13 @@ class Coupled:
     def _supported(self, draw: Draw, law: str, args: list[Any], value: Symbol) -> None:
         """The value of a map lies in the support."""
         if law == "Uniform" and len(args) == 1:
-            if not isinstance(value, Bits):
-                raise NotCovered("a coupling whose value is not a bit list")
+            if not isinstance(value, BitList):
+                raise NoProofRule("a coupling whose value is not a bit list")
             self.reader.require("support", "a bit list of this length", draw.at, z3.simplify(value.size == args[0]))
             return
         term = self.reader.world.number(value)
         if law not in _REAL and not term.is_int():
-            raise NotCovered("a coupling whose value is not known to be whole")
+            raise NoProofRule("a coupling whose value is not known to be whole")
         inside = _inside(law, args, term)
         if inside and not (law == "Bernoulli" and isinstance(value, Bit)):
             goal = z3.simplify(z3.And(*inside))

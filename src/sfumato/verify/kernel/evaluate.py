@@ -14,14 +14,16 @@ from typing import Any
 
 import z3
 
+from sfumato.verify.kernel.facts import ProofFacts
 from sfumato.verify.kernel.functions import Functions
-from sfumato.verify.kernel.inputs import Inputs
+from sfumato.verify.kernel.inputs import PairedInputs
 from sfumato.verify.kernel.lists import element_of, number_of_bits
 from sfumato.verify.kernel.polynomial import Poly, common, inverse, number, single
-from sfumato.verify.kernel.terms import Terms
-from sfumato.verify.kernel.values import Boolean, Input, Items, NotCovered, Number, Stream, Value
-from sfumato.verify.tree import Binary, Call, Expr, Index, Num, Program, Truth, Unary, Var
-from sfumato.verify.tree import Items as Listed
+from sfumato.verify.kernel.terms import SolverTerms
+from sfumato.verify.kernel.uncovered import NoProofRule
+from sfumato.verify.kernel.values import Boolean, Input, PairedList, PairedNumber, Stream, Value
+from sfumato.verify.tree import Binary, Expr, FunctionCall, Index, Num, Program, TruthLiteral, Unary, Var
+from sfumato.verify.tree import SequenceLiteral as Listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,16 @@ class Condition:
     at: int
     assumed: tuple[Any, ...] = field(repr=False)
     goal: Any = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """A step that adds to what is known on a path: whatever was possible before it is possible after it."""
+
+    label: str
+    at: int
+    before: tuple[Any, ...] = field(repr=False)
+    after: tuple[Any, ...] = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -61,21 +73,46 @@ class Evaluator:
 
     def __init__(self, program: Program, direction: str) -> None:
         self.program = program
-        self.terms = Terms()
-        self.facts: list[Any] = []
+        self.terms = SolverTerms()
+        self.facts = ProofFacts()
+        self.steps: list[PathStep] = []
         self.conditions: list[Condition] = []
         self.ghosts: dict[str, Value] = {}
-        self.inputs = Inputs(self.terms, program, direction, self.facts)
+        self.inputs = PairedInputs(self.terms, program, direction, self.facts)
         self.inputs.bound = self.bound
         self.functions = Functions(self.terms, self.facts)
         self._signs: dict[tuple[int, ...], bool] = {}
         self._alive: list[list[Any]] = []
-        self._calls: dict[tuple[str, ...], Number] = {}
+        self._calls: dict[tuple[str, ...], PairedNumber] = {}
         self.proving = False  # whether an expression of a proof is evaluated
 
-    def bound(self, node: Expr) -> Number:
+    def bound(self, node: Expr) -> PairedNumber:
         """A number of the header, which is public."""
         return self.number(node, State(dict(self.inputs.values), {}, []))
+
+    # ---- unknowns of a path
+
+    def unknown(self, name: str, *, whole: bool) -> Poly:
+        """A new unknown number that is made on a path: what is learned about it holds on a path only."""
+        found = self.terms.fresh(name, whole=whole)
+        self.facts.bind(self.terms.term(found, whole=whole))
+        return found
+
+    def unknown_truth(self, name: str) -> Any:
+        """A new unknown truth that is made on a path."""
+        found = self.terms.fresh_truth(name)
+        self.facts.bind(found)
+        return found
+
+    def learn(self, label: str, at: int, state: State, *facts: Any) -> None:
+        """State what holds on the path of a state, and note the step: it must not make the path impossible."""
+        before = (*self.facts, *state.known)
+        self.facts.learn([*state.known, *state.own[0], *state.own[1]], *facts)
+        self.steps.append(PathStep(label, at, before, (*before, *facts)))
+
+    def says(self, value: Poly, sign: str) -> Any:
+        """`value sign 0`, whatever is known of its atoms."""
+        return self.terms.compare(value, sign, _unsure)
 
     # ---- conditions
 
@@ -106,7 +143,7 @@ class Evaluator:
 
         return ask
 
-    def compare(self, value: Number, sign: str, state: State) -> tuple[Any, Any]:
+    def compare(self, value: PairedNumber, sign: str, state: State) -> tuple[Any, Any]:
         """`value sign 0` in both runs."""
         one = self.terms.compare(value.one, sign, self.positive(state, 0))
         if value.one == value.two and not state.own[0] and not state.own[1]:
@@ -115,18 +152,18 @@ class Evaluator:
 
     # ---- expressions
 
-    def number(self, node: Expr, state: State) -> Number:
+    def number(self, node: Expr, state: State) -> PairedNumber:
         """A number."""
         found = self.value(node, state)
-        if not isinstance(found, Number):
-            raise NotCovered("a number is expected")
+        if not isinstance(found, PairedNumber):
+            raise NoProofRule("a number is expected")
         return found
 
     def truth(self, node: Expr, state: State) -> Boolean:
         """A truth."""
         found = self.value(node, state)
         if not isinstance(found, Boolean):
-            raise NotCovered("a truth is expected")
+            raise NoProofRule("a truth is expected")
         return found
 
     def said(self, node: Expr, state: State) -> Value:
@@ -141,58 +178,58 @@ class Evaluator:
         """What an invariant says of a state."""
         found = self.said(node, state)
         if not isinstance(found, Boolean):
-            raise NotCovered("an invariant is a truth")
+            raise NoProofRule("an invariant is a truth")
         return found.one
 
     def value(self, node: Expr, state: State) -> Value:
         """The value of an expression in both runs."""
         match node:
             case Num(value=value):
-                return Number(number(value), number(value), value.denominator == 1)
-            case Truth(value=value):
+                return PairedNumber(number(value), number(value), value.denominator == 1)
+            case TruthLiteral(value=value):
                 truth = self.terms.true if value else self.terms.false
                 return Boolean(truth, truth)
             case Var(name=name):
                 return self._named(name, state)
             case Listed(items=items):
-                return Items(tuple(self.value(item, state) for item in items))
+                return PairedList(tuple(self.value(item, state) for item in items))
             case Unary(op="!", arg=arg):
                 inside = self.truth(arg, state)
                 return Boolean(z3.Not(inside.one), z3.Not(inside.two))
             case Unary(arg=arg):
                 found = self.number(arg, state)
-                return Number(-found.one, -found.two, found.whole)
+                return PairedNumber(-found.one, -found.two, found.whole)
             case Index(base=base, index=index):
                 return self._element(base, index, node.at, state)
-            case Call():
+            case FunctionCall():
                 return self._call(node, state)
             case Binary():
                 return self._binary(node, state)
-        raise NotCovered("an expression of an unknown kind")
+        raise NoProofRule("an expression of an unknown kind")
 
     def _named(self, name: str, state: State) -> Value:
         found = state.values.get(name)
         if found is None and name.startswith("#spent"):
             spent = state.spent.get(int(name.removeprefix("#spent") or 0))
-            found = None if spent is None else Number(spent, spent, False)
+            found = None if spent is None else PairedNumber(spent, spent, False)
         found = found or self.ghosts.get(name) or self.inputs.ghosts.get(name)
         if found is None:
-            raise NotCovered(f'"{name}" may have no value')
+            raise NoProofRule(f'"{name}" may have no value')
         return found
 
     def _element(self, base: Expr, index: Expr, at: int, state: State) -> Value:
         inside, place = self.value(base, state), self.number(index, state)
         if not place.whole:
-            raise NotCovered("an index is a whole number")
-        if isinstance(inside, Items):
+            raise NoProofRule("an index is a whole number")
+        if isinstance(inside, PairedList):
             return element_of(self, inside.items, place, at=at, state=state)
         if not isinstance(inside, Input):
-            raise NotCovered("the elements of this list are not followed")
+            raise NoProofRule("the elements of this list are not followed")
         size = self.inputs.size(inside)
         if self.proving:  # an element that is not there may be anything: a proof may speak of it
             return self.inputs.read(inside, place)
         low = self.compare(place, ">=", state)
-        high = self.compare(Number(place.one - size.one, place.two - size.two, True), "<", state)
+        high = self.compare(PairedNumber(place.one - size.one, place.two - size.two, True), "<", state)
         both = (self.terms.all_of((low[0], high[0])), self.terms.all_of((low[1], high[1])))
         self.safe("the index lies in the list", at, state, both)
         return self.inputs.read(inside, place)
@@ -207,10 +244,10 @@ class Evaluator:
         if op in ("=", "!=") and isinstance(left, Boolean) and isinstance(right, Boolean):
             pair = left.one == right.one, left.two == right.two
             return Boolean(*pair) if op == "=" else Boolean(z3.Not(pair[0]), z3.Not(pair[1]))
-        if not isinstance(left, Number) or not isinstance(right, Number):
-            raise NotCovered(f'"{op}" is covered for numbers')
+        if not isinstance(left, PairedNumber) or not isinstance(right, PairedNumber):
+            raise NoProofRule(f'"{op}" is covered for numbers')
         if op in ("=", "!=", "<", "<=", ">", ">="):
-            return Boolean(*self.compare(Number(left.one - right.one, left.two - right.two, False), op, state))
+            return Boolean(*self.compare(PairedNumber(left.one - right.one, left.two - right.two, False), op, state))
         return self._arithmetic(op, left, right, node.at, state)
 
     def _logic(self, node: Binary, state: State) -> Boolean:
@@ -223,39 +260,39 @@ class Evaluator:
         join = z3.And if node.op == "&&" else z3.Or
         return Boolean(join(left.one, right.one), join(left.two, right.two))
 
-    def _arithmetic(self, op: str, left: Number, right: Number, at: int, state: State) -> Number:
+    def _arithmetic(self, op: str, left: PairedNumber, right: PairedNumber, at: int, state: State) -> PairedNumber:
         whole = left.whole and right.whole
         match op:
             case "+":
-                return Number(left.one + right.one, left.two + right.two, whole)
+                return PairedNumber(left.one + right.one, left.two + right.two, whole)
             case "-":
-                return Number(left.one - right.one, left.two - right.two, whole)
+                return PairedNumber(left.one - right.one, left.two - right.two, whole)
             case "*":
-                return Number(left.one * right.one, left.two * right.two, whole)
+                return PairedNumber(left.one * right.one, left.two * right.two, whole)
             case "/":
                 return self.divided(left, right, at, state)
             case "mod" if whole:
                 self.safe("the modulus is positive", at, state, self.compare(right, ">", state))
                 one = self._remainder(left.one, right.one)
-                return Number(one, self._remainder(left.two, right.two), True)
+                return PairedNumber(one, self._remainder(left.two, right.two), True)
             case "^":
                 power = right.one.constant
-                if power is None or power.denominator != 1 or not 0 <= power <= 8:
-                    raise NotCovered("a power is a number from 0 to 8")
-                found = Number(number(1), number(1), left.whole)
+                if power is None or power != right.two.constant or power.denominator != 1 or not 0 <= power <= 8:
+                    raise NoProofRule("a power is a number from 0 to 8")
+                found = PairedNumber(number(1), number(1), left.whole)
                 for _ in range(int(power)):
-                    found = Number(found.one * left.one, found.two * left.two, left.whole)
+                    found = PairedNumber(found.one * left.one, found.two * left.two, left.whole)
                 return found
-        raise NotCovered(f'"{op}" is not covered')
+        raise NoProofRule(f'"{op}" is not covered')
 
-    def divided(self, left: Number, right: Number, at: int, state: State) -> Number:
+    def divided(self, left: PairedNumber, right: PairedNumber, at: int, state: State) -> PairedNumber:
         """A quotient; that the divisor is not zero is a condition."""
         self.safe("the divisor is not zero", at, state, self.compare(right, "!=", state))
-        return Number(left.one * self._inverse(right.one), left.two * self._inverse(right.two), False)
+        return PairedNumber(left.one * self._inverse(right.one), left.two * self._inverse(right.two), False)
 
     def _inverse(self, one: Poly) -> Poly:
         if not one.terms:
-            raise NotCovered("a division by zero")
+            raise NoProofRule("a division by zero")
         unit = common([one])
         rest = one * single(inverse(unit))
         value = rest.constant
@@ -270,42 +307,42 @@ class Evaluator:
         if modulus.constant is not None:
             return self.terms.atom(first % second)
         found = self.terms.function("remainder", 2, whole=True)(first, second)
-        self.facts.append(z3.Implies(second > 0, z3.And(found >= 0, found < second)))
+        self.facts.define(found, z3.Implies(second > 0, z3.And(found >= 0, found < second)))
         return self.terms.atom(found)
 
     def joined(self, left: Value, right: Value) -> Value:
         """`++`."""
-        if isinstance(left, Items) and isinstance(right, Items):
-            return Items((*left.items, *right.items))
+        if isinstance(left, PairedList) and isinstance(right, PairedList):
+            return PairedList((*left.items, *right.items))
         first, second = self.stream(left), self.stream(right)
-        length = Number(first.length.one + second.length.one, first.length.two + second.length.two, True)
+        length = PairedNumber(first.length.one + second.length.one, first.length.two + second.length.two, True)
         return Stream(self.terms.all_of((first.same, second.same)), length)
 
     def stream(self, value: Value) -> Stream:
         """A list as a stream."""
         if isinstance(value, Stream):
             return value
-        if not isinstance(value, Items):
-            raise NotCovered("a list is expected")
+        if not isinstance(value, PairedList):
+            raise NoProofRule("a list is expected")
         length = number(len(value.items))
-        return Stream(self.equal(value), Number(length, length, True))
+        return Stream(self.equal(value), PairedNumber(length, length, True))
 
     def equal(self, value: Value) -> Any:
         """That a value is the same in both runs."""
         match value:
-            case Number(one=one, two=two):
+            case PairedNumber(one=one, two=two):
                 return self.terms.compare(one - two, "=", lambda _: False)
             case Boolean(one=one, two=two):
                 return self.terms.true if one.eq(two) else one == two
-            case Items(items=items):
+            case PairedList(items=items):
                 return self.terms.all_of([self.equal(item) for item in items])
             case Stream(same=same):
                 return same
-        raise NotCovered("an input as a whole is not covered here")
+        raise NoProofRule("an input as a whole is not covered here")
 
     # ---- functions
 
-    def _call(self, node: Call, state: State) -> Value:
+    def _call(self, node: FunctionCall, state: State) -> Value:
         name = node.name
         if name in ("#shift", "#same", "#two", "#if"):
             return self._ghost_call(node, state)
@@ -323,30 +360,30 @@ class Evaluator:
             whole = all(arg.whole for arg in args)
             one = self.terms.extreme(name, [arg.one for arg in args], self.positive(state, 0))
             two = self.terms.extreme(name, [arg.two for arg in args], self.positive(state, 1))
-            return Number(one, two, whole)
+            return PairedNumber(one, two, whole)
         for use in self.program.uses:
             if use.name == name:
                 return self._unknown_function(node, use.sensitivity, state)
-        raise NotCovered(f'"{name}" is not covered')
+        raise NoProofRule(f'"{name}" is not covered')
 
-    def _ghost_call(self, node: Call, state: State) -> Value:
+    def _ghost_call(self, node: FunctionCall, state: State) -> Value:
         """What only proofs say."""
         if node.name == "#if":
             test = self.truth(node.args[0], state)
             first, second = (self.number(arg, state) for arg in node.args[1:])
             one = self.terms.choose(test.one, first.one, second.one)
             two = self.terms.choose(test.two, first.two, second.two)
-            return Number(one, two, first.whole and second.whole)
+            return PairedNumber(one, two, first.whole and second.whole)
         inside = self.value(node.args[0], state)
         if node.name == "#same":
             same = self.equal(inside)
             return Boolean(same, same)
-        if not isinstance(inside, Number):
-            raise NotCovered("#shift and #two are of numbers")
+        if not isinstance(inside, PairedNumber):
+            raise NoProofRule("#shift and #two are of numbers")
         moved = inside.two if node.name == "#two" else inside.two - inside.one
-        return Number(moved, moved, inside.whole)
+        return PairedNumber(moved, moved, inside.whole)
 
-    def _real_function(self, name: str, inside: Number, at: int, state: State) -> Number:
+    def _real_function(self, name: str, inside: PairedNumber, at: int, state: State) -> PairedNumber:
         """exp, ln, sqrt."""
         if name != "exp":
             sign = ">" if name == "ln" else ">="
@@ -356,17 +393,17 @@ class Evaluator:
             any(value is not None and (value < 0 or (name == "ln" and value == 0)) for value in values)
             and name != "exp"
         ):
-            raise NotCovered(f"{name} of this number")
+            raise NoProofRule(f"{name} of this number")
         one = self.functions.call(name, inside.one, self.positive(state, 0))
         two = one if inside.one == inside.two else self.functions.call(name, inside.two, self.positive(state, 1))
-        return Number(one, two, False)
+        return PairedNumber(one, two, False)
 
-    def _unknown_function(self, node: Call, sensitivity: Expr, state: State) -> Number:
+    def _unknown_function(self, node: FunctionCall, sensitivity: Expr, state: State) -> PairedNumber:
         """A function of `uses`: unknown in both runs, but for how far it moves."""
         given = []
         for arg in node.args:
             if not isinstance(arg, Var) or state.values.get(arg.name) != self.inputs.values.get(arg.name):
-                raise NotCovered("a function of `uses` is given parameters as they came")
+                raise NoProofRule("a function of `uses` is given parameters as they came")
             given.append(arg.name)
         key = (node.name, *given)
         if key not in self._calls:
@@ -374,6 +411,7 @@ class Evaluator:
             most = self.bound(sensitivity).one
             compare = self.terms.compare
             near = [compare(two - one - most, "<=", _unsure), compare(one - two - most, "<=", _unsure)]
-            self.facts.append(z3.Implies(compare(most, ">=", _unsure), z3.And(*near)))  # else there is no such function
-            self._calls[key] = Number(one, two, False)
+            some = compare(most, ">=", _unsure)  # else there is no such function
+            self.facts.define(self.terms.term(one - two), z3.Implies(some, z3.And(*near)))
+            self._calls[key] = PairedNumber(one, two, False)
         return self._calls[key]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.uncovered import NoProofRule
 
 Atom = tuple[str, object]
 """("name", anything) for an unknown; ("sum", frozenset of (Form, factor)) for a sum."""
@@ -29,7 +29,7 @@ MOST = 200
 """More products than this are not written out."""
 
 
-class TooWide(NotCovered):
+class TooWide(NoProofRule):
     """A form with too many products."""
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import z3
 
 from sfumato.reals import Real, TooCoarse, as_real, exp, ln, sqrt
+from sfumato.verify.kernel.facts import ProofFacts
 from sfumato.verify.kernel.polynomial import Poly, atom_power, number, poly
-from sfumato.verify.kernel.terms import Terms
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.terms import SolverTerms
+from sfumato.verify.kernel.uncovered import NoProofRule
 
 BITS, MORE = 64, 256
 _FACTORS = 1 << 12
@@ -25,7 +27,7 @@ _FACTORS = 1 << 12
 class Functions:
     """exp, ln and sqrt in one context of the solver."""
 
-    def __init__(self, terms: Terms, facts: list[object]) -> None:
+    def __init__(self, terms: SolverTerms, facts: ProofFacts) -> None:
         self.terms = terms
         self.facts = facts
         self._exponents: dict[int, Poly] = {}  # of atoms that are exp(…)
@@ -61,17 +63,16 @@ class Functions:
         ((((atom, _),), _),) = found.terms
         self._exponents[atom] = one
         term, zero = self.terms.atoms[atom], z3.RealVal(0, self.terms.context)
-        self.facts.append(term > zero)
+        self.facts.define(term, term > zero)
         self._compared_with_one(term, one)
         return found
 
-    def _compared_with_one(self, term: object, logarithm: Poly) -> None:
+    def _compared_with_one(self, term: Any, logarithm: Poly) -> None:
         """x < 1 exactly if ln x < 0."""
         if any(power < 0 for monomial, _ in logarithm.terms for _, power in monomial):
             return
         inside, one = self.terms.term(logarithm), z3.RealVal(1, self.terms.context)
-        self.facts.append((inside < 0) == (term < one))
-        self.facts.append((inside == 0) == (term == one))
+        self.facts.define(term, (inside < 0) == (term < one), (inside == 0) == (term == one))
 
     # ---- ln
 
@@ -104,9 +105,8 @@ class Functions:
         if one.constant is None and not one.divisors:
             unit = z3.RealVal(1, self.terms.context)
             inside, term = self.terms.term(one), self.terms.atoms[atom]
-            self.facts.append(
-                z3.Implies(inside > 0, z3.And((term < 0) == (inside < unit), (term == 0) == (inside == unit)))
-            )
+            signs = z3.And((term < 0) == (inside < unit), (term == 0) == (inside == unit))
+            self.facts.define(term, z3.Implies(inside > 0, signs))
         return found
 
     # ---- sqrt, and what is known of numbers
@@ -121,7 +121,7 @@ class Functions:
         found = self._atom("sqrt", one, sqrt)
         if not one.divisors:
             term, inside = self.terms.term(found), self.terms.term(one)
-            self.facts.append(z3.Implies(inside >= 0, z3.And(term >= 0, term * term == inside)))
+            self.facts.define(term, z3.Implies(inside >= 0, z3.And(term >= 0, term * term == inside)))
         return found
 
     def _atom(self, name: str, one: Poly, function: Callable[[Real], Real]) -> Poly:
@@ -136,7 +136,7 @@ class Functions:
                 self._values[atom] = value = function(inside)
                 low, high = _between(value)
                 term = self.terms.atoms[atom]
-                self.facts += [term >= self.terms.value(low), term <= self.terms.value(high)]
+                self.facts.define(term, term >= self.terms.value(low), term <= self.terms.value(high))
         return self._made[key]
 
     def _value(self, one: Poly) -> Real | None:
@@ -164,7 +164,7 @@ def _between(value: Real) -> tuple[Fraction, Fraction]:
         except TooCoarse:
             continue
         return Fraction(low, 1 << bits), Fraction(high, 1 << bits)
-    raise NotCovered("a number that is not known well enough")
+    raise NoProofRule("a number that is not known well enough")
 
 
 def _power(one: Poly, power: int) -> Poly:

@@ -10,17 +10,18 @@ from __future__ import annotations
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     Index,
-    Items,
     Num,
     Program,
-    Truth,
+    SequenceLiteral,
+    TruthLiteral,
     Type,
     Unary,
     Var,
+    changed,
     statements,
 )
 
@@ -32,7 +33,8 @@ def kinds_of(program: Program) -> dict[str, str]:
     """The kind of every parameter and variable."""
     kinds = {param.name: _OF_TYPE.get(param.type.kind, "list") for param in program.params}
     kinds |= {"eps": "real", "delta": "real"}
-    types = {param.name: param.type for param in program.params}
+    given = changed(program.body)  # a parameter that is assigned anew may hold elements of another kind
+    types = {param.name: param.type for param in program.params if param.name not in given}
     while True:
         before = dict(kinds)
         for statement in statements(program.body):
@@ -61,13 +63,13 @@ def kind_of(node: Expr, kinds: dict[str, str], types: dict[str, Type]) -> str | 
     match node:
         case Num(value=value):
             return "int" if value.denominator == 1 else "real"
-        case Truth() | Unary(op="!"):
+        case TruthLiteral() | Unary(op="!"):
             return "bool"
         case Var(name=name):
             return kinds.get(name)
         case Unary(arg=arg):
             return kind_of(arg, kinds, types)
-        case Items():
+        case SequenceLiteral():
             return "list"
         case Binary(op="++"):
             return "list"
@@ -79,9 +81,9 @@ def kind_of(node: Expr, kinds: dict[str, str], types: dict[str, Type]) -> str | 
             return _join(kind_of(left, kinds, types), kind_of(right, kinds, types))
         case Index():
             return _element(node, types)
-        case Call(name="size" | "int"):
+        case FunctionCall(name="size" | "int"):
             return "int"
-        case Call(name="abs" | "min" | "max" | "clamp", args=args):
+        case FunctionCall(name="abs" | "min" | "max" | "clamp", args=args):
             found = None
             for arg in args:
                 found = _join(found, kind_of(arg, kinds, types))

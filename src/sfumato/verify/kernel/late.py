@@ -6,11 +6,16 @@ look at. Two rewritings help, and the kernel makes both itself, so that nobody h
 Guarantee: on every input the rewritten program has outputs with the same law as the program.
 Proof: (1) A draw changes place with the statement after it if that statement neither reads nor assigns the drawn
     variable, assigns nothing that the law's arguments read, and does not return: the drawn value is independent of
-    all else, and nothing looked at it in between. (2) A list z that a loop fills with one draw per round, from a law
-    whose arguments never change, holds independent values of one law. If nothing but one later loop reads it, and
-    that only as z[j], where j is 0 at first and one more after each round, then every round reads an element that no
-    other round reads; drawing it there instead gives the same joint law. The later loop's test holds j below the
-    first loop's end, so that z[j] is always there.
+    all else, and nothing looked at it in between. Where that statement may never end, the mark that stays in the
+    draw's place asks whether the law's arguments are allowed: the program as written fails there. (2) A list z that
+    a loop fills with one draw per round, from a law whose arguments never change, holds independent values of one
+    law. If nothing but one later loop reads it, and that only as z[j], where j is 0 at first and one more after
+    each round, then every round reads an element that no other round reads; drawing it there instead gives the same
+    joint law. The later loop's test holds j below the first loop's end n, so that z[j] is always there; `j <
+    size(z)` says the same, because j is a whole number, not negative, and z has as many elements as there are such
+    numbers below n. The later loop may run less often than the first one, or never, and then nothing would ask
+    whether the law's arguments are allowed: the mark that is left in the place of the first loop asks it, if that
+    loop runs at all. Asking once is enough, because the arguments never change.
 Reference: the principle of deferred decisions (Knuth 1976; Mitzenmacher, Upfal, Probability and Computing, 1.3).
 Checked by: verify::late_draws_keep_the_law_of_outputs
 """
@@ -20,19 +25,22 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+from sfumato.verify.kernel.branches import joined_branches
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     If,
     Index,
-    Items,
     Num,
     Program,
     Return,
+    SequenceLiteral,
+    Skip,
     Stmt,
+    TruthLiteral,
     Unary,
     Var,
     While,
@@ -48,6 +56,7 @@ ZERO, ONE = Num(Fraction(0)), Num(Fraction(1))
 
 def late(program: Program) -> Program:
     """The program with its draws as late as they can be; doing it twice changes nothing."""
+    program = joined_branches(program)
     body = program.body
     for _ in statements(body):  # each time one list less
         found = _without_list(body)
@@ -73,10 +82,23 @@ def _settled(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
             case While(test=test, body=inner, number=number, at=at):
                 done.insert(0, While(test, _settled(inner), number, at))
             case Draw():
-                done.insert(_place(statement, done), statement)
+                place = _place(statement, done)
+                done.insert(place, statement)
+                if any(map(_may_not_end, done[:place])):
+                    done.insert(0, Skip(statement.at, statement, TruthLiteral(True)))
             case _:
                 done.insert(0, statement)
     return tuple(done)
+
+
+def _may_not_end(statement: Stmt) -> bool:
+    """Whether a statement has a loop of which the proof rule does not ask that it ends: one that is not quiet."""
+    return any(
+        isinstance(part, Draw | Return | While)
+        for loop in statements((statement,))
+        if isinstance(loop, While)
+        for part in statements(loop.body)
+    )
 
 
 def _place(draw: Draw, rest: list[Stmt]) -> int:
@@ -114,6 +136,7 @@ def _moved(body: tuple[Stmt, ...], first: int, second: int) -> tuple[Stmt, ...] 
     if parts is None:
         return None
     draw, kept, counter, end = parts
+    reading = _bounded(reading, kept, end)
     fixed = {name for node in (end, *draw.args) for name in names(node)}
     step = _counter(reading, end)
     others = (*body[:first], *body[first + 1 : second], *body[second + 1 :])
@@ -122,7 +145,7 @@ def _moved(body: tuple[Stmt, ...], first: int, second: int) -> tuple[Stmt, ...] 
         step is None
         or fixed & changed(body)
         or len(begun) != 2  # where it begins and where it is filled
-        or body[begun[0]] != Assign(kept, Items(()))
+        or body[begun[0]] != Assign(kept, SequenceLiteral(()))
         or begun[0] > first
         or kept in _reads(others)
         or draw.name in _reads(others) | changed(others) | _reads((reading,)) | changed((reading,))
@@ -140,7 +163,8 @@ def _moved(body: tuple[Stmt, ...], first: int, second: int) -> tuple[Stmt, ...] 
     loop = () if forgotten else (While(filling.test, (Assign(counter, _more(counter)),), filling.number, filling.at),)
     before = tuple(part for place, part in enumerate(body[:first]) if place != begun[0])
     new = While(reading.test, inner, reading.number, reading.at)
-    return (*before, *loop, *body[first + 1 : second], new, *body[second + 1 :])
+    mark = Skip(filling.at, draw, Binary("<", ZERO, end))
+    return (*before, mark, *loop, *body[first + 1 : second], new, *body[second + 1 :])
 
 
 def _more(name: str) -> Expr:
@@ -161,9 +185,9 @@ def _filled(loop: While) -> tuple[Draw, str, str, Expr] | None:
     draw = draws[0]
     filled = next(part for part in rest if part != Assign(counter, _more(counter)))
     match filled:
-        case Assign(name=kept, value=Binary(op="++", left=Var(name=before), right=Items(items=(Var(name=item),)))) if (
-            kept == before and item == draw.name and loop.body.index(draw) < loop.body.index(filled)
-        ):
+        case Assign(
+            name=kept, value=Binary(op="++", left=Var(name=before), right=SequenceLiteral(items=(Var(name=item),)))
+        ) if kept == before and item == draw.name and loop.body.index(draw) < loop.body.index(filled):
             different = len({kept, counter, draw.name}) == 3
             return (draw, kept, counter, end) if different and counter not in names(end) else None
     return None
@@ -182,6 +206,17 @@ def _counter(loop: While, end: Expr) -> str | None:
                 if steps == [Assign(name, _more(name))] and steps[0] in loop.body:
                     return name
     return None
+
+
+def _bounded(loop: While, kept: str, end: Expr) -> While:
+    """The loop whose test says `j < end` of its counter in the place of `j < size(z)`, and of nothing else."""
+    size = FunctionCall("size", (Var(kept),))
+    counter = _counter(loop, size)
+    if counter is None:
+        return loop
+    said = Binary("<", Var(counter), end)
+    test = _put(_put(loop.test, Binary("<", Var(counter), size), said), Binary(">", size, Var(counter)), said)
+    return replace(loop, test=test)
 
 
 def _starts_at_zero(before: tuple[Stmt, ...], name: str) -> bool:
@@ -223,10 +258,10 @@ def _put(node: Expr, old: Expr, new: Expr) -> Expr:
             return Unary(op, _put(arg, old, new), node.at)
         case Binary(op=op, left=left, right=right):
             return Binary(op, _put(left, old, new), _put(right, old, new), node.at)
-        case Call(name=name, args=args):
-            return Call(name, tuple(_put(arg, old, new) for arg in args), node.at)
+        case FunctionCall(name=name, args=args):
+            return FunctionCall(name, tuple(_put(arg, old, new) for arg in args), node.at)
         case Index(base=base, index=index):
             return Index(_put(base, old, new), _put(index, old, new), node.at)
-        case Items(items=items):
-            return Items(tuple(_put(item, old, new) for item in items), node.at)
+        case SequenceLiteral(items=items):
+            return SequenceLiteral(tuple(_put(item, old, new) for item in items), node.at)
     return node

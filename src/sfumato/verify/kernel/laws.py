@@ -7,13 +7,16 @@ densities. Laws that are not moved are drawn alike in both runs, if their argume
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from sfumato.verify.kernel.curves import meets_curve
 from sfumato.verify.kernel.polynomial import Poly, number
-from sfumato.verify.kernel.values import Items, NotCovered, Number
-from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, Num, Unary, Var, parts, walk
-from sfumato.verify.tree import Items as Listed
+from sfumato.verify.kernel.uncovered import NoProofRule
+from sfumato.verify.kernel.values import PairedList, PairedNumber
+from sfumato.verify.tree import Assign, Binary, Draw, Expr, FunctionCall, Num, Unary, Var, parts, walk
+from sfumato.verify.tree import SequenceLiteral as Listed
 
 if TYPE_CHECKING:
     from sfumato.verify.kernel.evaluate import State
@@ -23,10 +26,22 @@ NOISE = "#noise"
 ZERO = Num(Fraction(0))
 
 
+def drawn(product: Product, draw: Draw, state: State, *ends: tuple[Poly | None, str], whole: bool) -> Poly:
+    """The unknown value of a draw. Its support is known on the path of the draw, and nowhere else: the one place where
+    a law says which values it may have.
+    """
+    runs = product.runs
+    found = runs.unknown(draw.name, whole=whole)
+    support = [runs.says(found - end, sign) for end, sign in ends if end is not None]
+    if support:
+        runs.learn(f"the support of {draw.law}", draw.at, state, *support)
+    return found
+
+
 def shifted_draw(product: Product, draw: Draw, state: State) -> None:
     """Draw in both runs: noise h in the first, h + a in the second."""
     if state.own[0] or state.own[1]:
-        raise NotCovered("a draw on a way of one run alone")
+        raise NoProofRule("a draw on a way of one run alone")
     match draw.law:
         case "Laplace":
             _laplace(product, draw, state)
@@ -47,12 +62,23 @@ def shifted_draw(product: Product, draw: Draw, state: State) -> None:
 def _laplace(product: Product, draw: Draw, state: State) -> None:
     scale, centre = (product.runs.number(arg, state) for arg in draw.args)
     _check_scale(product, draw, state, scale)
-    noise = product.runs.terms.fresh(draw.name, whole=False)
+    noise = drawn(product, draw, state, whole=False)
     shift = moved(product, draw, state, noise)
     distance = shift - (centre.two - centre.one)
     size = product.runs.terms.magnitude(distance, product.runs.positive(state))
-    _spend(product, draw, state, size, scale)
-    state.values[draw.name] = Number(noise, noise + shift, False)
+    if _is_paid_with_delta(product, draw):
+        meets_curve(product, draw, state, size, scale.one)
+    else:
+        _spend(product, draw, state, size, scale)
+    state.values[draw.name] = PairedNumber(noise, noise + shift, False)
+
+
+def _is_paid_with_delta(product: Product, draw: Draw) -> bool:
+    """Whether a draw is paid with delta; then its shift must not read the noise that it moves."""
+    if product.curve is None or product.curve[0] != draw.number:
+        return False
+    _without_noise(product.proof.shifts.get(draw.number, ZERO))
+    return True
 
 
 def _gauss(product: Product, draw: Draw, state: State) -> None:
@@ -60,54 +86,58 @@ def _gauss(product: Product, draw: Draw, state: State) -> None:
     scale, centre = (product.runs.number(arg, state) for arg in draw.args)
     _check_scale(product, draw, state, scale)
     _without_noise(product.proof.shifts.get(draw.number, ZERO))
-    noise = product.runs.terms.fresh(draw.name, whole=False)
+    noise = drawn(product, draw, state, whole=False)
     shift = moved(product, draw, state, noise)
     distance = shift - (centre.two - centre.one)
-    squared = Number(scale.one * scale.one, scale.one * scale.one, False)
+    squared = PairedNumber(scale.one * scale.one, scale.one * scale.one, False)
     _spend(product, draw, state, distance * distance, squared)
-    state.values[draw.name] = Number(noise, noise + shift, False)
+    state.values[draw.name] = PairedNumber(noise, noise + shift, False)
 
 
 def _exponential(product: Product, draw: Draw, state: State) -> None:
     """On x >= 0 the log-ratio of densities is shift/scale, with its sign; the second noise must not be negative."""
     scale = product.runs.number(draw.args[0], state)
     _check_scale(product, draw, state, scale)
-    noise = product.runs.terms.fresh(draw.name, whole=False)
-    product.runs.inputs.tell(noise, ">=")
-    shift = moved(product, draw, state, noise, nonnegative=True)
+    support = (number(0), ">=")
+    noise = drawn(product, draw, state, support, whole=False)
+    shift = moved(product, draw, state, noise, support)
     lands = product.runs.terms.compare(noise + shift, ">=", product.runs.positive(state))
     product.runs.require("support", "the moved noise is not negative", at=draw.at, state=state, goal=lands)
     _spend(product, draw, state, shift, scale)
-    state.values[draw.name] = Number(noise, noise + shift, False)
+    state.values[draw.name] = PairedNumber(noise, noise + shift, False)
 
 
 def _geometric(product: Product, draw: Draw, state: State) -> None:
     """Geometric(a): |s| ln(1/a) for a whole shift s. Truncation is a function of the sum."""
-    rate = product.runs.number(Unary("-", Call("ln", (draw.args[0],), draw.at), draw.at), state)
+    rate = product.runs.number(Unary("-", FunctionCall("ln", (draw.args[0],), draw.at), draw.at), state)
     product.runs.safe("the ratio lies between 0 and 1", draw.at, state, product.runs.compare(rate, ">", state))
     product.runs.require(
         "scale", "the ratio is the same in both runs", at=draw.at, state=state, goal=product.runs.equal(rate)
     )
-    noise = product.runs.terms.fresh(draw.name, whole=True)
+    noise = drawn(product, draw, state, whole=True)
     shift = moved(product, draw, state, noise)
     if not product.runs.terms.is_whole(shift):
-        raise NotCovered("a geometric noise is moved by whole numbers")
-    _pay(product, draw, state, product.runs.terms.magnitude(shift, product.runs.positive(state)) * rate.one)
-    found = Number(noise, noise + shift, True)
+        raise NoProofRule("a geometric noise is moved by whole numbers")
+    size = product.runs.terms.magnitude(shift, product.runs.positive(state))
+    if _is_paid_with_delta(product, draw):
+        meets_curve(product, draw, state, size, rate.one)
+    else:
+        _pay(product, draw, state, size * rate.one)
+    found = PairedNumber(noise, noise + shift, True)
     if draw.law == "TruncGeometric":
         found = _truncated(product, draw, state, found)
     state.values[draw.name] = found
 
 
-def _truncated(product: Product, draw: Draw, state: State, noise: Number) -> Number:
+def _truncated(product: Product, draw: Draw, state: State, noise: PairedNumber) -> PairedNumber:
     low, high, *rest = (product.runs.number(arg, state) for arg in draw.args[1:])
     if rest:
-        noise = Number(noise.one + rest[0].one, noise.two + rest[0].two, noise.whole and rest[0].whole)
-    order = product.runs.compare(Number(low.one - high.one, low.two - high.two, True), "<=", state)
+        noise = PairedNumber(noise.one + rest[0].one, noise.two + rest[0].two, noise.whole and rest[0].whole)
+    order = product.runs.compare(PairedNumber(low.one - high.one, low.two - high.two, True), "<=", state)
     product.runs.safe("the lower end is not above the upper", draw.at, state, order)
     state.values[draw.name] = noise
     state.values["#low"], state.values["#high"] = low, high
-    found = product.runs.number(Call("clamp", (Var(draw.name), Var("#low"), Var("#high"))), state)
+    found = product.runs.number(FunctionCall("clamp", (Var(draw.name), Var("#low"), Var("#high"))), state)
     del state.values["#low"], state.values["#high"]
     return found
 
@@ -115,33 +145,34 @@ def _truncated(product: Product, draw: Draw, state: State, noise: Number) -> Num
 def _alike(product: Product, draw: Draw, state: State) -> None:
     """The same value in both runs, at no cost, where all arguments are equal in both."""
     if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO:
-        raise NotCovered(f"{draw.law} is not moved")
+        raise NoProofRule(f"{draw.law} is not moved")
     args = [product.runs.value(arg, state) for arg in draw.args]
     for arg in args:
         product.runs.require(
             "scale", "the law is the same in both runs", at=draw.at, state=state, goal=product.runs.equal(arg)
         )
     low, high, whole = _range(product, draw, state, args)
-    found = product.runs.terms.fresh(draw.name, whole=whole)
-    for end, sign in ((low, ">="), (high, "<=")):
-        if end is not None:
-            product.runs.inputs.tell(found - end, sign)
-    state.values[draw.name] = Number(found, found, whole)
+    found = drawn(product, draw, state, (low, ">="), (high, "<="), whole=whole)
+    state.values[draw.name] = PairedNumber(found, found, whole)
 
 
 def _range(product: Product, draw: Draw, state: State, args: list[Any]) -> tuple[Poly | None, Poly | None, bool]:
     """What the arguments of a law must be, and the least and the greatest value that can be drawn."""
     if draw.law == "Choice":
-        if not isinstance(args[0], Items) or not args[0].items:
-            raise NotCovered("the weights of Choice are listed")
-        weights = [weight for weight in args[0].items if isinstance(weight, Number)]
-        total = Number(number(0), number(0), False)
+        if not isinstance(args[0], PairedList) or not args[0].items:
+            raise NoProofRule("the weights of Choice are listed")
+        weights = [weight for weight in args[0].items if isinstance(weight, PairedNumber)]
+        if len(weights) < len(args[0].items):
+            raise NoProofRule("weights are numbers")
+        total = PairedNumber(number(0), number(0), False)
         for weight in weights:
             product.runs.safe("a weight is not negative", draw.at, state, product.runs.compare(weight, ">=", state))
-            total = Number(total.one + weight.one, total.two + weight.two, False)
+            total = PairedNumber(total.one + weight.one, total.two + weight.two, False)
         product.runs.safe("the weights are not all zero", draw.at, state, product.runs.compare(total, ">", state))
         return number(0), number(len(args[0].items) - 1), True
-    numbers = [arg for arg in args if isinstance(arg, Number)]
+    numbers = [arg for arg in args if isinstance(arg, PairedNumber)]
+    if len(numbers) < len(args):
+        raise NoProofRule("the arguments of a law are numbers")
     if draw.law == "Gauss":
         product.runs.safe("the scale is positive", draw.at, state, product.runs.compare(numbers[0], ">", state))
         return None, None, False
@@ -149,18 +180,18 @@ def _range(product: Product, draw: Draw, state: State, args: list[Any]) -> tuple
         product.runs.safe(
             "a probability is not negative", draw.at, state, product.runs.compare(numbers[0], ">=", state)
         )
-        above = Number(numbers[0].one - number(1), numbers[0].two - number(1), False)
+        above = PairedNumber(numbers[0].one - number(1), numbers[0].two - number(1), False)
         product.runs.safe("a probability is at most 1", draw.at, state, product.runs.compare(above, "<=", state))
         return number(0), number(1), True
     if draw.law == "Uniform" and len(numbers) == 2 and all(end.whole for end in numbers):
         low, high = numbers
-        order = product.runs.compare(Number(low.one - high.one, low.two - high.two, True), "<=", state)
+        order = product.runs.compare(PairedNumber(low.one - high.one, low.two - high.two, True), "<=", state)
         product.runs.safe("the lower end is not above the upper", draw.at, state, order)
         return low.one, high.one, True
-    raise NotCovered(f"{draw.law} is not covered")
+    raise NoProofRule(f"{draw.law} is not covered")
 
 
-def moved(product: Product, draw: Draw, state: State, noise: Poly, *, nonnegative: bool = False) -> Poly:
+def moved(product: Product, draw: Draw, state: State, noise: Poly, *support: tuple[Poly, str]) -> Poly:
     """The shift of a draw, and the condition that noise + shift is one to one in the noise.
 
     The shift reads the state before the draw. The noise itself may stand in the tests of `#if` alone, so that the map
@@ -171,18 +202,16 @@ def moved(product: Product, draw: Draw, state: State, noise: Poly, *, nonnegativ
 
     def at(value: Poly) -> Poly:
         there = state.copy()
-        there.values[NOISE] = Number(value, value, False)
+        there.values[NOISE] = PairedNumber(value, value, False)
         found = product.runs.said(node, there)
-        if not isinstance(found, Number):
-            raise NotCovered("a shift is a number")
+        if not isinstance(found, PairedNumber):
+            raise NoProofRule("a shift is a number")
         return found.one
 
     found = at(noise)
     if any(isinstance(part, Var) and part.name == NOISE for part in walk(node)):
         whole = all(product.runs.terms.atoms[atom].is_int() for atom in noise.atoms)
-        other = product.runs.terms.fresh(f"{draw.name}~", whole=whole)
-        if nonnegative:
-            product.runs.inputs.tell(other, ">=")
+        other = drawn(product, replace(draw, name=f"{draw.name}~"), state, *support, whole=whole)
         differ = product.runs.terms.compare(noise - other, "!=", product.runs.positive(state))
         apart = product.runs.terms.compare(noise + found - other - at(other), "!=", product.runs.positive(state))
         product.runs.require(
@@ -193,59 +222,57 @@ def moved(product: Product, draw: Draw, state: State, noise: Poly, *, nonnegativ
 
 def check_pieces(node: Expr) -> None:
     """Refuse a shift whose value, not only whose choice of a piece, depends on the noise, or on how the noise moves."""
-    if isinstance(node, Call) and node.name == "#if":
+    if isinstance(node, FunctionCall) and node.name == "#if":
         test = node.args[0]
         for part in walk(test):
-            if isinstance(part, Call) and part.name in ("#shift", "#same", "#two"):
+            if isinstance(part, FunctionCall) and part.name in ("#shift", "#same", "#two"):
                 _without_noise(part)
         for piece in node.args[1:]:
             check_pieces(piece)
         return
     if isinstance(node, Var) and node.name == NOISE:
-        raise NotCovered("a shift is a translation on each piece")
+        raise NoProofRule("a shift is a translation on each piece")
     for part in parts(node):
         check_pieces(part)
 
 
 def _without_noise(node: Expr) -> None:
     if any(isinstance(part, Var) and part.name == NOISE for part in walk(node)):
-        raise NotCovered("how far the noise moves is what is being said")
+        raise NoProofRule("how far the noise moves is what is being said")
 
 
-def _logarithms(product: Product, draw: Draw, state: State) -> list[Number] | None:
+def _logarithms(product: Product, draw: Draw, state: State) -> list[PairedNumber] | None:
     """The logarithms of weights that are not the same in both runs; None if they are the same, or have none."""
     weights = product.runs.value(draw.args[0], state)
-    if not isinstance(weights, Items) or not weights.items:
+    if not isinstance(weights, PairedList) or not weights.items:
         return None
-    numbers = [weight for weight in weights.items if isinstance(weight, Number)]
+    numbers = [weight for weight in weights.items if isinstance(weight, PairedNumber)]
     if len(numbers) < len(weights.items) or all(weight.one == weight.two for weight in numbers):
         return None
     found = []
     for weight in numbers:
         product.runs.safe("a weight is positive", draw.at, state, product.runs.compare(weight, ">", state))
         one = product.runs.functions.ln(weight.one, product.runs.positive(state, 0))
-        found.append(Number(one, product.runs.functions.ln(weight.two, product.runs.positive(state, 1)), False))
+        found.append(PairedNumber(one, product.runs.functions.ln(weight.two, product.runs.positive(state, 1)), False))
     return found
 
 
-def _chosen(product: Product, draw: Draw, state: State, weights: list[Number]) -> None:
+def _chosen(product: Product, draw: Draw, state: State, weights: list[PairedNumber]) -> None:
     """The same choice k in both runs, for ln(w_k/w'_k) + max_j ln(w'_j/w_j).
 
     Proof: P(k)/P'(k) = w_k/w'_k * sum(w')/sum(w), and sum(w') <= max_j(w'_j/w_j) sum(w), all weights being positive.
     """
     if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO:
-        raise NotCovered(f"{draw.law} is not moved")
+        raise NoProofRule(f"{draw.law} is not moved")
     terms, positive = product.runs.terms, product.runs.positive(state)
-    found = terms.fresh(draw.name, whole=True)
-    product.runs.inputs.tell(found, ">=")
-    product.runs.inputs.tell(found - number(len(weights) - 1), "<=")
+    found = drawn(product, draw, state, (number(0), ">="), (number(len(weights) - 1), "<="), whole=True)
     most, own = weights[0].two - weights[0].one, weights[0].one - weights[0].two
     for place, weight in enumerate(weights[1:], start=1):
         gain = weight.two - weight.one
         most = terms.choose(terms.compare(gain - most, ">=", positive), gain, most)
         own = terms.choose(terms.compare(found - number(place), "=", positive), -gain, own)
     _pay(product, draw, state, own + most)
-    state.values[draw.name] = Number(found, found, True)
+    state.values[draw.name] = PairedNumber(found, found, True)
 
 
 def check_weights(product: Product, statement: Assign, state: State) -> None:
@@ -259,10 +286,10 @@ def check_weights(product: Product, statement: Assign, state: State) -> None:
         case Binary(op="++", left=Var(name=name), right=Listed(items=items)) if name == statement.name:
             pass
         case _:
-            raise NotCovered("a list of weights is written out, or made longer")
+            raise NoProofRule("a list of weights is written out, or made longer")
     given = any(param.name == statement.name for param in product.program.params)
     if given or state.own[0] or state.own[1]:
-        raise NotCovered("a list of weights is made by both runs together")
+        raise NoProofRule("a list of weights is made by both runs together")
     low, high = _bounds_of(product, statement.name)
     for item in items:
         weight = product.runs.number(item, state)
@@ -278,7 +305,7 @@ def check_weights(product: Product, statement: Assign, state: State) -> None:
 def _bounds_of(product: Product, name: str) -> tuple[Poly, Poly]:
     low, high = (product.runs.number(node, product.start) for node in product.proof.weights[name])
     if low.one != low.two or high.one != high.two:
-        raise NotCovered("bounds of weights are public")
+        raise NoProofRule("bounds of weights are public")
     return low.one, high.one
 
 
@@ -288,36 +315,34 @@ def _chosen_by_bounds(product: Product, draw: Draw, state: State, name: str) -> 
     Proof: P(k)/P'(k) = w_k/w'_k * sum(w')/sum(w) <= e^-low e^high, all weights being positive.
     """
     if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO:
-        raise NotCovered(f"{draw.law} is not moved")
+        raise NoProofRule(f"{draw.law} is not moved")
     size = product.runs.stream(product.runs.value(Var(name), state)).length
     product.runs.require(
         "scale", "the law is the same in both runs", at=draw.at, state=state, goal=product.runs.equal(size)
     )
     product.runs.safe("there are weights", draw.at, state, product.runs.compare(size, ">", state))
     low, high = _bounds_of(product, name)
-    found = product.runs.terms.fresh(draw.name, whole=True)
-    product.runs.inputs.tell(found, ">=")
-    state.known.append(product.runs.terms.compare(found - size.one, "<", product.runs.positive(state)))
+    found = drawn(product, draw, state, (number(0), ">="), (size.one, "<"), whole=True)
     _pay(product, draw, state, high - low)
-    state.values[draw.name] = Number(found, found, True)
+    state.values[draw.name] = PairedNumber(found, found, True)
 
 
-def _check_scale(product: Product, draw: Draw, state: State, scale: Number) -> None:
+def _check_scale(product: Product, draw: Draw, state: State, scale: PairedNumber) -> None:
     product.runs.safe("the scale is positive", draw.at, state, product.runs.compare(scale, ">", state))
     product.runs.require(
         "scale", "the scale is the same in both runs", at=draw.at, state=state, goal=product.runs.equal(scale)
     )
 
 
-def _spend(product: Product, draw: Draw, state: State, size: Poly, scale: Number) -> None:
+def _spend(product: Product, draw: Draw, state: State, size: Poly, scale: PairedNumber) -> None:
     """Add size/scale to what this draw has spent, in its unit."""
     whole = scale.one * product.units[draw.number]
-    cost = product.runs.divided(Number(size, size, False), Number(whole, whole, False), draw.at, state)
+    cost = product.runs.divided(PairedNumber(size, size, False), PairedNumber(whole, whole, False), draw.at, state)
     state.spent[draw.number] = state.spent[draw.number] + cost.one
 
 
 def _pay(product: Product, draw: Draw, state: State, cost: Poly) -> None:
     """Add a cost to what this draw has spent, in its unit."""
     unit = product.units[draw.number]
-    paid = product.runs.divided(Number(cost, cost, False), Number(unit, unit, False), draw.at, state)
+    paid = product.runs.divided(PairedNumber(cost, cost, False), PairedNumber(unit, unit, False), draw.at, state)
     state.spent[draw.number] = state.spent[draw.number] + paid.one

@@ -12,7 +12,7 @@ import z3
 
 from sfumato.verify.kernel.evaluate import State
 from sfumato.verify.kernel.polynomial import Poly, single
-from sfumato.verify.kernel.values import Boolean, Items, Number, Stream, Value
+from sfumato.verify.kernel.values import Boolean, PairedList, PairedNumber, Stream, Value
 
 if TYPE_CHECKING:
     from sfumato.verify.kernel.product import Product
@@ -51,7 +51,8 @@ def _either(product: Product, test: Any, first: Poly, second: Poly, before: Stat
         below = single(tuple(sorted(one.divisors.items())))
         divides = [product.runs.terms.atoms[atom] != 0 for atom in one.divisors]
         equal = product.runs.terms.term(found * below) == product.runs.terms.term(one * below)
-        product.runs.facts.append(z3.Implies(product.runs.terms.all_of([taken, *divides]), equal))
+        meant = z3.Implies(product.runs.terms.all_of([taken, *divides]), equal)
+        product.runs.facts.define(product.runs.terms.term(found), meant)
     return found
 
 
@@ -59,19 +60,19 @@ def merge(product: Product, test: Boolean, then: Value, other: Value, before: St
     """One value from two; None if they are of different kinds, and then it must not be read."""
     if _is_one(then, other):
         return then
-    if isinstance(then, Number) and isinstance(other, Number):
+    if isinstance(then, PairedNumber) and isinstance(other, PairedNumber):
         one = _either(product, test.one, then.one, other.one, before)
         two = _either(product, test.two, then.two, other.two, before)
-        return Number(one, two, then.whole and other.whole)
+        return PairedNumber(one, two, then.whole and other.whole)
     if isinstance(then, Boolean) and isinstance(other, Boolean):
         return Boolean(z3.If(test.one, then.one, other.one), z3.If(test.two, then.two, other.two))
-    if isinstance(then, Items | Stream) and isinstance(other, Items | Stream):
+    if isinstance(then, PairedList | Stream) and isinstance(other, PairedList | Stream):
         first, second = product.runs.stream(then), product.runs.stream(other)
         same = z3.If(test.one, first.same, second.same)
         if not test.one.eq(test.two):
             same = z3.And(same, test.one == test.two)
         length = merge(product, test, first.length, second.length, before)
-        assert isinstance(length, Number)
+        assert isinstance(length, PairedNumber)
         return Stream(same, length)
     return None
 
@@ -80,6 +81,6 @@ def _is_one(then: Value, other: Value) -> bool:
     """Whether both branches leave the same value. Streams that say the same need not be the same: each says only that
     it is equal in both runs, and the runs may be on different branches.
     """
-    if isinstance(then, Items) and isinstance(other, Items) and len(then.items) == len(other.items):
+    if isinstance(then, PairedList) and isinstance(other, PairedList) and len(then.items) == len(other.items):
         return all(map(_is_one, then.items, other.items))
-    return then is other or (not isinstance(then, Stream | Items) and then == other)
+    return then is other or (not isinstance(then, Stream | PairedList) and then == other)

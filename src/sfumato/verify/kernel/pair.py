@@ -26,20 +26,20 @@ import z3
 
 from sfumato.verify.kernel.couple import Coupled, Meeting
 from sfumato.verify.kernel.kinds import kinds_of
-from sfumato.verify.kernel.single import Open, Reader, Run
-from sfumato.verify.kernel.symbols import Bits, Chain, Given, Number, Row, Symbol, Truth, World
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.single import Open, Reader, SingleRun
+from sfumato.verify.kernel.symbols import BitList, Chain, Given, Row, SolverNumber, SolverTruth, Symbol, World
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     If,
-    Items,
     Num,
     Program,
     Return,
+    SequenceLiteral,
     Stmt,
     Type,
     Var,
@@ -56,7 +56,7 @@ ROUNDS = 1200
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CouplingCase:
     """Couplings for one case: (draw of the first run, draw of the second) to a map and its inverse; draws of a side
     that are made alone; invariants of loops, `#same(x)` or a test that holds in both runs.
     """
@@ -71,11 +71,11 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Coupling:
+class CouplingProof:
     """A proof: tests of the inputs, (run, test), that tell cases apart, and a case for each combination of truths."""
 
     tests: tuple[tuple[int, Expr], ...]
-    cases: tuple[Case, ...]
+    cases: tuple[CouplingCase, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,11 @@ class Back:
 
 
 @dataclass(slots=True)
-class Pair:
+class RunPair:
     """Two runs under one case, with everything that has to hold. `searching` leaves draws without a coupling open."""
 
     program: Program
-    case: Case
+    case: CouplingCase
     searching: bool = False
     world: World = field(default_factory=World)
     conditions: list[Open] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Pair:
     reached: bool = False
     """Whether any inputs may be in this case."""
     kinds: dict[str, str] = field(default_factory=dict)
-    waiting: list[tuple[Run, Run, list[Any]]] = field(default_factory=list)
+    waiting: list[tuple[SingleRun, SingleRun, list[Any]]] = field(default_factory=list)
 
     def reader(self, known: list[Any]) -> Reader:
         """What evaluates expressions here."""
@@ -116,7 +116,7 @@ class Pair:
         reader = self.reader([])
         shared = program.property == "uniform"
         one, two = (reader.parameters(program, side, shared=shared) for side in (1, 2))
-        runs = Run(1, dict(one), one, {}, body), Run(2, dict(two), two, {}, other)
+        runs = SingleRun(1, dict(one), one, {}, body), SingleRun(2, dict(two), two, {}, other)
         known = []
         for (side, test), truth in zip(tests, truths, strict=True):
             found = reader.truth(test, runs[side - 1])
@@ -131,34 +131,40 @@ class Pair:
         """Whether nothing is known to exclude this; what is not decided is possible."""
         return self.world.is_possible(known)
 
+    def still(self, known: list[Any]) -> list[Any]:
+        """What is known on a path that is still possible after a step; from a contradiction nothing is shown."""
+        if not self.possible(known):
+            raise NoProofRule("a step that leaves nothing of its path")
+        return known
+
     # ---- both runs
 
-    def explore(self, one: Run, two: Run, known: list[Any]) -> None:
+    def explore(self, one: SingleRun, two: SingleRun, known: list[Any]) -> None:
         """Go on from here, after whatever waits longer."""
         self.waiting.append((one, two, known))
 
-    def step(self, one: Run, two: Run, known: list[Any]) -> None:
+    def step(self, one: SingleRun, two: SingleRun, known: list[Any]) -> None:
         """Let each run go to its next draw, loop or end; then what they do together."""
         for first, with_first in self.advance(one, known):
             for second, with_both in self.advance(two, with_first):
                 self.paths += 1
                 if self.paths > PATHS:
-                    raise NotCovered("too many pairs of ways through the program")
+                    raise NoProofRule("too many pairs of ways through the program")
                 self.meet(first, second, with_both)
 
-    def meet(self, one: Run, two: Run, known: list[Any]) -> None:
+    def meet(self, one: SingleRun, two: SingleRun, known: list[Any]) -> None:
         """The rule for where both runs are."""
         first, second = one.todo[0], two.todo[0]
         apart = isinstance(first, Draw), isinstance(second, Draw)
         if isinstance(first, Draw) and (not apart[1] or (1, first.number) in self.case.alone):
-            return self.explore(self.draws_alone(one, known), two, known)
+            return self.explore(self.draws_alone(one, known), two, self.still(known))
         if isinstance(second, Draw) and (not apart[0] or (2, second.number) in self.case.alone):
-            return self.explore(one, self.draws_alone(two, known), known)
+            return self.explore(one, self.draws_alone(two, known), self.still(known))
         if isinstance(first, Draw) and isinstance(second, Draw):
             found = Coupled(self.reader(known), self.meetings).draw(
                 one, two, self.case.couplings.get((first.number, second.number)), searching=self.searching
             )
-            return self.explore(*found, known)
+            return self.explore(*found, self.still(known))
         if isinstance(first, Return) and isinstance(second, Return):
             reader = self.reader(known)
             goal, pairs = self.world.equal(reader.value(first.value, one), reader.value(second.value, two))
@@ -170,7 +176,7 @@ class Pair:
         at = getattr(first, "at", 0) or getattr(second, "at", 0)
         return self.reader(known).require("path", "both runs stop at the same place", at, self.world.false)
 
-    def draws_alone(self, run: Run, known: list[Any]) -> Run:
+    def draws_alone(self, run: SingleRun, known: list[Any]) -> SingleRun:
         """A draw of one run, whatever the other does."""
         after = run.copy()
         draw = after.todo[0]
@@ -181,17 +187,17 @@ class Pair:
 
     # ---- one run
 
-    def advance(self, run: Run, known: list[Any]) -> list[tuple[Run, list[Any]]]:
+    def advance(self, run: SingleRun, known: list[Any]) -> list[tuple[SingleRun, list[Any]]]:
         """All ways to the next stop, each with what is then known."""
-        found: list[tuple[Run, list[Any]]] = []
+        found: list[tuple[SingleRun, list[Any]]] = []
         waiting = [(run.copy(), known)]
         while waiting:
             here, with_this = waiting.pop()
             if len(found) + len(waiting) > PATHS:
-                raise NotCovered("too many ways through the program")
+                raise NoProofRule("too many ways through the program")
             while True:
                 if not here.todo:
-                    raise NotCovered("a way that does not return")
+                    raise NoProofRule("a way that does not return")
                 statement, rest = here.todo[0], here.todo[1:]
                 reader = self.reader(with_this)
                 if isinstance(statement, Assign):
@@ -199,7 +205,8 @@ class Pair:
                     here.todo = rest
                 elif isinstance(statement, If | While) and not self.is_stop(statement):
                     ways = self.ways(statement, rest, reader.truth(statement.test, here), with_this)
-                    if not ways:
+                    if not ways:  # one of both branches is taken, unless nothing ever gets here
+                        self.still(with_this)
                         break
                     for todo, more in ways[1:]:
                         copy = here.copy()
@@ -224,7 +231,7 @@ class Pair:
         if isinstance(node, While):
             self.rounds += 1
             if self.rounds > ROUNDS:
-                raise NotCovered("a loop that goes round too often")
+                raise NoProofRule("a loop that goes round too often")
         if z3.is_true(test):
             return [(yes, known)]
         if z3.is_false(test):
@@ -237,16 +244,16 @@ class Pair:
 
     # ---- loops
 
-    def loop(self, loop: While, one: Run, two: Run, known: list[Any]) -> None:
+    def loop(self, loop: While, one: SingleRun, two: SingleRun, known: list[Any]) -> None:
         """Both runs go round together, from any state that the invariants describe."""
         self.kept("entry", loop, one, two, known)
         runs = one.copy(), two.copy()
-        begun = self.forget(loop, runs)
+        begun = self.forget(loop, runs, known)
         with_this, reader = list(known), self.reader(known)
         for node in self.case.invariants[loop.number]:
             if not _same(node):
                 with_this += [reader.truth(node, run) for run in runs]
-        reader = self.reader(with_this)
+        reader = self.reader(self.still(with_this))
         tests = [reader.truth(loop.test, run) for run in runs]
         goal = self.world.true if tests[0].eq(tests[1]) else z3.simplify(tests[0] == tests[1])
         reader.require("path", "both runs go round as often", loop.at, goal)
@@ -260,7 +267,9 @@ class Pair:
             if self.possible([*with_this, *more]):
                 self.explore(*ways, [*with_this, *more])
 
-    def forget(self, loop: While, runs: tuple[Run, Run]) -> tuple[dict[str, Symbol], dict[str, Symbol]]:
+    def forget(
+        self, loop: While, runs: tuple[SingleRun, SingleRun], known: list[Any]
+    ) -> tuple[dict[str, Symbol], dict[str, Symbol]]:
         """Replace what a loop may change by unknown values, the same one for what is said to be the same; return
         them.
         """
@@ -271,9 +280,9 @@ class Pair:
             values = [run.store.pop(name, None) for run in runs]
             if values[0] is None or values[1] is None:
                 continue
-            fresh = self.unknown(name, values[0])
+            fresh = self.unknown(name, values[0], known)
             runs[0].store[name] = fresh
-            runs[1].store[name] = fresh if name in same else self.unknown(name, values[1])
+            runs[1].store[name] = fresh if name in same else self.unknown(name, values[1], known)
             for run, values_of in zip(runs, begun, strict=True):
                 values_of[name] = run.store[name]
         for run in runs:
@@ -281,22 +290,22 @@ class Pair:
                 run.draws.pop(number, None)
         return begun
 
-    def unknown(self, name: str, like: Symbol) -> Symbol:
-        """Any value of the kind that a variable holds."""
+    def unknown(self, name: str, like: Symbol, known: list[Any]) -> Symbol:
+        """Any value of the kind that a variable holds, on the path where this is known."""
         world = self.world
         match like:
-            case Truth():
-                return Truth(world.truth(name))
-            case Bits(size=size):
+            case SolverTruth():
+                return SolverTruth(world.truth(name))
+            case BitList(size=size):
                 return world.bit_list(name, size)
             case Row() | Chain() | Given():
                 size = world.integer(f"size {name}")
-                world.tell(size >= 0)
+                world.facts.learn(known, size >= 0)
                 return Chain(z3.Const(world.name(name), world.list_sort), size)
         whole = self.kinds.get(name) == "int" and world.number(like).is_int()
-        return Number(world.integer(name) if whole else world.real(name))
+        return SolverNumber(world.integer(name) if whole else world.real(name))
 
-    def kept(self, kind: str, loop: While, one: Run, two: Run, known: list[Any]) -> None:
+    def kept(self, kind: str, loop: While, one: SingleRun, two: SingleRun, known: list[Any]) -> None:
         """The conditions that invariants hold at the beginning of a round."""
         for run in (one, two):
             if isinstance(run.todo[0], Back):
@@ -311,24 +320,24 @@ class Pair:
                 goal, pairs = self.world.equal(one.store[name], two.store[name])
                 reader.require(kind, label, loop.at, goal, pairs)
 
-    def fits(self, end: Back, run: Run, known: list[Any]) -> None:
+    def fits(self, end: Back, run: SingleRun, known: list[Any]) -> None:
         """What a round leaves is of the kind that every round begins with."""
         for name, begun in end.begun.items():
             after = run.store[name]
             if _shape(begun) != _shape(after):
-                raise NotCovered(f'"{name}" holds values of different kinds')
-            if isinstance(begun, Bits) and isinstance(after, Bits):
+                raise NoProofRule(f'"{name}" holds values of different kinds')
+            if isinstance(begun, BitList) and isinstance(after, BitList):
                 goal = z3.simplify(begun.size == after.size)
                 self.reader(known).require("step", f"the length of {name} stays", end.loop.at, goal)
-            if isinstance(begun, Number) and begun.term.is_int() and not self.world.number(after).is_int():
-                raise NotCovered(f'"{name}" holds values of different kinds')
+            if isinstance(begun, SolverNumber) and begun.term.is_int() and not self.world.number(after).is_int():
+                raise NoProofRule(f'"{name}" holds values of different kinds')
 
 
 def _shape(value: Symbol) -> str:
     match value:
-        case Truth():
+        case SolverTruth():
             return "truth"
-        case Bits():
+        case BitList():
             return "bits"
         case Row() | Chain() | Given():
             return "list"
@@ -338,7 +347,7 @@ def _shape(value: Symbol) -> str:
 def _same(node: Expr) -> str | None:
     """The variable of which an invariant says that it is the same in both runs."""
     match node:
-        case Call(name="#same", args=(Var(name=name),)):
+        case FunctionCall(name="#same", args=(Var(name=name),)):
             return name
     return None
 
@@ -371,7 +380,7 @@ def turned_body(body: tuple[Stmt, ...], order: tuple[int, ...]) -> tuple[Stmt, .
         return body
     draws = side_by_side(body)
     if sorted(order) != list(range(len(draws))):
-        raise NotCovered("an order that is none")
+        raise NoProofRule("an order that is none")
     start = body.index(draws[0])
     return (*body[:start], *(draws[place] for place in order), *body[start + len(draws) :])
 
@@ -384,7 +393,7 @@ def ideal(program: Program, order: tuple[int, ...] = ()) -> Program:
     body: list[Stmt] = []
     value = _sampled(program.output, body)
     if order and sorted(order) != list(range(len(body))):
-        raise NotCovered("an order that is none")
+        raise NoProofRule("an order that is none")
     drawn = [body[place] for place in order] if order else body
     return replace(program, body=(*drawn, Return(value)))
 
@@ -403,5 +412,5 @@ def _sampled(kind: Type, body: list[Stmt]) -> Expr:
             body.append(Draw(name, "Bernoulli", (Num(Fraction(1, 2)),), number))
             return Binary("=", Var(name), Num(Fraction(1)))
         case "tuple":
-            return Items(tuple(_sampled(item, body) for item in kind.items))
-    raise NotCovered("an output type that has no uniform law")
+            return SequenceLiteral(tuple(_sampled(item, body) for item in kind.items))
+    raise NoProofRule("an output type that has no uniform law")

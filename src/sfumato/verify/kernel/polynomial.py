@@ -11,6 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sfumato.verify.kernel.uncovered import TooLarge
+
+PRODUCTS, DEGREE = 40_000, 256
+"""Products of terms that one multiplication makes, and the greatest power of an atom. Programs that people write stay
+far below; ((x + y + 1)^8)^8 does not.
+"""
 Monomial = tuple[tuple[int, int], ...]
 """Atoms with their powers, by rising number; no power is zero. The empty one is 1."""
 
@@ -34,6 +40,8 @@ class Poly:
         return self + -other
 
     def __mul__(self, other: Poly) -> Poly:
+        if len(self.terms) * len(other.terms) > PRODUCTS:
+            raise TooLarge("a polynomial with very many terms")
         total: dict[Monomial, Fraction] = {}
         for first, a in self.terms:
             for second, b in other.terms:
@@ -91,6 +99,8 @@ def times(first: Monomial, second: Monomial) -> Monomial:
     powers = dict(first)
     for atom, power in second:
         powers[atom] = powers.get(atom, 0) + power
+        if abs(powers[atom]) > DEGREE:
+            raise TooLarge("a very high power")
     return tuple(sorted((atom, power) for atom, power in powers.items() if power))
 
 

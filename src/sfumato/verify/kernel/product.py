@@ -28,7 +28,8 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     apart; then exp(i t S + t^2 m^2/2) has mean 1, so S is normal with variance m^2, and the curve is that of one
     shift m.
     That delta_m(k) is at most the claimed delta is asked of who knows the curve (finite/gauss.py). (8) A proof may be
-    of a case, which holds of both inputs or of neither; then there is another one of the opposite case.
+    of a case, which holds of both inputs or of neither; then there is another one of the opposite case. (9) One draw
+    may be paid with delta instead (curves.py).
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment); Smith,
     Thakurta, 2022 (fully adaptive composition for Gaussian differential privacy).
 Checked by: verify::wrong_programs_are_never_proved, verify::proved_implies_true_by_enumeration,
@@ -41,6 +42,8 @@ from typing import Any
 
 import z3
 
+from sfumato.verify.kernel.allowed import check_allowed
+from sfumato.verify.kernel.curves import check_curve
 from sfumato.verify.kernel.evaluate import Evaluator, State
 from sfumato.verify.kernel.kinds import kinds_of
 from sfumato.verify.kernel.late import late
@@ -49,13 +52,14 @@ from sfumato.verify.kernel.merge import merged
 from sfumato.verify.kernel.polynomial import Poly, number
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.rounds import joint_loop, quiet_loop, round_by_round
-from sfumato.verify.kernel.values import Boolean, Items, NotCovered, Number, Value
+from sfumato.verify.kernel.uncovered import NoProofRule
+from sfumato.verify.kernel.values import Boolean, PairedList, PairedNumber, Value
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     If,
     Num,
     Program,
@@ -81,8 +85,9 @@ class Product:
         self.program = late(program)
         self.proof = proof
         self.runs = Evaluator(self.program, proof.direction)
-        self.terms, self.conditions = self.runs.terms, self.runs.conditions
+        self.terms, self.conditions, self.steps = self.runs.terms, self.runs.conditions, self.runs.steps
         self.kinds = kinds_of(self.program)
+        self.curve: tuple[int, PairedNumber, Poly] | None = None
         self.invariants: dict[str, Any] = {}  # as they are assumed at the head of their loop
 
     def run(self) -> None:
@@ -92,13 +97,13 @@ class Product:
         start = State(dict(self.runs.inputs.values), {}, [])
         for required in self.program.requires:
             truth = self.runs.truth(required, start)
-            self.runs.facts += [truth.one, truth.two]
+            self.runs.facts.require(truth.one, truth.two)
         self.base = tuple(self.runs.facts)
         if self.proof.case is not None:
             case = self.runs.truth(self.proof.case, start)
             if not case.one.eq(case.two):
-                raise NotCovered("a case is the same for both inputs")
-            self.runs.facts.append(case.one)
+                raise NoProofRule("a case is the same for both inputs")
+            self.runs.facts.require(case.one)
         self.units: dict[int, Poly] = {}
         self.squared: set[int] = set()  # draws that are charged by the square of their shift
         for statement in statements(self.program.body):
@@ -110,10 +115,12 @@ class Product:
                 self.units[statement.number] = self.unit(unit, start) if unit is not None else number(1)
         if self.proof.pointwise:
             answer = self.runs.terms.fresh("answer", whole=True)
-            self.runs.ghosts["#answer"] = Number(answer, answer, True)
+            self.runs.ghosts["#answer"] = PairedNumber(answer, answer, True)
         self.start = start
+        self._check_claim()
+        self.curve = None if self.proof.curve is None else check_curve(self)
         if self.block(self.program.body, start.copy()) is not None:
-            raise NotCovered("a path without return")
+            raise NoProofRule("a path without return")
 
     def _pin_parameters(self) -> None:
         """A public parameter that is required to be a number is that number from now on."""
@@ -123,26 +130,40 @@ class Product:
             match todo.pop():
                 case Binary(op="&&", left=left, right=right):
                     todo += [left, right]
-                case Binary(op="=", left=Call(name="size", args=(Var(name=name),)), right=Num(value=length)) if (
-                    name in self.runs.inputs.sizes and length >= 0
-                ):
+                case Binary(
+                    op="=", left=FunctionCall(name="size", args=(Var(name=name),)), right=Num(value=length)
+                ) if name in self.runs.inputs.sizes and length >= 0:
                     size = self.runs.inputs.sizes[name]
                     if size.one == size.two and size.one.constant is None:
-                        self.runs.inputs.tell(size.one - number(length), "=")
-                        self.runs.inputs.sizes[name] = Number(number(length), number(length), True)
+                        self.runs.inputs.require(size.one - number(length), "=")
+                        self.runs.inputs.sizes[name] = PairedNumber(number(length), number(length), True)
                 case (
                     Binary(op="=", left=Var(name=name), right=other) | Binary(op="=", left=other, right=Var(name=name))
                 ) if name in public and not names(other):
                     before, value = self.runs.inputs.values[name], self.runs.bound(other)
-                    if isinstance(before, Number) and value.one.constant is not None and before.one.constant is None:
-                        self.runs.inputs.tell(before.one - value.one, "=")
-                        self.runs.inputs.values[name] = Number(value.one, value.one, before.whole and value.whole)
+                    if (
+                        isinstance(before, PairedNumber)
+                        and value.one.constant is not None
+                        and before.one.constant is None
+                    ):
+                        self.runs.inputs.require(before.one - value.one, "=")
+                        self.runs.inputs.values[name] = PairedNumber(value.one, value.one, before.whole and value.whole)
+
+    def _check_claim(self) -> None:
+        """No part of a claim is negative, whatever the parameters are: also equal inputs are adjacent, and one event is
+        that anything happens, so nothing keeps within a negative claim. This holds before any path is chosen.
+        """
+        for part in self.program.claim:
+            claimed = self.runs.number(part, self.start)
+            goal = self.runs.compare(claimed, ">=", self.start)[0]
+            label = "the claim is not negative"
+            self.runs.require("claim", label, at=part.at, state=self.start, goal=goal)
 
     def unit(self, node: Expr, state: State) -> Poly:
         """A public positive number that does not change."""
         found = self.runs.number(node, state)
         if found.one != found.two:
-            raise NotCovered("a unit is public")
+            raise NoProofRule("a unit is public")
         self.runs.require("unit", "a unit is positive", at=0, state=state, goal=self.runs.compare(found, ">", state)[0])
         return found.one
 
@@ -178,16 +199,18 @@ class Product:
                 if is_quiet(body):
                     return quiet_loop(self, statement, state)
                 return joint_loop(self, statement, state)
-            case Skip():
+            case Skip(moved=moved, test=test):
+                if moved is not None and test is not None:
+                    check_allowed(self, moved, test, state)
                 return state
-        raise NotCovered("a statement of an unknown kind")
+        raise NoProofRule("a statement of an unknown kind")
 
     def _return(self, statement: Return, state: State) -> None:
         found = self.runs.value(statement.value, state)
         more: tuple[Any, ...] = ()
         if self.proof.pointwise:
             answer = self.runs.ghosts["#answer"]
-            assert isinstance(answer, Number)
+            assert isinstance(answer, PairedNumber)
             more = (self._is_answer(found, answer.one),)
             label = "if run 1 returns the answer, so does run 2"
             self.runs.require("output", label, at=statement.at, state=state, goal=self.runs.equal(found), more=more)
@@ -199,48 +222,42 @@ class Product:
 
     def _is_answer(self, found: Value, answer: Poly) -> Any:
         """Whether run 1 returns the answer, or shows it in the list that it returns."""
-        if isinstance(found, Items):
+        if isinstance(found, PairedList):
             listed = (item for item in found.items if isinstance(item, Boolean) or getattr(item, "whole", False))
             found = next(listed, found)
         if isinstance(found, Boolean):
             shown = self.runs.terms.choose(found.one, number(1), number(0))
-        elif isinstance(found, Number) and found.whole:
+        elif isinstance(found, PairedNumber) and found.whole:
             shown = found.one
         else:
-            raise NotCovered("pointwise proofs are about whole numbers and truths")
+            raise NoProofRule("pointwise proofs are about whole numbers and truths")
         return self.runs.terms.compare(shown - answer, "=", lambda _: False)
 
     def within_claim(self, at: int, state: State, more: tuple[Any, ...]) -> None:
         """What was spent so far is within the claim."""
         total = number(0)
         for draw, spent in state.spent.items():
-            if draw not in self.squared:
+            if draw not in self.squared and (self.curve is None or draw != self.curve[0]):
                 total = total + spent * self.units[draw]
         claim = [self.runs.number(part, self.start) for part in self.program.claim]
+        if self.curve is not None:
+            claim[0] = self.curve[1]
         if self.proof.gauss is not None:
             claim[0] = self._within_squares(at, state, more)
         if any(part.one != part.two for part in claim):
-            raise NotCovered("a claim is the same for both inputs")
+            raise NoProofRule("a claim is the same for both inputs")
         over = total * number(self.program.group) - claim[0].one
         goal = self.runs.terms.compare(over, "<=", self.runs.positive(state))
         self.runs.require("cost", "what was spent is within the claim", at=at, state=state, goal=goal, more=more)
-        if len(claim) > 1:
-            self.runs.require(
-                "cost",
-                "the claimed delta is not negative",
-                at=at,
-                state=state,
-                goal=self.runs.compare(claim[1], ">=", state)[0],
-            )
 
-    def _within_squares(self, at: int, state: State, more: tuple[Any, ...]) -> Number:
+    def _within_squares(self, at: int, state: State, more: tuple[Any, ...]) -> PairedNumber:
         """The squares of Gaussian shifts are within their bound; the bound of other costs goes out."""
         assert self.proof.gauss is not None
         pure, most = (self.runs.number(part, self.start) for part in self.proof.gauss)
         if self.proof.pointwise or len(self.program.claim) != 2 or most.one != most.two:
-            raise NotCovered("a Gaussian proof is of a claim (k, delta), for all outputs at once")
+            raise NoProofRule("a Gaussian proof is of a claim (k, delta), for all outputs at once")
         if self.program.group > 1 and pure.one.terms:
-            raise NotCovered("groups are covered for Gaussian noise alone")
+            raise NoProofRule("groups are covered for Gaussian noise alone")
         total = number(0)
         for draw in self.squared:
             total = total + state.spent[draw] * self.units[draw]
@@ -256,7 +273,7 @@ class Product:
         together = test.one.eq(test.two)
         if not together and not is_quiet((*statement.then, *statement.other)):
             if state.own[0] or state.own[1]:
-                raise NotCovered("a block with draws inside of one that runs pass on different ways")
+                raise NoProofRule("a block with draws inside of one that runs pass on different ways")
             self.runs.require(
                 "path", "both runs take the same branch", at=statement.at, state=state, goal=test.one == test.two
             )

@@ -28,3 +28,5 @@ class Proof:
     """Lists of weights, of any length: between which bounds each logarithm moves."""
     case: Expr | None = None  # what is also required: there is another proof where it does not hold
     gauss: tuple[Expr, Expr] | None = None  # bounds of what other draws cost, and of the squares of Gaussian shifts
+    curve: tuple[int, Expr, Expr] | None = None
+    """A draw whose loss is met by delta, a bound of what other draws cost, and of how far this one is moved."""

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import z3
 
-from sfumato.verify.kernel.evaluate import State
+from sfumato.verify.kernel.evaluate import PathStep, State
 from sfumato.verify.kernel.merge import merge
 from sfumato.verify.kernel.polynomial import number
-from sfumato.verify.kernel.values import Boolean, NotCovered, Number, Stream, Value
-from sfumato.verify.tree import Binary, Call, Draw, Expr, Num, Var, While, changed, statements
+from sfumato.verify.kernel.uncovered import NoProofRule
+from sfumato.verify.kernel.values import Boolean, PairedNumber, Stream, Value
+from sfumato.verify.tree import Binary, Draw, Expr, FunctionCall, Num, Var, While, changed, statements
 
 if TYPE_CHECKING:
     from sfumato.verify.kernel.product import Product
@@ -33,46 +34,67 @@ def _head(product: Product, loop: While, state: State) -> State:
         goal = product.runs.holds(invariant, state)
         product.runs.require("entry", f"{loop.number}:{place}", at=loop.at, state=state, goal=goal)
     equal = {_equality(invariant) for invariant in invariants}
+    _keeps_kinds(product, loop, state)
     head = state.copy()
     for name in sorted(changed(loop.body)):
         if name in head.values:
-            head.values[name] = _forgotten(product, name, equal=name in equal)
+            head.values[name] = _forgotten(product, loop, head, name, equal=name in equal)
     for statement in statements(loop.body):
         if isinstance(statement, Draw):
-            head.spent[statement.number] = product.runs.terms.fresh(f"spent{statement.number}", whole=False)
+            head.spent[statement.number] = product.runs.unknown(f"spent{statement.number}", whole=False)
+    before = (*product.runs.facts, *head.known)
     for place, invariant in enumerate(invariants):
         assumed = product.runs.holds(invariant, head)
         head.known.append(assumed)
         product.invariants[f"{loop.number}:{place}"] = assumed
+    if invariants:
+        after = (*product.runs.facts, *head.known)
+        product.runs.steps.append(PathStep("the invariants of a loop", loop.at, before, after))
     return head
 
 
-def _forgotten(product: Product, name: str, *, equal: bool) -> Value:
+def _forgotten(product: Product, loop: While, head: State, name: str, *, equal: bool) -> Value:
     """Any value of a variable's kind; the same in both runs where an invariant says so."""
-    kind = product.kinds.get(name)
+    kind, runs = product.kinds.get(name), product.runs
     if kind in ("int", "real"):
         unit = number(1)
         if name in product.proof.scales and kind == "real":
             unit = product.unit(product.proof.scales[name], product.start)
-        one = unit * product.runs.terms.fresh(name, whole=kind == "int")
-        two = one if equal else unit * product.runs.terms.fresh(f"{name}@2", whole=kind == "int")
-        return Number(one, two, kind == "int")
+        one = unit * runs.unknown(name, whole=kind == "int")
+        two = one if equal else unit * runs.unknown(f"{name}@2", whole=kind == "int")
+        return PairedNumber(one, two, kind == "int")
     if kind == "bool":
-        first = product.runs.terms.fresh_truth(name)
-        return Boolean(first, first if equal else product.runs.terms.fresh_truth(f"{name}@2"))
+        first = runs.unknown_truth(name)
+        return Boolean(first, first if equal else runs.unknown_truth(f"{name}@2"))
     if kind != "list":
-        raise NotCovered(f'"{name}" holds values of different kinds')
-    length = product.runs.terms.fresh(f"size_{name}", whole=True)
-    product.runs.inputs.tell(length, ">=")
+        raise NoProofRule(f'"{name}" holds values of different kinds')
+    length, label = runs.unknown(f"size_{name}", whole=True), f"any list {name}"
     if equal:
-        return Stream(product.runs.terms.true, Number(length, length, True))
-    other, same = product.runs.terms.fresh(f"size_{name}@2", whole=True), product.runs.terms.fresh_truth(f"same_{name}")
-    product.runs.inputs.tell(other, ">=")
-    product.runs.facts.append(z3.Implies(same, product.runs.terms.compare(length - other, "=", lambda _: False)))
-    return Stream(same, Number(length, other, True))
+        runs.learn(label, loop.at, head, runs.says(length, ">="))
+        return Stream(runs.terms.true, PairedNumber(length, length, True))
+    other, same = runs.unknown(f"size_{name}@2", whole=True), runs.unknown_truth(f"same_{name}")
+    lengths = runs.says(length, ">="), runs.says(other, ">="), z3.Implies(same, runs.says(length - other, "="))
+    runs.learn(label, loop.at, head, *lengths)
+    return Stream(same, PairedNumber(length, other, True))
+
+
+def _keeps_kinds(product: Product, loop: While, state: State) -> None:
+    """Refuse a state whose values are not of the kinds that `_forgotten` gives them at the head of the loop."""
+    for name in changed(loop.body):
+        value, kind = state.values.get(name), product.kinds.get(name)
+        fits = (
+            value is None
+            or (kind == "int" and isinstance(value, PairedNumber) and value.whole)
+            or (kind == "real" and isinstance(value, PairedNumber))
+            or (kind == "bool" and isinstance(value, Boolean))
+            or (kind == "list" and not isinstance(value, PairedNumber | Boolean))
+        )
+        if not fits:
+            raise NoProofRule(f'"{name}" holds values of different kinds')
 
 
 def _kept(product: Product, loop: While, after: State) -> None:
+    _keeps_kinds(product, loop, after)
     for place, invariant in enumerate(product.proof.invariants.get(loop.number, ())):
         goal = product.runs.holds(invariant, after)
         product.runs.require("step", f"{loop.number}:{place}", at=loop.at, state=after, goal=goal)
@@ -90,13 +112,13 @@ def round_by_round(product: Product, loop: While, state: State | None) -> State 
         if not z3.is_true(one) or not z3.is_true(two):
             break
         state = product.block(loop.body, state)
-    raise NotCovered("a loop whose rounds are not known")
+    raise NoProofRule("a loop whose rounds are not known")
 
 
 def joint_loop(product: Product, loop: While, state: State) -> State:
     """A loop that draws, returns or has loops inside: both runs go round together."""
     if state.own[0] or state.own[1]:
-        raise NotCovered("a loop inside of a block that runs pass on different ways")
+        raise NoProofRule("a loop inside of a block that runs pass on different ways")
     head = _head(product, loop, state)
     test = product.runs.truth(loop.test, head)
     product.runs.require(
@@ -111,7 +133,7 @@ def joint_loop(product: Product, loop: While, state: State) -> State:
     rank = _rank(product, loop, head)
     if rank is None:
         if product.proof.pointwise:
-            raise NotCovered("a loop without a rank")
+            raise NoProofRule("a loop without a rank")
         product.within_claim(loop.at, head, (test.one,))
     else:
         product.runs.require(
@@ -130,15 +152,15 @@ def joint_loop(product: Product, loop: While, state: State) -> State:
     return head
 
 
-def _rank(product: Product, loop: While, head: State) -> Number | None:
+def _rank(product: Product, loop: While, head: State) -> PairedNumber | None:
     rank = product.proof.ranks.get(loop.number)
     return None if rank is None else product.runs.number(rank, head)
 
 
-def _falls(product: Product, loop: While, rank: Number, after: State, goes: tuple[Any, ...]) -> None:
+def _falls(product: Product, loop: While, rank: PairedNumber, after: State, goes: tuple[Any, ...]) -> None:
     """The rank falls by at least 1 in every run that goes round."""
     now = product.runs.number(product.proof.ranks[loop.number], after)
-    less = Number(now.one - rank.one + number(1), now.two - rank.two + number(1), True)
+    less = PairedNumber(now.one - rank.one + number(1), now.two - rank.two + number(1), True)
     falls = product.runs.compare(less, "<=", after)
     for run in range(len(goes)):
         product.runs.require("rank", "the rank falls", at=loop.at, state=after, goal=falls[run], more=(goes[run],))
@@ -147,12 +169,12 @@ def _falls(product: Product, loop: While, rank: Number, after: State, goes: tupl
 def quiet_loop(product: Product, loop: While, state: State) -> State:
     """A loop without draws: each run goes round as often as it does, one of them may wait for the other."""
     if state.own[0] or state.own[1]:
-        raise NotCovered("a loop inside of a block that runs pass on different ways")
+        raise NoProofRule("a loop inside of a block that runs pass on different ways")
     head = _head(product, loop, state)
     test = product.runs.truth(loop.test, head)
     rank = _rank(product, loop, head)
     if rank is None:
-        raise NotCovered("a loop without a rank")
+        raise NoProofRule("a loop without a rank")
     inside = head.copy()
     goes = _goes(product, loop, test, head)
     together = goes.one.eq(goes.two)
@@ -199,10 +221,10 @@ def _goes(product: Product, loop: While, test: Boolean, head: State) -> Boolean:
 def _equality(node: Expr) -> str | None:
     """The variable of which an invariant says that it is the same in both runs."""
     match node:
-        case Binary(op="=", left=Call(name="#shift", args=(Var(name=name),)), right=Num(value=value)) if (
+        case Binary(op="=", left=FunctionCall(name="#shift", args=(Var(name=name),)), right=Num(value=value)) if (
             value == Fraction(0)
         ):
             return name
-        case Call(name="#same", args=(Var(name=name),)):
+        case FunctionCall(name="#same", args=(Var(name=name),)):
             return name
     return None

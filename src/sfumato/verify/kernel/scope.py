@@ -8,13 +8,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from sfumato.verify.tree import Binary, Call, Num, Program, Var
+from sfumato.verify.tree import Binary, FunctionCall, Num, Program, Var
 
 
 def within(program: Program, size: int) -> Program:
     """The same program, for private lists of at most so many elements: it requires that beside all else."""
     short = tuple(
-        Binary("<=", Call("size", (Var(param.name),)), Num(Fraction(size)))
+        Binary("<=", FunctionCall("size", (Var(param.name),)), Num(Fraction(size)))
         for param in program.params
         if param.private and param.type.kind == "list"
     )

@@ -24,8 +24,11 @@ def second_solver() -> Callable[[str], bool | None] | None:
         parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, f"(set-logic ALL)\n{text}", "condition")
         symbols = parser.getSymbolManager()
         answer = ""
-        while not (command := parser.nextCommand()).isNull():
-            answer += str(command.invoke(solver, symbols))
+        try:
+            while not (command := parser.nextCommand()).isNull():
+                answer += str(command.invoke(solver, symbols))
+        except RuntimeError:  # a formula that it does not take
+            return None
         return {"unsat": True, "sat": False}.get(answer.strip())
 
     return ask

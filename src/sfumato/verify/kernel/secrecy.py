@@ -16,49 +16,49 @@ import z3
 
 from sfumato.errors import SfumatoError
 from sfumato.verify.kernel.certificate import FORMAT, hash_of
-from sfumato.verify.kernel.pair import Case, Coupling, Pair
+from sfumato.verify.kernel.pair import CouplingCase, CouplingProof, RunPair
 from sfumato.verify.kernel.single import Open
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.show import show
 from sfumato.verify.tree import Program
 
 
-def pairs_of(program: Program, coupling: Coupling) -> list[Pair]:
+def pairs_of(program: Program, coupling: CouplingProof) -> list[RunPair]:
     """Two runs for every case; raises NotCovered where the proof rule says nothing."""
     if program.property is None:
-        raise NotCovered("a claim is not a property")
+        raise NoProofRule("a claim is not a property")
     truths = list(product((True, False), repeat=len(coupling.tests)))
     if len(truths) != len(coupling.cases):
-        raise NotCovered("there is not one coupling for each case")
+        raise NoProofRule("there is not one coupling for each case")
     found = []
     for truth, case in zip(truths, coupling.cases, strict=True):
-        pair = Pair(program, case)
+        pair = RunPair(program, case)
         try:
             pair.run(coupling.tests, truth)
         except z3.Z3Exception as error:
-            raise NotCovered("a formula that the solver does not take") from error
+            raise NoProofRule("a formula that the solver does not take") from error
         found.append(pair)
     return found
 
 
-def is_open(pair: Pair, condition: Open) -> bool:
+def is_open(pair: RunPair, condition: Open) -> bool:
     """Whether the solver does not prove a condition."""
     return not pair.world.follows(condition.assumed, condition.goal)
 
 
-def first_open(pair: Pair) -> Open | None:
+def first_open(pair: RunPair) -> Open | None:
     """The first condition that the solver does not prove."""
     return next((condition for condition in pair.conditions if is_open(pair, condition)), None)
 
 
-def is_shown(program: Program, coupling: Coupling) -> bool:
+def is_shown(program: Program, coupling: CouplingProof) -> bool:
     """Whether a coupling shows the property of a program, for everything that is required; from a contradiction
     nothing is shown.
     """
     try:
         pairs = pairs_of(program, coupling)
-    except NotCovered:
+    except NoProofRule:
         return False
     return any(pair.reached for pair in pairs) and all(first_open(pair) is None for pair in pairs)
 
@@ -66,7 +66,7 @@ def is_shown(program: Program, coupling: Coupling) -> bool:
 # ---- certificates
 
 
-def write(program: Program, coupling: Coupling) -> dict[str, Any]:
+def write(program: Program, coupling: CouplingProof) -> dict[str, Any]:
     """The certificate of a coupling that was accepted."""
     return {
         "format": FORMAT,
@@ -83,7 +83,7 @@ def write(program: Program, coupling: Coupling) -> dict[str, Any]:
     }
 
 
-def _case(case: Case) -> dict[str, Any]:
+def _case(case: CouplingCase) -> dict[str, Any]:
     return {
         "couplings": [
             {"draws": list(sites), "map": show(there), "inverse": show(back)}
@@ -96,14 +96,14 @@ def _case(case: Case) -> dict[str, Any]:
     }
 
 
-def _conditions(pair: Pair) -> list[dict[str, str]]:
+def _conditions(pair: RunPair) -> list[dict[str, str]]:
     return [
         {"kind": condition.kind, "label": condition.label, "smt2": as_text(pair, condition)}
         for condition in pair.conditions
     ]
 
 
-def as_text(pair: Pair, condition: Open) -> str:
+def as_text(pair: RunPair, condition: Open) -> str:
     """A condition in SMT-LIB: it holds if this is unsatisfiable. Empty where both sides have the same normal form."""
     if z3.is_true(condition.goal):
         return ""
@@ -112,12 +112,12 @@ def as_text(pair: Pair, condition: Open) -> str:
     return str(solver.to_smt2())
 
 
-def read(document: dict[str, Any]) -> Coupling:
+def read(document: dict[str, Any]) -> CouplingProof:
     """The coupling of a certificate."""
-    return Coupling(
+    return CouplingProof(
         tuple((int(said["run"]), read_proof(said["test"])) for said in document["tests"]),
         tuple(
-            Case(
+            CouplingCase(
                 {
                     (int(said["draws"][0]), int(said["draws"][1])): (
                         read_proof(said["map"]),
@@ -160,7 +160,7 @@ def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | N
         return faults
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]
-    except NotCovered as error:
+    except NoProofRule as error:
         return [f"the proof rule does not cover it: {error}"]
     except SfumatoError as error:
         return [f"it does not read: {error.message}"]

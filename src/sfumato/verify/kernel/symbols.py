@@ -16,14 +16,15 @@ from typing import Any
 import z3
 
 from sfumato.verify.kernel import forms
+from sfumato.verify.kernel.facts import ProofFacts
 from sfumato.verify.kernel.forms import Form
 from sfumato.verify.kernel.terms import STEPS
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.tree import Type
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class SolverNumber:
     """A number that is a term of the solver."""
 
     term: Any
@@ -37,14 +38,14 @@ class Bit:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class SolverTruth:
     """true or false."""
 
     term: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Bits:
+class BitList:
     """A bit list, and its length."""
 
     form: Form
@@ -78,7 +79,7 @@ class Given:
     at: tuple[Any, ...] = ()
 
 
-Symbol = Number | Bit | Truth | Bits | Row | Chain | Given
+Symbol = SolverNumber | Bit | SolverTruth | BitList | Row | Chain | Given
 
 
 @dataclass(slots=True)
@@ -86,8 +87,7 @@ class World:
     """One context of the solver, with everything that was named in it."""
 
     context: Any = field(default_factory=z3.Context)
-    facts: list[Any] = field(default_factory=list)
-    told: set[int] = field(default_factory=set)
+    facts: ProofFacts = field(default_factory=ProofFacts)
     words: dict[object, Any] = field(default_factory=dict)
     bits: dict[object, Any] = field(default_factory=dict)
     composed: dict[Form, Any] = field(default_factory=dict)
@@ -102,13 +102,6 @@ class World:
     def __post_init__(self) -> None:
         self.word_sort = z3.DeclareSort("Word", self.context)
         self.list_sort = z3.DeclareSort("List", self.context)
-
-    def tell(self, *facts: Any) -> None:
-        """State what holds on every way; what was told before is not repeated."""
-        for fact in facts:
-            if fact.get_id() not in self.told:  # facts are kept, so that no other term gets their id
-                self.told.add(fact.get_id())
-                self.facts.append(fact)
 
     # ---- numbers and truths
 
@@ -135,16 +128,20 @@ class World:
         return f"{word}!{self.count}"
 
     def integer(self, word: str) -> Any:
-        """A new unknown whole number."""
-        return z3.Int(self.name(word), self.context)
+        """A new unknown whole number, made on a path."""
+        return self._bound(z3.Int(self.name(word), self.context))
 
     def real(self, word: str) -> Any:
-        """A new unknown number."""
-        return z3.Real(self.name(word), self.context)
+        """A new unknown number, made on a path."""
+        return self._bound(z3.Real(self.name(word), self.context))
 
     def truth(self, word: str) -> Any:
-        """A new unknown truth."""
-        return z3.Bool(self.name(word), self.context)
+        """A new unknown truth, made on a path."""
+        return self._bound(z3.Bool(self.name(word), self.context))
+
+    def _bound(self, unknown: Any) -> Any:
+        self.facts.bind(unknown)
+        return unknown
 
     def function(self, word: str, arguments: int, sort: Any) -> Any:
         """An unknown function of whole numbers, always the same for the same word."""
@@ -153,9 +150,9 @@ class World:
     # ---- bits and bit lists
 
     def bit(self, word: str) -> Bit:
-        """A new unknown bit."""
+        """A new unknown bit, made on a path."""
         name = self.name(word)
-        self.bits[name] = z3.Bool(name, self.context)
+        self.bits[name] = self._bound(z3.Bool(name, self.context))
         return Bit(forms.unknown(name))
 
     def bit_of(self, truth: Any) -> Bit:
@@ -164,11 +161,11 @@ class World:
         self.bits.setdefault(name, truth)
         return Bit(forms.unknown(name))
 
-    def bit_list(self, word: str, size: Any) -> Bits:
-        """A new unknown bit list."""
+    def bit_list(self, word: str, size: Any) -> BitList:
+        """A new unknown bit list, made on a path."""
         name = self.name(word)
-        self.words[name] = z3.Const(name, self.word_sort)
-        return Bits(forms.unknown(name), size)
+        self.words[name] = self._bound(z3.Const(name, self.word_sort))
+        return BitList(forms.unknown(name), size)
 
     def word(self, form: Form) -> Any:
         """A term for a form: the same for the same form."""
@@ -192,7 +189,7 @@ class World:
             found = part if z3.is_false(found) else z3.Xor(found, part)
         return found
 
-    def bit_at(self, value: Bits, index: Any) -> Bit:
+    def bit_at(self, value: BitList, index: Any) -> Bit:
         """One bit of a bit list: of an exclusive or, the exclusive or of bits."""
         where = z3.simplify(index)
         read = z3.Function("bit", self.word_sort, z3.IntSort(self.context), z3.BoolSort(self.context))
@@ -210,13 +207,13 @@ class World:
 
     def number(self, value: Symbol) -> Any:
         """The term of a number."""
-        if isinstance(value, Number):
+        if isinstance(value, SolverNumber):
             return value.term
         if isinstance(value, Bit):
             if value.form in (forms.ZERO, forms.ONE):
                 return self.value(int(value.form == forms.ONE))
             return z3.If(self.holds(value.form), self.value(1), self.value(0))
-        raise NotCovered("a number is expected")
+        raise NoProofRule("a number is expected")
 
     # ---- lists
 
@@ -238,7 +235,7 @@ class World:
                 return (
                     self.function(f"list {name}@{run}", len(at), sort)(*at) if at else z3.Const(f"{name}@{run}", sort)
                 )
-        raise NotCovered("a list is expected")
+        raise NoProofRule("a list is expected")
 
     def _joined(self, term: Any, part: tuple[bool, Symbol]) -> Any:
         whole, value = part
@@ -249,11 +246,11 @@ class World:
     def term(self, value: Symbol) -> Any:
         """Any value as a term; equal terms of the same kind are equal values."""
         match value:
-            case Number() | Bit():
+            case SolverNumber() | Bit():
                 return self.number(value)
-            case Truth(term=term):
+            case SolverTruth(term=term):
                 return term
-            case Bits(form=form, size=size):
+            case BitList(form=form, size=size):
                 made = z3.Function("bits", self.word_sort, z3.IntSort(self.context), self.list_sort)
                 return made(self.word(form), size)
         return self.chain(value)
@@ -299,12 +296,12 @@ class World:
         match one, two:
             case (Bit(form=left), Bit(form=right)):
                 same = self.true if left == right else self.holds(left) == self.holds(right)
-            case (Number() | Bit(), Number() | Bit()):
+            case (SolverNumber() | Bit(), SolverNumber() | Bit()):
                 left, right = self.number(one), self.number(two)
                 same = z3.simplify(left == right)
-            case (Truth(term=left), Truth(term=right)):
+            case (SolverTruth(term=left), SolverTruth(term=right)):
                 same = self.true if left.eq(right) else left == right
-            case (Bits(), Bits()):
+            case (BitList(), BitList()):
                 same = self.true if one.form == two.form else self.word(one.form) == self.word(two.form)
                 same = z3.And(same, z3.simplify(one.size == two.size))
             case (Row(items=left), Row(items=right)):

@@ -20,7 +20,7 @@ tenth.
 """
 
 
-class Terms:
+class SolverTerms:
     """One context of the solver, with its atoms."""
 
     def __init__(self) -> None:
@@ -28,6 +28,7 @@ class Terms:
         self.atoms: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
         self._count = 0
+        self.steps = STEPS
         self.true = z3.BoolVal(True, self.context)
         self.false = z3.BoolVal(False, self.context)
 
@@ -159,8 +160,14 @@ class Terms:
         """A solver with a fixed seed and a limit in steps."""
         solver = z3.Solver(ctx=self.context)
         solver.set("random_seed", 1)
-        solver.set("rlimit", STEPS)
+        solver.set("rlimit", self.steps)
         return solver
+
+    def used(self) -> int:
+        """How many steps the solver has made in this context."""
+        solver = self.solver()
+        solver.check()
+        return int(solver.statistics().get_key_value("rlimit count"))
 
     def proves(self, assumed: Sequence[Any], goal: Any) -> bool:
         """Whether the goal follows, as far as the solver can tell within its steps."""

@@ -13,12 +13,8 @@ from sfumato.verify.kernel.polynomial import Poly
 from sfumato.verify.tree import Type
 
 
-class NotCovered(Exception):
-    """Something that the proof rule does not cover: there is no proof, and nothing else is said."""
-
-
 @dataclass(frozen=True, slots=True)
-class Number:
+class PairedNumber:
     """A number in both runs; `whole` if it is an integer in both."""
 
     one: Poly
@@ -35,7 +31,7 @@ class Boolean:
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class PairedList:
     """A list whose length is known, the same in both runs."""
 
     items: tuple[Value, ...]
@@ -46,7 +42,7 @@ class Stream:
     """A list of which only this is known: whether it is the same in both runs, and its lengths."""
 
     same: Any
-    length: Number
+    length: PairedNumber
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +51,7 @@ class Input:
 
     name: str
     type: Type
-    at: tuple[Number, ...] = ()
+    at: tuple[PairedNumber, ...] = ()
 
 
-Value = Number | Boolean | Items | Stream | Input
+Value = PairedNumber | Boolean | PairedList | Stream | Input

@@ -28,8 +28,11 @@ NOT_WRITTEN: dict[str, str] = {
     "Gaussian": "its noise is the Gaussian law on whole numbers, and the language has the one on real numbers",
     "GaussianKeySelection": "its thresholds are chosen by curves of the Gaussian law on whole numbers",
     "KeySelection": "its chances are the largest that a recursion over people allows, not those of a noise",
+    "OrderStatistic": "it chooses among stretches of candidates whose number depends on the data",
+    "MostFrequent": "its candidates without a row are one entry, whose size depends on the data",
     "RankedChoice": "it chooses among stretches of candidates whose number depends on the data",
     "Staircase": "the language has no law of stairs",
+    "ThresholdedCounts": "which keys there are depends on the data",
     "PrefixSums": "which nodes a total takes follows the binary digits of its place",
     "Channel": "it is any matrix: its epsilon is computed from it",
 }

@@ -16,21 +16,21 @@ from sfumato.verify.kernel.kinds import kinds_of
 from sfumato.verify.prover.loops import comparisons
 from sfumato.verify.prover.quantity import Quantity, implies
 from sfumato.verify.prover.rewrite import ZERO, folded, minus
-from sfumato.verify.tree import Binary, Call, Expr, Num, Unary, Var, names
+from sfumato.verify.tree import Binary, Expr, FunctionCall, Num, Unary, Var, names
 
 if TYPE_CHECKING:
-    from sfumato.verify.prover.guess import Guess
+    from sfumato.verify.prover.guess import LoopCandidates
 
 
-def counted(guess: Guess) -> Iterator[Expr]:
+def counted(guess: LoopCandidates) -> Iterator[Expr]:
     """All candidates about counters."""
     for name, node in guess.tallies:
         start = guess.start(name)
         runs: list[Expr] = [node]
-        if guess.quantity(Call("#shift", (node,))).values.any():
-            runs.append(Call("#two", (node,)))
+        if guess.quantity(FunctionCall("#shift", (node,))).values.any():
+            runs.append(FunctionCall("#two", (node,)))
         elif node != Var(name):
-            yield Binary("=", Call("#shift", (node,)), ZERO)
+            yield Binary("=", FunctionCall("#shift", (node,)), ZERO)
         for run in runs:
             counter = guess.quantity(run)
             yield from _ends(guess, counter, start)
@@ -40,7 +40,7 @@ def counted(guess: Guess) -> Iterator[Expr]:
     yield from _overstepped(guess)
 
 
-def _ends(guess: Guess, counter: Quantity, start: Quantity | None) -> Iterator[Expr]:
+def _ends(guess: LoopCandidates, counter: Quantity, start: Quantity | None) -> Iterator[Expr]:
     """From where it starts, from 0, up to parameters and sizes."""
     if start is not None and (counter.values >= start.values).all():
         yield Binary(">=", counter.node, start.node)
@@ -51,7 +51,7 @@ def _ends(guess: Guess, counter: Quantity, start: Quantity | None) -> Iterator[E
     kinds = kinds_of(guess.program)
     ends: list[Expr] = [Var(name) for name in sorted(guess.fixed) if kinds.get(name) == "int"]
     ends += [
-        Call("size", (Var(param.name),))
+        FunctionCall("size", (Var(param.name),))
         for param in guess.program.params
         if param.type.kind == "list" and param.name in guess.fixed
     ]
@@ -60,7 +60,7 @@ def _ends(guess: Guess, counter: Quantity, start: Quantity | None) -> Iterator[E
             yield Binary("<=", counter.node, end)
 
 
-def _below(guess: Guess, name: str, counter: Quantity) -> Iterator[Expr]:
+def _below(guess: LoopCandidates, name: str, counter: Quantity) -> Iterator[Expr]:
     """Not above another counter; below it once that has begun; begun once that has."""
     for other, node in guess.tallies:
         if other == name:
@@ -79,7 +79,7 @@ def _below(guess: Guess, name: str, counter: Quantity) -> Iterator[Expr]:
                     yield implies(Binary(">", node, least), Binary("<", counter.node, node))
 
 
-def _flagged(guess: Guess) -> Iterator[Expr]:
+def _flagged(guess: LoopCandidates) -> Iterator[Expr]:
     """Counters that are below a parameter, or not, while a truth holds."""
     kinds = kinds_of(guess.program)
     flags = [name for name in guess.moving if kinds.get(name) == "bool"]
@@ -92,7 +92,7 @@ def _flagged(guess: Guess) -> Iterator[Expr]:
                 yield implies(guard, Binary("<", node, end))
 
 
-def _begun(guess: Guess) -> Iterator[Expr]:
+def _begun(guess: LoopCandidates) -> Iterator[Expr]:
     """What changes with the first round: numbers that are greater from then on, in each run, and truths."""
     kinds = kinds_of(guess.program)
     for name, step in guess.steps.items():
@@ -104,8 +104,11 @@ def _begun(guess: Guess) -> Iterator[Expr]:
         if begun.all() or not begun.any():
             continue
         for other in guess.whole:
-            for node in (Var(other), Call("#two", (Var(other),))):
+            for node in (Var(other), FunctionCall("#two", (Var(other),))):
                 values = guess.quantity(node).values
+                gap = (values - guess.quantity(Var(name)).values)[begun]
+                if other != name and (gap.min() > 0 or gap.max() < 0):
+                    yield implies(later, Binary(">" if gap.min() > 0 else "<", node, Var(name)))
                 least, first = values[begun].min(), values[~begun]
                 if other != name and least > first.max() == first.min():
                     yield implies(later, Binary(">=", node, Num(Fraction(int(least)))))
@@ -117,7 +120,7 @@ def _begun(guess: Guess) -> Iterator[Expr]:
                     yield Binary("=", Var(flag), later if (values == begun).all() else Unary("!", later))
 
 
-def _overstepped(guess: Guess) -> Iterator[Expr]:
+def _overstepped(guess: LoopCandidates) -> Iterator[Expr]:
     """How far the loop's own test can be overstepped."""
     moving = {name for name, _ in guess.tallies} | set(guess.numbers)
     for left, right in comparisons(guess.loop.test):

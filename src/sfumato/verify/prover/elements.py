@@ -13,11 +13,24 @@ from dataclasses import dataclass
 from sfumato.verify.kernel.product import is_quiet
 from sfumato.verify.prover.loops import comparisons, effects_of, said_in
 from sfumato.verify.prover.rewrite import ONE, ZERO, linear, minus, negative, replaced, scaled
-from sfumato.verify.tree import Binary, Call, Expr, Index, Num, Program, Var, While, changed, names, statements, walk
+from sfumato.verify.tree import (
+    Binary,
+    Expr,
+    FunctionCall,
+    Index,
+    Num,
+    Program,
+    Var,
+    While,
+    changed,
+    names,
+    statements,
+    walk,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ListReading:
     """A round reads a list at a position, which a counter moves."""
 
     name: str  # of the list
@@ -39,7 +52,7 @@ class Reading:
         return scaled(minus(Var(self.ghost), split[1]), split[0])
 
 
-def readings(program: Program, loop: While) -> list[Reading]:
+def readings(program: Program, loop: While) -> list[ListReading]:
     """What rounds of a loop read of private lists; where they read nothing, the counter that the test counts by."""
     effects = effects_of(loop.body)
     steps = {name: node.value for name, node in effects.items() if isinstance(node, Num) and node.value}
@@ -49,19 +62,19 @@ def readings(program: Program, loop: While) -> list[Reading]:
         match node:
             case Index(base=Var(name=name), index=index) if name in lists:
                 counters = names(index) & changed(loop.body)
-                found += [Reading(name, at, index, steps[at] < 0) for at in counters if counters <= steps.keys()]
+                found += [ListReading(name, at, index, steps[at] < 0) for at in counters if counters <= steps.keys()]
     if not found and lists:
         for less, more in comparisons(loop.test):
             if isinstance(less, Var) and steps.get(less.name, 0) > 0:
-                found.append(Reading(lists[0], less.name, less, falls=False))
+                found.append(ListReading(lists[0], less.name, less, falls=False))
             if isinstance(more, Var) and steps.get(more.name, 0) < 0:
-                found.append(Reading(lists[0], more.name, minus(more, ONE), falls=True))
+                found.append(ListReading(lists[0], more.name, minus(more, ONE), falls=True))
     return list(dict.fromkeys(found))
 
 
 def in_longer(node: Expr, direction: str) -> Expr:
     """An expression in the run with one element more."""
-    return Call("#two", (node,)) if direction == "more" else node
+    return FunctionCall("#two", (node,)) if direction == "more" else node
 
 
 def waits_of(program: Program, direction: str) -> dict[int, Expr]:
@@ -78,7 +91,7 @@ def waits_of(program: Program, direction: str) -> dict[int, Expr]:
     return found
 
 
-def apart(program: Program, loop: While, direction: str) -> Iterator[tuple[Reading, str, Expr]]:
+def apart(program: Program, loop: While, direction: str) -> Iterator[tuple[ListReading, str, Expr]]:
     """(reading, variable, how far it is apart once the place was read)."""
     effects = effects_of(loop.body)
     for reading in readings(program, loop):
@@ -90,16 +103,16 @@ def apart(program: Program, loop: While, direction: str) -> Iterator[tuple[Readi
             if names(here) & changed(loop.body):
                 continue
             if program.adjacent == "one":
-                yield reading, name, Call("#shift", (here,))
+                yield reading, name, FunctionCall("#shift", (here,))
             elif program.adjacent == "addremove":
-                yield reading, name, Call("#two", (here,)) if direction == "more" else negative(here)
+                yield reading, name, FunctionCall("#two", (here,)) if direction == "more" else negative(here)
 
 
-def to_come(program: Program, reading: Reading, amount: Expr) -> Expr:
+def to_come(program: Program, reading: ListReading, amount: Expr) -> Expr:
     """How far a sum will be apart, said before the place is read: an empty list has none."""
     if program.adjacent != "one":
         return amount
-    return Call("#if", (Binary(">", Call("size", (Var(reading.name),)), ZERO), amount, ZERO))
+    return FunctionCall("#if", (Binary(">", FunctionCall("size", (Var(reading.name),)), ZERO), amount, ZERO))
 
 
 def compared(program: Program, outer: While, counter: str, direction: str) -> Iterator[tuple[str, tuple[Expr, ...]]]:
@@ -114,6 +127,6 @@ def compared(program: Program, outer: While, counter: str, direction: str) -> It
                     if split is None or split[0] not in (1, -1) or names(split[1]) & changed(outer.body):
                         continue
                     value = scaled(split[1], -split[0])
-                    both = (value, Call("#two", (value,)))
+                    both = (value, FunctionCall("#two", (value,)))
                     one = (in_longer(value, direction),)
                     yield "=" if test.op in ("=", "!=") else "<", both if program.adjacent == "one" else one

@@ -14,6 +14,7 @@ from itertools import product
 
 import numpy as np
 
+from sfumato.verify.effort import spend
 from sfumato.verify.kernel.kinds import kinds_of
 from sfumato.verify.prover.counters import counted
 from sfumato.verify.prover.elements import apart, in_longer, to_come
@@ -23,17 +24,17 @@ from sfumato.verify.prover.rewrite import ONE, ZERO, minus, negative, replaced, 
 from sfumato.verify.prover.sites import answers_of, widths_of
 from sfumato.verify.prover.spending import spendings
 from sfumato.verify.prover.trial import Bench, Sight
-from sfumato.verify.run import Fault, NotRun
+from sfumato.verify.run import NotRun, RunFault
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     Index,
-    Items,
     Num,
     Program,
+    SequenceLiteral,
     Var,
     While,
     changed,
@@ -45,7 +46,7 @@ from sfumato.verify.tree import (
 )
 
 
-class Guess:
+class LoopCandidates:
     """Candidates for one loop."""
 
     def __init__(
@@ -67,6 +68,11 @@ class Guess:
             for statement in statements(loop.body)
             if isinstance(statement, Draw) and statement.number in units
         ]
+        self.free = [
+            statement.number
+            for statement in statements(loop.body)
+            if isinstance(statement, Draw) and statement.number not in units
+        ]
         self.fixed = {param.name for param in self.program.params} | {"eps", "delta"}
         self.fixed -= changed(self.program.body)
         effects = effects_of(loop.body).items()
@@ -75,6 +81,7 @@ class Guess:
 
     def quantity(self, node: Expr) -> Quantity:
         """An expression with its values."""
+        spend(len(self.sights))
         ghost = self.bench.ghost(node)
         return Quantity(node, np.array([float(ghost(sight.one, sight.two)) for sight in self.sights]))
 
@@ -85,7 +92,7 @@ class Guess:
         def read(sight: Sight) -> float:
             try:
                 return float(ghost(sight.one, sight.two))
-            except (Fault, IndexError):
+            except (RunFault, IndexError):
                 return float("nan")
 
         return Quantity(node, np.array([read(sight) for sight in self.sights]))
@@ -93,14 +100,15 @@ class Guess:
     def candidates(self, hints: tuple[Expr, ...] = ()) -> list[Expr]:
         """Everything that held in all states, without repetitions; hints too, if they did."""
         spent = spendings(self)
-        found = [*self._same(), *self._shifts(), *counted(self), *self._apart(), *spent]
+        nothing = [Binary("=", Var(f"#spent{number}"), ZERO) for number in self.free]  # drawn alike in both runs
+        found = [*nothing, *self._same(), *self._shifts(), *counted(self), *self._apart(), *spent]
         return list(dict.fromkeys((*(hint for hint in hints if self._held(hint)), *found)))
 
     def _held(self, hint: Expr) -> bool:
         """Whether something held in all states, and speaks of what there is at this loop."""
         try:
             return bool((self.quantity(hint).values == 1.0).all())
-        except (Fault, NotRun, KeyError, TypeError, IndexError, ZeroDivisionError):
+        except (RunFault, NotRun, KeyError, TypeError, IndexError, ZeroDivisionError):
             return False
 
     # ---- where states are looked at
@@ -190,7 +198,7 @@ class Guess:
         """What a variable was before any loop, if that is said by parameters; of a list its size."""
         for statement in statements(self.program.body):
             if isinstance(statement, Assign) and statement.name == name:
-                value = ZERO if statement.value == Items(()) else statement.value
+                value = ZERO if statement.value == SequenceLiteral(()) else statement.value
                 return self.quantity(value) if names(value) <= self.fixed else None
         return None
 
@@ -198,22 +206,24 @@ class Guess:
     def tallies(self) -> list[tuple[str, Expr]]:
         """(name, number) of whole numbers that the loop moves: variables, and sizes of lists that something reads."""
         read = {node.args[0] for part in statements(self.program.body) for e in expressions(part) for node in walk(e)
-                if isinstance(node, Call) and node.name == "size"}  # fmt: skip
+                if isinstance(node, FunctionCall) and node.name == "size"}  # fmt: skip
         read |= {draw.args[0] for draw in draws_of(self.program) if draw.law == "Choice"}
         lists = [name for name in self.moving if Var(name) in read]
-        return [(name, Var(name)) for name in self.whole] + [(name, Call("size", (Var(name),))) for name in lists]
+        return [(name, Var(name)) for name in self.whole] + [
+            (name, FunctionCall("size", (Var(name),))) for name in lists
+        ]
 
     # ---- what is looked for
 
     def _same(self) -> Iterator[Expr]:
         for name in self.moving:
             if name not in self.numbers:
-                same = Call("#same", (Var(name),))
+                same = FunctionCall("#same", (Var(name),))
                 if self.quantity(same).values.all():
                     yield same
 
     def _shifts(self) -> Iterator[Expr]:
-        shifts = [self.quantity(Call("#shift", (Var(name),))) for name in self.numbers]
+        shifts = [self.quantity(FunctionCall("#shift", (Var(name),))) for name in self.numbers]
         steps = [Quantity(ZERO, np.zeros(len(self.sights))), self.quantity(ONE), self.quantity(Num(Fraction(-1)))]
         for width in self.widths:
             steps += [Quantity(scaled(width.node, Fraction(k)), k * width.values) for k in (1, -1, 2, -2)]
@@ -252,7 +262,7 @@ class Guess:
                 continue
             if param.type.items[0].kind in ("bits", "tuple", "bool", "list"):
                 continue
-            element = Call("#shift", (Index(Var(param.name), Var(ghost)),))
+            element = FunctionCall("#shift", (Index(Var(param.name), Var(ghost)),))
             read = self.bench.ghost(element)
             moved = np.array([float(read(s.one, s.two)) if s.one[param.name] else 0.0 for s in self.sights])
             went = np.abs(shift.values) > NEAR
@@ -298,9 +308,9 @@ class Guess:
                 continue
             position, place = in_longer(reading.position, self.bench.direction), Var(reading.ghost)
             after = Binary("<" if reading.falls else ">", position, place)
-            equal = Binary("=", Call("#shift", (Var(name),)), amount)
+            equal = Binary("=", FunctionCall("#shift", (Var(name),)), amount)
             before = Binary(">=" if reading.falls else "<=", position, place)
-            undone = Binary("=", Call("#shift", (Var(name),)), negative(to_come(self.program, reading, amount)))
+            undone = Binary("=", FunctionCall("#shift", (Var(name),)), negative(to_come(self.program, reading, amount)))
             for candidate in (implies(after, equal), implies(before, undone)):
                 held = self.sparse(candidate).values
                 if (held[~np.isnan(held)] == 1.0).all():

@@ -13,6 +13,7 @@ from typing import Any
 
 import z3
 
+from sfumato.verify.effort import spend
 from sfumato.verify.kernel.check import conditions_of, is_open
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.product import Product
@@ -20,21 +21,39 @@ from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.tree import Program
 
 ROUNDS = 40
+STEPS = 400_000
+"""Steps of the solver for one question of a search: a tenth of what a certificate may take."""
+EACH, PER_STEP = 600, 2
+"""What making a condition costs, and how many steps of the solver are one of ours."""
 
 
 def settled(program: Program, proof: Proof) -> tuple[Proof, Condition | None]:
     """The proof with those candidates that are invariants, and the first condition that is still open."""
     for _ in range(ROUNDS):
-        product = conditions_of(program, proof)
+        product = _conditions(program, proof)
         dropped = _contradicted(product)
         if not dropped:
-            return proof, _first_open(product)
+            found = _first_open(product)
+            _count(product)
+            return proof, found
+        _count(product)
         kept = {
             loop: tuple(node for place, node in enumerate(nodes) if f"{loop}:{place}" not in dropped)
             for loop, nodes in proof.invariants.items()
         }
         proof = replace(proof, invariants=kept)
-    return proof, _first_open(conditions_of(program, proof))
+    return proof, _first_open(_conditions(program, proof))
+
+
+def _conditions(program: Program, proof: Proof) -> Product:
+    product = conditions_of(program, proof)
+    product.terms.steps = STEPS
+    spend(EACH * len(product.conditions))
+    return product
+
+
+def _count(product: Product) -> None:
+    spend(product.terms.used() // PER_STEP)
 
 
 def _contradicted(product: Product) -> set[str]:

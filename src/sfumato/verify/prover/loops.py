@@ -12,8 +12,8 @@ from sfumato.verify.prover.rewrite import ONE, ZERO, folded, linear, minus, plus
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Expr,
+    FunctionCall,
     If,
     Num,
     Stmt,
@@ -45,15 +45,13 @@ def after_round(body: tuple[Stmt, ...], by: dict[str, Expr] | None = None) -> di
                 said = replaced(test, found)
                 for name in changed((statement,)):
                     sides = (first.get(name, Var(name)), second.get(name, Var(name)))
-                    found[name] = sides[0] if sides[0] == sides[1] else _short(Call("#if", (said, *sides)))
+                    found[name] = sides[0] if sides[0] == sides[1] else _short(FunctionCall("#if", (said, *sides)))
             case _:
                 found |= dict.fromkeys(changed((statement,)), Var(LATER))
     return found
 
 
-def said_in(
-    body: tuple[Stmt, ...], by: dict[str, Expr] | None = None, of: set[str] | None = None
-) -> Iterator[Expr]:
+def said_in(body: tuple[Stmt, ...], by: dict[str, Expr] | None = None, of: set[str] | None = None) -> Iterator[Expr]:
     """The expressions of a round (or those that are assigned to some variables), in terms of what all variables were
     before it.
     """
@@ -79,11 +77,11 @@ def effects_of(body: tuple[Stmt, ...]) -> dict[str, Expr]:
 
 def _added(node: Expr, name: str) -> Expr | None:
     match node:
-        case Call(name="#if", args=(test, first, second)) if not names(test) & {name, LATER}:
+        case FunctionCall(name="#if", args=(test, first, second)) if not names(test) & {name, LATER}:
             sides = [_added(side, name) for side in (first, second)]
             if sides[0] is None or sides[1] is None:
                 return None
-            return sides[0] if sides[0] == sides[1] else Call("#if", (test, sides[0], sides[1]))
+            return sides[0] if sides[0] == sides[1] else FunctionCall("#if", (test, sides[0], sides[1]))
     split = linear(node, name)
     return None if split is None or split[0] != 1 or LATER in names(split[1]) else folded(split[1])
 
@@ -112,8 +110,12 @@ def rank_of(loop: While) -> Expr | None:
         return None
     less, more = next(((less, more) for less, more in pairs if (names(less) | names(more)) & moved), pairs[0])
     rank = minus(more, less)
+    effects = effects_of(loop.body)
+    steps = [effects[name] for name in sorted(names(less)) if name in effects and names(effects[name])]
+    if len(steps) == 1 and not names(steps[0]) & changed(loop.body):
+        rank = Binary("/", rank, steps[0])  # budgets fall by what is spent in a round
     for flag in _flags(loop.test):
-        rank = plus(rank, Call("#if", (flag, ONE, ZERO)))
+        rank = plus(rank, FunctionCall("#if", (flag, ONE, ZERO)))
     return rank
 
 

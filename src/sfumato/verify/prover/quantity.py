@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.verify.prover.rewrite import ONE, ZERO
-from sfumato.verify.tree import Binary, Call, Expr, Unary, Var
+from sfumato.verify.tree import Binary, Expr, FunctionCall, Unary, Var
 
 Array = Any
 NEAR = 1e-9
@@ -29,7 +29,7 @@ def implies(guard: Expr | None, node: Expr) -> Expr:
 
 def passed_once(name: str, ghost: str) -> Expr:
     """1 from where a counter has passed a place, before it 0."""
-    return Call("#if", (Binary(">", Var(name), Var(ghost)), ONE, ZERO))
+    return FunctionCall("#if", (Binary(">", Var(name), Var(ghost)), ONE, ZERO))
 
 
 def is_equation(node: Expr) -> bool:

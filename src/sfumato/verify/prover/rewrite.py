@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from sfumato.verify.tree import Binary, Call, Expr, Index, Items, Num, Unary, Var, names
+from sfumato.verify.tree import Binary, Expr, FunctionCall, Index, Num, SequenceLiteral, Unary, Var, names
 
 ZERO, ONE = Num(Fraction(0)), Num(Fraction(1))
 
@@ -17,12 +17,12 @@ def rebuilt(node: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return Unary(op, change(arg), node.at)
         case Binary(op=op, left=left, right=right):
             return Binary(op, change(left), change(right), node.at)
-        case Call(name=name, args=args):
-            return Call(name, tuple(change(arg) for arg in args), node.at)
+        case FunctionCall(name=name, args=args):
+            return FunctionCall(name, tuple(change(arg) for arg in args), node.at)
         case Index(base=base, index=index):
             return Index(change(base), change(index), node.at)
-        case Items(items=items):
-            return Items(tuple(change(item) for item in items), node.at)
+        case SequenceLiteral(items=items):
+            return SequenceLiteral(tuple(change(item) for item in items), node.at)
     return node
 
 
@@ -47,7 +47,7 @@ def folded(node: Expr) -> Expr:
 def picked(node: Expr) -> Expr:
     """`[a, b][0]` is a."""
     match rebuilt(node, picked):
-        case Index(base=Items(items=items), index=Num(value=place)) if place in range(len(items)):
+        case Index(base=SequenceLiteral(items=items), index=Num(value=place)) if place in range(len(items)):
             return items[int(place)]
         case found:
             return found
@@ -101,7 +101,7 @@ def shift_of(node: Expr) -> Expr:
             return minus(shift_of(left), shift_of(right))
         case Unary(op="-", arg=arg):
             return negative(shift_of(arg))
-    return Call("#shift", (node,))
+    return FunctionCall("#shift", (node,))
 
 
 def linear(node: Expr, name: str) -> tuple[Fraction, Expr] | None:

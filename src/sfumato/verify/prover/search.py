@@ -13,25 +13,26 @@ from itertools import islice
 from math import ceil, floor
 
 from sfumato.verify.cases import Dice, Maker, to_floats
+from sfumato.verify.effort import PROOF, EffortSpent, is_spent, limited, spend
 from sfumato.verify.kernel.check import conditions_of, first_open
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.proof import Proof
-from sfumato.verify.kernel.values import NotCovered
-from sfumato.verify.prover.guess import Guess
+from sfumato.verify.kernel.uncovered import NoProofRule
+from sfumato.verify.prover.guess import LoopCandidates
 from sfumato.verify.prover.houdini import settled, trimmed
 from sfumato.verify.prover.loops import rank_of
 from sfumato.verify.prover.rewrite import ONE, ZERO, scaled
 from sfumato.verify.prover.sites import answers_of, shifts_to_try
 from sfumato.verify.prover.trial import Bench, Sight, Trial
-from sfumato.verify.run import Fault, NotRun, TooLong
+from sfumato.verify.run import NotRun, RunFault, TooLong
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     Num,
     Program,
     Unary,
@@ -46,6 +47,8 @@ from sfumato.verify.tree import (
 
 CASES, COMBINATIONS, SURVIVORS = 160, 6000, 3
 """Cases for a trial; combinations of shifts that are tried; survivors for which invariants are looked for."""
+TRIAL = 150
+"""Steps that a trial counts for."""
 EPS = Var("eps")
 COSTLY = ("Laplace", "Exponential", "Geometric", "TruncGeometric", "Choice")
 """Laws whose draws may cost something."""
@@ -57,6 +60,7 @@ class Attempt:
 
     proofs: tuple[Proof, ...] | None
     stuck: Condition | None = None
+    spent: bool = False  # whether the search ended before everything was tried
 
 
 def search(program: Program, hints: tuple[Expr, ...] = ()) -> Attempt:
@@ -64,9 +68,16 @@ def search(program: Program, hints: tuple[Expr, ...] = ()) -> Attempt:
     program = late(program)  # as the kernel reads it
     proofs: list[Proof] = []
     for direction in directions(program):
-        attempt = _search(program, direction, hints)
+        with limited(PROOF):
+            attempt = _search(program, direction, hints)
+            for site in _paid_with_delta(program) if attempt.proofs is None else ():
+                found = _search(program, direction, hints, site=site)
+                attempt = found if found.proofs is not None else attempt
+                if attempt.proofs is not None:
+                    break
         if attempt.proofs is None and attempt.stuck is not None and attempt.stuck.kind in ("safe", "unit"):
-            attempt = _by_cases(program, direction, hints) or attempt
+            with limited(PROOF):
+                attempt = _by_cases(program, direction, hints) or attempt
         if attempt.proofs is None:
             return attempt
         proofs += attempt.proofs
@@ -89,18 +100,48 @@ def _divisors(program: Program) -> list[Expr]:
     whole = {param.name for param in program.params if not param.private and param.type.kind == "int"}
     found: list[Expr] = []
     for part in (node for draw in draws_of(program) for arg in draw.args for node in walk(arg)):
-        size = isinstance(part, Call) and part.name == "size" and program.adjacent not in ("addremove", "any")
+        size = isinstance(part, FunctionCall) and part.name == "size" and program.adjacent not in ("addremove", "any")
         if size or (isinstance(part, Var) and part.name in whole - changed(program.body)):
             found.append(part)
     return list(dict.fromkeys(found))
 
 
-def _search(program: Program, direction: str, hints: tuple[Expr, ...], case: Expr | None = None) -> Attempt:
-    stuck = None
+def _paid_with_delta(program: Program) -> list[int]:
+    """Draws that may be paid with the delta of a claim: those that are made once."""
+    if len(program.claim) != 2 or program.group > 1 or any(draw.law == "Gauss" for draw in draws_of(program)):
+        return []
+    loops = [part.body for part in statements(program.body) if isinstance(part, While)]
+    inside = {part.number for body in loops for part in statements(body) if isinstance(part, Draw)}
+    laws = ("Laplace", "Geometric", "TruncGeometric")
+    return [draw.number for draw in draws_of(program) if draw.law in laws and draw.number not in inside][-2:]
+
+
+def _search(
+    program: Program, direction: str, hints: tuple[Expr, ...], case: Expr | None = None, site: int | None = None
+) -> Attempt:
+    stuck: list[Condition] = []
+    try:
+        found = _tried(program, direction, hints, stuck, case=case, site=site)
+    except EffortSpent:
+        found = None
+    return Attempt(found, stuck[0] if stuck else None, is_spent())
+
+
+def _tried(
+    program: Program,
+    direction: str,
+    hints: tuple[Expr, ...],
+    stuck: list[Condition],
+    *,
+    case: Expr | None,
+    site: int | None,
+) -> tuple[Proof, ...] | None:
+    """The first proof; where others stop is noted."""
     for pointwise in (False, True):
-        if pointwise and not answers_of(program):
+        if pointwise and (site is not None or not answers_of(program)):
             continue
         bench = Bench(program, direction)
+        bench.curve = site
         trials = _trials(program, bench, case, pointwise=pointwise)
         for shifts in islice(_survivors(program, bench, trials, pointwise=pointwise), SURVIVORS):
             for units in _units(program):
@@ -108,16 +149,20 @@ def _search(program: Program, direction: str, hints: tuple[Expr, ...], case: Exp
                     begun = Proof(direction, pointwise, shifts, units, case=case)
                     proof = _with_guesses(bench, trials, begun, hints)
                     proof, open_condition = settled(program, proof)
-                except (NotCovered, NotRun, Fault):
+                except EffortSpent:
+                    raise
+                except (NoProofRule, NotRun, RunFault):
                     continue
                 if open_condition is None:
                     short = trimmed(program, proof)
-                    return Attempt((short if first_open(conditions_of(program, short)) is None else proof,))
-                stuck = stuck or open_condition
+                    return (short if first_open(conditions_of(program, short)) is None else proof,)
+                stuck.append(open_condition)
+            if site is not None:
+                continue
             found = _round_by_round(program, Proof(direction, pointwise, shifts, next(_units(program)), case=case))
             if found is not None:
-                return Attempt((found,))
-    return Attempt(None, stuck)
+                return (found,)
+    return None
 
 
 def _round_by_round(program: Program, proof: Proof) -> Proof | None:
@@ -128,7 +173,7 @@ def _round_by_round(program: Program, proof: Proof) -> Proof | None:
     proof = replace(proof, unrolled=loops)
     try:
         return proof if first_open(conditions_of(program, proof)) is None else None
-    except (NotCovered, RecursionError):
+    except (NoProofRule, RecursionError):
         return None
 
 
@@ -141,7 +186,7 @@ def _trials(program: Program, bench: Bench, case: Expr | None, *, pointwise: boo
             if case is not None and not bench.runner.truth(case, trial.one):
                 continue
             answer = bench.answer(trial)
-        except (Fault, TooLong, NotRun):
+        except (RunFault, TooLong, NotRun):
             continue
         if pointwise:
             answer = bench.shown(answer)
@@ -161,6 +206,7 @@ def _survivors(program: Program, bench: Bench, trials: list[Trial], *, pointwise
     for combination in islice(_by_likelihood([len(found) for found in tried.values()]), COMBINATIONS):
         shifts = {number: found[place] for (number, found), place in zip(tried.items(), combination, strict=True)}
         for place, trial in enumerate(order):
+            spend(TRIAL)
             if not bench.passes(trial, shifts, pointwise=pointwise):
                 order.insert(0, order.pop(place))
                 break
@@ -199,11 +245,29 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
             if statement.law in ("Laplace", "Exponential") and names(scale) <= fixed:
                 own[statement.number] = Binary("/", ONE, scale)
             elif statement.law in ("Geometric", "TruncGeometric") and names(scale) <= fixed:
-                exponent = scale.args[0] if isinstance(scale, Call) and scale.name == "exp" else Call("ln", (scale,))
+                exponent = (
+                    scale.args[0]
+                    if isinstance(scale, FunctionCall) and scale.name == "exp"
+                    else FunctionCall("ln", (scale,))
+                )
                 own[statement.number] = Unary("-", exponent)
     yield own
+    whole = [param.name for param in program.params if not param.private and param.type.kind == "int"]
+    divided = {
+        statement.number: Binary("/", EPS, Var(name))
+        for statement in statements(program.body)
+        if isinstance(statement, Draw) and own.get(statement.number) == EPS
+        for name in whole
+        if name in fixed and any(_divides(part, name) for arg in statement.args for part in walk(arg))
+    }
+    if divided:
+        yield own | divided
     if any(unit != EPS for unit in own.values()):
         yield dict.fromkeys(own, EPS)
+
+
+def _divides(node: Expr, name: str) -> bool:
+    return isinstance(node, Binary) and node.op == "/" and name in names(node.right)
 
 
 def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[Expr, ...]) -> Proof:
@@ -217,15 +281,34 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
         if isinstance(loop, While):
             sights: list[Sight] = [sight for trial in trials for sight in trial.sights.get(loop.number, ())]
             if sights:
-                invariants[loop.number] = tuple(Guess(bench, loop, sights, proof.units, scales).candidates(hints))
+                invariants[loop.number] = tuple(
+                    LoopCandidates(bench, loop, sights, proof.units, scales).candidates(hints)
+                )
             rank = rank_of(loop)
             if rank is not None:
                 ranks[loop.number] = rank
     gauss = _bounds(bench.program, trials)
     return replace(
         proof, scales=scales, invariants=invariants, ranks=ranks, waits=bench.waits, weights=_weights(trials),
-        gauss=gauss,
+        gauss=gauss, curve=_curve(bench, trials),
     )  # fmt: skip
+
+
+def _curve(bench: Bench, trials: list[Trial]) -> tuple[int, Expr, Expr] | None:
+    """What other draws cost, and how far the draw that is paid with delta was moved, in the words of its scale."""
+    draw = next((draw for draw in draws_of(bench.program) if draw.number == bench.curve), None)
+    if draw is None:
+        return None
+    rate = max((trial.pure / trial.one["eps"] for trial in trials), default=0.0)
+    pure = scaled(EPS, Fraction(ceil(rate * 48 - 1e-9), 48)) if rate else ZERO
+    if draw.law != "Laplace":
+        return draw.number, pure, Unary("-", FunctionCall("ln", (draw.args[0],)))
+    try:
+        moved = max(trial.far * bench.runner.code(draw.args[0])(trial.one) for trial in trials)
+    except (RunFault, NotRun, KeyError):
+        return None
+    most = Num(Fraction(ceil(moved * 12 - 1e-9), 12))
+    return draw.number, pure, Binary("/", most, draw.args[0])
 
 
 def _weights(trials: list[Trial]) -> dict[str, tuple[Expr, Expr]]:
@@ -267,7 +350,7 @@ def _scales(bench: Bench, trials: list[Trial]) -> dict[str, Expr]:
                 [float(bench.runner.code(value)({**base, name: 0.0, "eps": eps})) for eps in (1.0, 2.0)]
                 for value in values
             ]
-        except (Fault, NotRun, TypeError):
+        except (RunFault, NotRun, TypeError):
             continue
         if all(twice == 2 * once for once, twice in pairs):
             found[name] = EPS

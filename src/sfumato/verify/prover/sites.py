@@ -31,15 +31,15 @@ from sfumato.verify.prover.rewrite import (
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     If,
     Index,
-    Items,
     Num,
     Program,
     Return,
+    SequenceLiteral,
     Stmt,
     Type,
     Unary,
@@ -58,12 +58,13 @@ _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 @dataclass(slots=True)
-class Uses:
+class NoiseUses:
     """Where a noise goes: tests and shown values, in terms of what is known when it is drawn."""
 
     tests: list[Expr] = field(default_factory=list)
     shown: list[Expr] = field(default_factory=list)
     kept: list[Expr] = field(default_factory=list)  # in variables
+    inside: list[Expr] = field(default_factory=list)  # parts of what is shown or kept together with later noise
     ways: dict[Expr, tuple[list[Expr], list[Expr]]] = field(default_factory=dict)
     """What is shown or kept on either side of a test that does not read the noise."""
     ahead: list[Expr] = field(default_factory=list)  # shifts that undo what a loop will add to the noise
@@ -82,7 +83,7 @@ def shifts_to_try(program: Program, direction: str, *, pointwise: bool) -> dict[
     return found
 
 
-def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) -> list[Expr]:
+def _candidates(program: Program, draw: Draw, uses: NoiseUses, *, pointwise: bool) -> list[Expr]:
     centre = draw.args[1] if draw.law in ("Laplace", "Gauss") else draw.args[3] if len(draw.args) > 3 else ZERO
     home = _simple(shift_of(centre), program)
     if draw.law == "TruncGeometric":  # the centre is added to the noise
@@ -99,38 +100,45 @@ def _candidates(program: Program, draw: Draw, uses: Uses, *, pointwise: bool) ->
                 for atom in _atoms(test):
                     direct = [_simple(node, program) for node in _direct_undone(atom, program)]
                     tried += [
-                        Call("#if", (where, plus(step, node), home)) for node in direct for step in (*steps, ZERO)
+                        FunctionCall("#if", (where, plus(step, node), home))
+                        for node in direct
+                        for step in (*steps, ZERO)
                     ]
             for value in (*uses.kept, *uses.shown):
                 direct = [_simple(node, program) for node in _direct_undone(value, program)]
-                tried += [Call("#if", (where, plus(step, node), home)) for node in direct for step in (*steps, ZERO)]
-            tried += [Call("#if", (where, node, home)) for _, node in tested]
+                tried += [
+                    FunctionCall("#if", (where, plus(step, node), home)) for node in direct for step in (*steps, ZERO)
+                ]
+            tried += [FunctionCall("#if", (where, node, home)) for _, node in tested]
     for test, node in tested:
-        tried += [Call("#if", (test, node, home)), Call("#if", (test, home, node))]
+        tried += [FunctionCall("#if", (test, node, home)), FunctionCall("#if", (test, home, node))]
     tried += [*undone, *uses.ahead]
     for test in uses.tests:
-        tried += [Call("#if", (test, node, home)) for node in undone]
+        tried += [FunctionCall("#if", (test, node, home)) for node in undone]
     for test, sides in uses.ways.items():
         there = [[home, *(node for value in side for node in _undone(value, program))] for side in sides]
-        tried += [Call("#if", (test, *pair)) for pair in product(*map(dict.fromkeys, there)) if pair != (home, home)]
+        tried += [
+            FunctionCall("#if", (test, *pair)) for pair in product(*map(dict.fromkeys, there)) if pair != (home, home)
+        ]
     tried += kept
     if not undone or tested:
         tried += [node for _, node in tested]
         steps = [plus(home, step) for step in steps]
         tried += steps
         for test in (*([uses.again] if uses.again else []), *(loop.test for loop in uses.loops[-1:])):
-            tried += [Call("#if", (test, step, home)) for step in steps]
+            tried += [FunctionCall("#if", (test, step, home)) for step in steps]
         for test, node in tested:
-            tried += [Call("#if", (test, plus(step, node), home)) for step in steps]
+            tried += [FunctionCall("#if", (test, plus(step, node), home)) for step in steps]
     if Var(NOISE) in uses.shown:  # kept in a list, to be added later
         lists = [param.name for param in program.params if param.private and param.type.kind == "list"]
         moved = sorted(changed(uses.loops[-1].body)) if uses.loops else []
         counters = [name for name in moved if kinds_of(program).get(name) == "int"]
         tried += [negative(shift_of(Index(Var(name), Var(at)))) for name, at in product(lists, counters)]
+    tried += [node for value in uses.inside for node in _undone(value, program)]
     return [*tried, home, ZERO]
 
 
-def _answers(program: Program, uses: Uses) -> list[Expr]:
+def _answers(program: Program, uses: NoiseUses) -> list[Expr]:
     """Tests that the answer is decided by this draw."""
     kinds = kinds_of(program)
     whole = sorted(name for name in changed(program.body) if kinds.get(name) == "int")
@@ -146,10 +154,10 @@ def answers_of(program: Program) -> dict[Expr, int | None]:
     found: dict[Expr, int | None] = {}
     for statement in statements(program.body):
         if isinstance(statement, Return):
-            items = statement.value.items if isinstance(statement.value, Items) else (statement.value,)
+            items = statement.value.items if isinstance(statement.value, SequenceLiteral) else (statement.value,)
             places = [place for place, item in enumerate(items) if kind_of(item, kinds, types) in ("int", "bool")]
             for place in places[:1]:
-                found[items[place]] = place if isinstance(statement.value, Items) else None
+                found[items[place]] = place if isinstance(statement.value, SequenceLiteral) else None
     return found
 
 
@@ -218,7 +226,7 @@ def _direct_undone(value: Expr, program: Program) -> list[Expr]:
     private = {param.name for param in program.params if param.private}
     rest: Expr = ZERO
     for sign, part in _summands(found[1]):
-        if names(part) & private or any(isinstance(inner, Call) for inner in walk(part)):
+        if names(part) & private or any(isinstance(inner, FunctionCall) for inner in walk(part)):
             rest = plus(rest, part) if sign > 0 else minus(rest, part)
     return [scaled(negative(shift_of(rest)), 1 / found[0])]
 
@@ -239,7 +247,7 @@ def _simple(node: Expr, program: Program) -> Expr:
     still = {param.name for param in program.params if not param.private} | {"eps", "delta"}
     still -= changed(program.body)
     match node:
-        case Call(name="#shift", args=(inside,)) if names(inside) <= still:
+        case FunctionCall(name="#shift", args=(inside,)) if names(inside) <= still:
             return ZERO
         case Binary(op="+", left=left, right=right):
             return plus(_simple(left, program), _simple(right, program))
@@ -253,9 +261,9 @@ def _simple(node: Expr, program: Program) -> Expr:
 # ---- where a noise goes
 
 
-def uses_of(program: Program, direction: str) -> dict[Draw, Uses]:
+def uses_of(program: Program, direction: str) -> dict[Draw, NoiseUses]:
     """For each draw what happens to its noise."""
-    found: dict[Draw, Uses] = {}
+    found: dict[Draw, NoiseUses] = {}
     _find(program.body, [], [], found, [])
     for place, statement in enumerate(program.body):
         if isinstance(statement, Draw):
@@ -263,7 +271,7 @@ def uses_of(program: Program, direction: str) -> dict[Draw, Uses]:
     return found
 
 
-def _look_ahead(program: Program, direction: str, place: int, uses: Uses) -> None:
+def _look_ahead(program: Program, direction: str, place: int, uses: NoiseUses) -> None:
     """Loops after a draw that add to its noise."""
     draw = program.body[place]
     assert isinstance(draw, Draw)
@@ -281,14 +289,14 @@ def _find(
     body: tuple[Stmt, ...],
     later: list[tuple[Stmt, ...]],
     loops: list[While],
-    found: dict[Draw, Uses],
+    found: dict[Draw, NoiseUses],
     outside: list[tuple[Stmt, ...]],
 ) -> None:
     """Look for draws; `later` comes after the block in the same round, `outside` after the innermost loop."""
     for place, statement in enumerate(body):
         rest = [body[place + 1 :], *later]
         if isinstance(statement, Draw):
-            uses = Uses(loops=list(loops))
+            uses = NoiseUses(loops=list(loops))
             by: dict[str, Expr] = {statement.name: Var(NOISE)}
             for block in rest:
                 by = _follow(block, by, uses, None)
@@ -307,7 +315,7 @@ def _find(
 
 
 def _follow(
-    body: tuple[Stmt, ...], by: dict[str, Expr], uses: Uses, side: tuple[Expr, int] | None
+    body: tuple[Stmt, ...], by: dict[str, Expr], uses: NoiseUses, side: tuple[Expr, int] | None
 ) -> dict[str, Expr]:
     """Note where the noise is used; `by` says what variables are, in terms of those at the draw; `side` says on which
     side of which test this block stands.
@@ -317,32 +325,50 @@ def _follow(
     for statement in body:
         match statement:
             case Assign(name=name, value=value):
-                listed = isinstance(value, Items) or (isinstance(value, Binary) and value.op == "++")
+                listed = isinstance(value, SequenceLiteral) or (isinstance(value, Binary) and value.op == "++")
                 for item in _shown(value):
                     for where in (uses.shown if listed else uses.kept, ways):
                         _note(where, _said(item, by))
+                    _note_inside(uses.inside, _said(item, by))
                 by[name] = _said(value, by)
             case Return(value=value):
                 for item in _shown(value):
                     for where in (uses.shown, ways):
                         _note(where, _said(item, by))
+                    _note_inside(uses.inside, _said(item, by))
             case Draw(name=name):
                 by[name] = Var(LATER)
             case If(test=test, then=then, other=other):
                 said = _said(test, by)
                 _note(uses.tests, said)
-                for place, block in enumerate((then, other)):
+                sides = [
                     _follow(block, by, uses, side if names(said) & {NOISE, LATER} else (said, place))
-                by |= dict.fromkeys(changed((statement,)), Var(LATER))
+                    for place, block in enumerate((then, other))
+                ]
+                for name in changed((statement,)):
+                    values = [found.get(name, Var(name)) for found in sides]
+                    by[name] = _either(said, *values)
             case While(body=inner):
                 by |= dict.fromkeys(changed(inner), Var(LATER))
                 _follow(inner, by, uses, None)
     return by
 
 
+def _either(test: Expr, first: Expr, second: Expr) -> Expr:
+    """What a variable is after two branches: the noise, and beside it what each branch makes of all else."""
+    if first == second:
+        return first
+    sides = (linear(first, NOISE), linear(second, NOISE))
+    if sides[0] is None or sides[1] is None or sides[0][0] != sides[1][0] or not sides[0][0]:
+        return Var(LATER)
+    if LATER in names(first) | names(second) or names(test) & {NOISE, LATER}:
+        return Var(LATER)
+    return plus(scaled(Var(NOISE), sides[0][0]), FunctionCall("#if", (test, sides[0][1], sides[1][1])))
+
+
 def _shown(value: Expr) -> list[Expr]:
     """The numbers inside of a list that is built."""
-    if isinstance(value, Items):
+    if isinstance(value, SequenceLiteral):
         return [inner for item in value.items for inner in _shown(item)]
     if isinstance(value, Binary) and value.op == "++":
         return _shown(value.left) + _shown(value.right)
@@ -356,3 +382,12 @@ def _said(node: Expr, by: dict[str, Expr]) -> Expr:
 def _note(where: list[Expr], node: Expr) -> None:
     if NOISE in names(node) and LATER not in names(node) and node not in where:
         where.append(node)
+
+
+def _note_inside(where: list[Expr], node: Expr) -> None:
+    """Of a value that also reads what is drawn later, note those parts that do not: `max(c + noise, later)`."""
+    if LATER in names(node):
+        for part in parts(node):
+            if part != Var(NOISE) and LATER not in names(part):
+                _note(where, part)
+            _note_inside(where, part)

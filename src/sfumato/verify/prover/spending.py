@@ -15,13 +15,13 @@ from sfumato.verify.kernel.kinds import kinds_of
 from sfumato.verify.prover.elements import compared
 from sfumato.verify.prover.quantity import NEAR, Quantity, passed_once, times
 from sfumato.verify.prover.rewrite import ONE, ZERO, minus, scaled
-from sfumato.verify.tree import Binary, Call, Expr, Num, Var
+from sfumato.verify.tree import Binary, Expr, FunctionCall, Num, Var
 
 if TYPE_CHECKING:
-    from sfumato.verify.prover.guess import Guess
+    from sfumato.verify.prover.guess import LoopCandidates
 
 
-def spendings(guess: Guess) -> Iterator[Expr]:
+def spendings(guess: LoopCandidates) -> Iterator[Expr]:
     """Candidates about each draw of the loop, and about all of them together."""
     spent = [guess.quantity(Var(f"#spent{number}")) for number in guess.draws]
     total = _total(guess)
@@ -36,17 +36,38 @@ def spendings(guess: Guess) -> Iterator[Expr]:
         yield from _moved_twice(guess, amount)
         yield from _parameters(guess, amount)
         yield from _by_value(guess, amount)
+    for number in guess.draws:
+        yield from _budgets(guess, number)
+    for amount in sums:
         for name in guess.numbers:
-            if not guess.quantity(Call("#shift", (Var(name),))).values.any():
+            if not guess.quantity(FunctionCall("#shift", (Var(name),))).values.any():
                 continue
-            shift = Call("abs", (Call("#shift", (Var(name),)),))
+            shift = FunctionCall("abs", (FunctionCall("#shift", (Var(name),)),))
             both = Quantity(Binary("+", amount.node, shift), amount.values + guess.quantity(shift).values)
             yield from (
                 node for node in guess.against(None, both.values == both.values, both, steps[1:]) if _is_most(node)
             )
 
 
-def _moved_twice(guess: Guess, amount: Quantity) -> Iterator[Expr]:
+def _budgets(guess: LoopCandidates, number: int) -> Iterator[Expr]:
+    """What was spent is kept in a variable; or what is left to spend is a multiple of one, which stays positive."""
+    unit = guess.units[number]
+    cost = guess.quantity(times(unit, Var(f"#spent{number}")))
+    for name in guess.numbers:
+        kept, start = guess.quantity(Var(name)), guess.start(name)
+        if name in guess.whole or start is None or (kept.values == start.values).all():
+            continue
+        if (kept.values > 0).all():
+            yield Binary(">", kept.node, ZERO)
+        if (cost.values <= kept.values - start.values + NEAR).all():
+            yield Binary("<=", cost.node, minus(kept.node, start.node))
+        for factor in (1, 2, 4):
+            most = guess.quantity(scaled(minus(start.node, kept.node), Fraction(factor)))
+            if (cost.values <= most.values + NEAR).all():
+                yield Binary("<=", cost.node, most.node)
+
+
+def _moved_twice(guess: LoopCandidates, amount: Quantity) -> Iterator[Expr]:
     """Under `moves`: at most so much for each of the two places that were passed."""
     if guess.program.adjacent != "moves":
         return
@@ -56,7 +77,7 @@ def _moved_twice(guess: Guess, amount: Quantity) -> Iterator[Expr]:
             yield Binary("<=", amount.node, passed)
 
 
-def _total(guess: Guess) -> Quantity | None:
+def _total(guess: LoopCandidates) -> Quantity | None:
     """The draws of this loop together, where their units are multiples of each other."""
     if len(guess.draws) < 2:
         return None
@@ -74,7 +95,7 @@ def _total(guess: Guess) -> Quantity | None:
     return Quantity(node, values)
 
 
-def _progress(guess: Guess, amount: Quantity) -> Iterator[Expr]:
+def _progress(guess: LoopCandidates, amount: Quantity) -> Iterator[Expr]:
     """At most so much for each step that a counter has made."""
     moving = dict(guess.tallies) | {name: Var(name) for name in guess.numbers}
     for name, moved in moving.items():
@@ -103,7 +124,7 @@ def _progress(guess: Guess, amount: Quantity) -> Iterator[Expr]:
                     yield Binary("<=", amount.node, scaled(width.node, factor * last))
 
 
-def _by_value(guess: Guess, amount: Quantity) -> Iterator[Expr]:
+def _by_value(guess: LoopCandidates, amount: Quantity) -> Iterator[Expr]:
     """Where rounds are told apart by values of the element that differs: so much for each value that was passed, or
     for each round between two of them.
     """
@@ -112,12 +133,14 @@ def _by_value(guess: Guess, amount: Quantity) -> Iterator[Expr]:
         found: list[Expr] = []
         for sign, values in compared(guess.program, guess.loop, name, guess.bench.direction):
             if sign == "=":
-                passed = [Call("#if", (Binary(">" if rises else "<", first, value), ONE, ZERO)) for value in values]
+                passed = [
+                    FunctionCall("#if", (Binary(">" if rises else "<", first, value), ONE, ZERO)) for value in values
+                ]
                 found.append(passed[0] if len(passed) == 1 else Binary("+", passed[0], passed[1]))
             elif len(values) == 2:
                 for here in (first, minus(first, Num(step))):
-                    ends = [Call("min" if rises else "max", (here, value)) for value in values]
-                    found.append(Call("abs", (minus(ends[0], ends[1]),)))
+                    ends = [FunctionCall("min" if rises else "max", (here, value)) for value in values]
+                    found.append(FunctionCall("abs", (minus(ends[0], ends[1]),)))
         for node in dict.fromkeys(found):
             most = guess.sparse(node).values
             here = ~np.isnan(most)
@@ -130,7 +153,7 @@ def _by_value(guess: Guess, amount: Quantity) -> Iterator[Expr]:
                 yield Binary("<=", amount.node, scaled(node, factor))
 
 
-def _parameters(guess: Guess, amount: Quantity) -> Iterator[Expr]:
+def _parameters(guess: LoopCandidates, amount: Quantity) -> Iterator[Expr]:
     """At most a multiple of a parameter, or of one less than it."""
     kinds = kinds_of(guess.program)
     for name in sorted(guess.fixed):

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Any
 
-from sfumato.verify.cases import Case, Dice, to_floats
+from sfumato.verify.cases import AdjacentCase, Dice, to_floats
 from sfumato.verify.kernel.product import is_quiet
 from sfumato.verify.prover.elements import waits_of
 from sfumato.verify.prover.rewrite import rebuilt
 from sfumato.verify.prover.sites import answers_of
-from sfumato.verify.run import AtDraw, AtLoop, Env, Fault, NotRun, Runner, Running, TooLong
-from sfumato.verify.tree import Call, Expr, Program, Var, parts
+from sfumato.verify.run import AtDraw, AtLoop, Env, NotRun, RunFault, Runner, Running, TooLong
+from sfumato.verify.tree import Expr, FunctionCall, Program, Var, parts
 
 Ghost = Callable[[Env, Env], Any]
 TOLERANCE = 1e-9
@@ -45,6 +45,7 @@ class Trial:
     sights: dict[int, list[Sight]] = field(default_factory=dict)
     pure: float = 0.0  # what the last run spent
     ratios: dict[str, tuple[float, float]] = field(default_factory=dict)  # of lists of weights, by epsilon
+    far: float = 0.0  # how far the draw that is paid with delta was moved, in nats
     squares: float = 0.0  # and the squares of its Gaussian shifts
 
 
@@ -55,11 +56,12 @@ class Bench:
         self.program = program
         self.direction = direction
         self.waits = waits_of(program, direction)
+        self.curve: int | None = None  # the draw that is paid with delta
         self.place = next(iter(answers_of(program).values()), None)
         self.runner = Runner(program, exact=False)
         self._ghosts: dict[int, tuple[Ghost, Expr]] = {}
 
-    def trial(self, case: Case, dice: Dice) -> Trial:
+    def trial(self, case: AdjacentCase, dice: Dice) -> Trial:
         """A case with noise: mostly small, at times far out."""
         reach = dice.pick((1.0, 1.0, 2.0, 6.0, 24.0))
         noise = [(dice.below(13) - 6) / 2 * dice.pick((1.0, reach)) for _ in range(64)]
@@ -88,7 +90,7 @@ class Bench:
         """
         try:
             return self._passes(trial, shifts, pointwise=pointwise, watch=watch)
-        except (Fault, TooLong, NotRun, KeyError, TypeError, IndexError, OverflowError, ZeroDivisionError):
+        except (RunFault, TooLong, NotRun, KeyError, TypeError, IndexError, OverflowError, ZeroDivisionError):
             return False
 
     def _passes(self, trial: Trial, shifts: dict[int, Expr], *, pointwise: bool, watch: dict[int, Expr] | None) -> bool:
@@ -96,6 +98,7 @@ class Bench:
         runs = (self.runner.run(ones, 64), self.runner.run(twos, 64))
         stops: list[Any] = [_advance(running, None) for running in runs]
         used, cost, squares, waiting = 0, 0.0, 0.0, {}
+        trial.far = 0.0
         units = {number: self.runner.code(unit)(trial.one) for number, unit in (watch or {}).items()}
         spent: dict[int, float] = dict.fromkeys(units, 0.0)
         while True:
@@ -119,6 +122,8 @@ class Bench:
                 price = _square(first, second, shift) if gauss else priced(first, second, noise, shift)
                 if price is None:
                     return False
+                if first.draw.number == self.curve:
+                    trial.far, price = price, 0.0
                 if first.draw.number in units:
                     spent[first.draw.number] += price / units[first.draw.number]
                 cost, squares = (cost, squares + price) if gauss else (cost + price, squares)
@@ -178,15 +183,15 @@ class Bench:
         return found[0]
 
     def _make(self, node: Expr) -> Ghost:
-        if isinstance(node, Call) and node.name in ("#shift", "#two"):
+        if isinstance(node, FunctionCall) and node.name in ("#shift", "#two"):
             inside = self.ghost(node.args[0])
             if node.name == "#two":
                 return lambda _, two: inside(two, two)
             return lambda one, two: inside(two, two) - inside(one, one)
-        if isinstance(node, Call) and node.name == "#same":
+        if isinstance(node, FunctionCall) and node.name == "#same":
             code = self.runner.code(node.args[0])
             return lambda one, two: same(code(one), code(two))
-        if isinstance(node, Call) and node.name == "#if":
+        if isinstance(node, FunctionCall) and node.name == "#if":
             test, first, second = (self.ghost(arg) for arg in node.args)
             return lambda one, two: first(one, two) if test(one, two) else second(one, two)
         inner = _ghost_calls(node)
@@ -200,7 +205,7 @@ class Bench:
 
 
 def _ghost_calls(node: Expr) -> list[Expr]:
-    if isinstance(node, Call) and node.name.startswith("#"):
+    if isinstance(node, FunctionCall) and node.name.startswith("#"):
         return [node]
     return [found for part in parts(node) for found in _ghost_calls(part)]
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.verify.refuter.chances import Noise
+from sfumato.verify.refuter.chances import CentredLaw
 from sfumato.verify.refuter.forms import Form
 
 Array = Any
 _GRID = np.arange(-6, 7) / 2
 
 
-def cheapest(tests: list[Form], steps: list[Fraction], noises: tuple[Noise, ...]) -> float | None:
+def cheapest(tests: list[Form], steps: list[Fraction], noises: tuple[CentredLaw, ...]) -> float | None:
     """The least cost of shifts under which all tests hold that held before they moved by `steps`; None if not known."""
     unit = max((abs(float(step)) for step in steps), default=0.0)
     if not unit:
@@ -54,6 +54,6 @@ def cheapest(tests: list[Form], steps: list[Fraction], noises: tuple[Noise, ...]
     return total
 
 
-def _prices(noise: Noise, shifts: Array) -> Array:
+def _prices(noise: CentredLaw, shifts: Array) -> Array:
     prices = np.abs(shifts) / float(noise.scale)
     return np.where(shifts < 0, np.inf, prices) if noise.law == "Exponential" else prices

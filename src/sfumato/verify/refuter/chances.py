@@ -42,7 +42,7 @@ class NotComputed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class CentredLaw:
     """A law around zero: Laplace, Exponential or Gauss, with its scale (of Gauss it may be a Real)."""
 
     law: str
@@ -72,7 +72,7 @@ def ball(number: Fraction) -> Any:
     return arb(exact(number))
 
 
-def density(noise: Noise) -> Pieces:
+def density(noise: CentredLaw) -> Pieces:
     """The density of a law."""
     rate = exact(1 / noise.scale)
     if noise.law == "Exponential":
@@ -80,7 +80,7 @@ def density(noise: Noise) -> Pieces:
     return Pieces((_NONE,), ({(0, rate): arb(rate / 2)}, {(0, -rate): arb(rate / 2)}))
 
 
-def chance(noises: list[Noise], tests: list[Form]) -> Any:
+def chance(noises: list[CentredLaw], tests: list[Form]) -> Any:
     """The chance that every form is at least 0 (a form that is 0 has no chance)."""
     gauss = {number for number, noise in enumerate(noises) if noise.law == "Gauss"}
     if gauss:
@@ -107,7 +107,7 @@ def chance(noises: list[Noise], tests: list[Form]) -> Any:
     return _constant(functions.get(-1, _ONE))
 
 
-def _normal_chance(noises: list[Noise], tests: list[Form], gauss: set[int]) -> Any:
+def _normal_chance(noises: list[CentredLaw], tests: list[Form], gauss: set[int]) -> Any:
     """The chance of tests of Gaussian noise alone of which no two share a noise: each is one of a normal number."""
     total = arb(1)
     seen: set[int] = set()
@@ -160,7 +160,7 @@ def _limits(number: int, tests: list[Form]) -> tuple[list[Line], list[Line]]:
 
 
 _ONE = Pieces((), ({(0, _NONE): 1},))
-_UNUSED = Noise("Laplace", Fraction(1))
+_UNUSED = CentredLaw("Laplace", Fraction(1))
 
 
 def _constant(pieces: Pieces) -> Any:

@@ -16,16 +16,17 @@ from math import exp, log
 from typing import Any
 
 from sfumato.verify.cases import Maker, make_pools
+from sfumato.verify.effort import spend
 from sfumato.verify.finite.field import with_precision
 from sfumato.verify.finite.law import Law, tagged
-from sfumato.verify.refuter.events import Outputs
-from sfumato.verify.refuter.inputs import Element, Inputs, put
+from sfumato.verify.refuter.events import OutputSet
+from sfumato.verify.refuter.inputs import Element, InputMaker, put
 from sfumato.verify.refuter.listed import law_at, may_contain, with_floats
 from sfumato.verify.refuter.points import CONTINUOUS
-from sfumato.verify.refuter.search import Search
+from sfumato.verify.refuter.search import RefuterSearch
 from sfumato.verify.refuter.twin import twin_of
 from sfumato.verify.refuter.witness import Witness, certified, real
-from sfumato.verify.run import Env, Fault, NotRun
+from sfumato.verify.run import Env, NotRun, RunFault
 from sfumato.verify.tree import Binary, Draw, Num, Program, statements
 
 FAR = tuple(map(Fraction, (0, 1, 4, 16, 64)))
@@ -41,7 +42,7 @@ EPS = tuple(map(Fraction, ("1", "1/2", "2", "4", "1/4", "1/10", "10")))
 
 
 @dataclass(slots=True)
-class Listed:
+class ListingBudget:
     """What is left to spend, and the best loss seen."""
 
     program: Program
@@ -50,10 +51,10 @@ class Listed:
     work: int = WORK
     failed: int = 0
     tried: int = 0
-    base: Inputs = field(init=False)
+    base: InputMaker = field(init=False)
 
     def __post_init__(self) -> None:
-        self.base = Inputs(self.program, Maker(self.program))
+        self.base = InputMaker(self.program, Maker(self.program))
 
     def run(self) -> Witness | None:
         """The first witness."""
@@ -78,7 +79,7 @@ class Listed:
         for factor in TWINS if twin is not None else ():
             assert twin is not None
             claim = (Binary("*", Num(factor), twin.claim[0]), *twin.claim[1:])
-            near = Search(replace(twin, claim=claim), work=TWIN_WORK).run()
+            near = RefuterSearch(replace(twin, claim=claim), work=TWIN_WORK).run()
             if near is None:
                 return None
             found = certified(self.program, near.one, near.two, near.event) or self._break(near.one, near.two)
@@ -181,7 +182,7 @@ class Listed:
                     self.laws[key] = found = law_at(self.program, env, reach, with_floats, most=STATES)
                     self.work -= EACH + found.work
                     break
-                except Fault:
+                except RunFault:
                     break
                 except (NotRun, ArithmeticError):
                     self.failed += 1
@@ -196,6 +197,8 @@ class Listed:
             return None
         if first is None or second is None or limits[0] > 600:
             return None
+        self.work -= 2 + len(first.outputs) // 8
+        spend(40 + 4 * len(first.outputs))
         factor, delta = exp(limits[0]), limits[1] if len(limits) > 1 else 0.0
         gains: list[tuple[float, Any]] = []
         for value, weight in first.outputs.values():
@@ -208,12 +211,12 @@ class Listed:
             return None
         gains.sort(key=lambda row: -row[0])
         self.tried += 1
-        event = Outputs(tuple(value for _, value in (gains if delta else gains[:1])))
+        event = OutputSet(tuple(value for _, value in (gains if delta else gains[:1])))
         return certified(self.program, one, two, event)
 
     @staticmethod
     def _unsure(law: Law, value: Any) -> float:
-        vague = sum(weight for other, weight in law.vague if may_contain(Outputs((value,)), other))
+        vague = sum(weight for other, weight in law.vague if may_contain(OutputSet((value,)), other))
         return float(law.lost) + float(vague)
 
 

@@ -16,7 +16,7 @@ from sfumato.verify.faults import say_value
 from sfumato.verify.finite.decide import NEVER
 from sfumato.verify.refuter.chances import chance
 from sfumato.verify.refuter.forms import Form
-from sfumato.verify.refuter.paths import Way
+from sfumato.verify.refuter.paths import ProgramPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class OutputPattern:
     """Outputs of this shape, with these exact leaves (None: any number), that pass these tests."""
 
     shape: Any
@@ -38,7 +38,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Outputs:
+class OutputSet:
     """A set of outputs, listed; NEVER stands for runs that do not end."""
 
     values: tuple[Any, ...]
@@ -56,7 +56,7 @@ def leaves_of(output: Any) -> tuple[Any, list[Any]]:
     return None, [output]
 
 
-def begins(event: Event, output: tuple[Any, ...]) -> bool:
+def begins(event: OutputPattern, output: tuple[Any, ...]) -> bool:
     """Whether an output that begins so may lie in an event; yes where that is not clear."""
     if not isinstance(event.shape, tuple) or any(inner is not None for inner in event.shape):
         return True  # lists inside of lists are looked at when they are complete
@@ -85,7 +85,7 @@ def is_leaf(leaf: Any, wanted: bool | Fraction | None) -> bool:
     return isinstance(leaf, bool) == isinstance(wanted, bool) and bool(leaf == wanted)
 
 
-def chance_of(event: Event, ways: list[Way]) -> Any:
+def chance_of(event: OutputPattern, ways: list[ProgramPath]) -> Any:
     """The chance of an event on the input whose ways these are."""
     total = arb(0)
     for way in ways:
@@ -95,7 +95,7 @@ def chance_of(event: Event, ways: list[Way]) -> Any:
     return total
 
 
-def meets(event: Event, way: Way) -> list[Form] | None:
+def meets(event: OutputPattern, way: ProgramPath) -> list[Form] | None:
     """Tests of the noise under which a way's output lies in an event; None if it never does (or has no chance to)."""
     shape, leaves = leaves_of(way.output)
     if shape != event.shape:
@@ -142,7 +142,7 @@ def reduced(leaves: list[Any]) -> list[tuple[dict[int, Fraction], Any]]:
     return rows
 
 
-def event_around(way: Way, sides: tuple[int, ...] | None, depth: Fraction) -> Event:
+def event_around(way: ProgramPath, sides: tuple[int, ...] | None, depth: Fraction) -> OutputPattern:
     """The event of a way: its truths and exact numbers, and free combinations below -depth (side -1) or above depth.
 
     One side stands for all, none for above; without sides at all, free combinations are not tested.
@@ -158,12 +158,12 @@ def event_around(way: Way, sides: tuple[int, ...] | None, depth: Fraction) -> Ev
             tests.append(Test(named, ">=" if side > 0 else "<=", side * depth))
         else:
             tests.append(Test(named, "=", value))
-    return Event(shape, tuple(None if isinstance(leaf, Form) else leaf for leaf in leaves), tuple(tests))
+    return OutputPattern(shape, tuple(None if isinstance(leaf, Form) else leaf for leaf in leaves), tuple(tests))
 
 
-def say(event: Event | Outputs) -> str:
+def say(event: OutputPattern | OutputSet) -> str:
     """An event in words: `output = [false, true]`, `output[1] <= -2`."""
-    if isinstance(event, Outputs):
+    if isinstance(event, OutputSet):
         said = ["no output" if value == NEVER else f"output = {say_value(value)}" for value in event.values]
         return " or ".join(said)
     single = event.shape is None

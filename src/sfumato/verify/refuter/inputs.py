@@ -14,7 +14,7 @@ from itertools import islice, product
 from typing import Any
 
 from sfumato.verify.cases import Maker, make_pools
-from sfumato.verify.run import Env, Fault, NotRun
+from sfumato.verify.run import ITEMS, Env, NotRun, RunFault
 from sfumato.verify.tree import Param, Program, Type
 
 SIZES, PUBLICS, MIDDLE = 12, 16, Fraction(-1000)
@@ -37,7 +37,7 @@ Plan = tuple[dict[Element, int], dict[Element, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class InputMaker:
     """Makes the inputs of one program."""
 
     program: Program
@@ -96,6 +96,8 @@ class Inputs:
                 return False, True
             case "bits":
                 bits = int(self.maker.bound(kind.args[0], env))
+                if bits > ITEMS:
+                    raise NotRun
                 return (Fraction(0),) * bits, (Fraction(1),) * bits
             case "tuple":
                 pairs = [self.poles(item, env) or (Fraction(0), Fraction(1)) for item in kind.items]
@@ -114,7 +116,7 @@ class Inputs:
             for param in self._private():
                 env.setdefault(param.name, ())
             return env | {f"{use.name}()": Fraction(0) for use in self.program.uses}
-        except (NotRun, Fault, ValueError):
+        except (NotRun, RunFault, ValueError):
             return None
 
     def plans(self, signs: dict[Element, int], size: int) -> Iterator[Plan]:

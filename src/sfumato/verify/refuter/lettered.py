@@ -14,7 +14,7 @@ from typing import Any
 from sfumato.verify.refuter.bound import cheapest
 from sfumato.verify.refuter.events import leaves_of, reduced
 from sfumato.verify.refuter.forms import Form, form
-from sfumato.verify.refuter.paths import INPUT, Way
+from sfumato.verify.refuter.paths import INPUT, ProgramPath
 
 Slopes = dict[int, Fraction]
 """How far something moves with each letter."""
@@ -24,19 +24,19 @@ Slopes = dict[int, Fraction]
 class Lettered:
     """A way: its tests and free outputs without letters, and how each moves with them."""
 
-    way: Way
+    way: ProgramPath
     tests: tuple[tuple[Form, Slopes], ...]
     shown: tuple[tuple[Form | None, Slopes], ...]  # combinations of outputs; None: without noise
     hidden: bool  # whether inputs alone decide something
 
 
-def lettered(way: Way) -> Lettered:
+def lettered(way: ProgramPath) -> Lettered:
     """Take the letters out of a way."""
     _, leaves = leaves_of(way.output)
     hidden = way.hidden
     tests = tuple((left, slopes) for left, slopes in map(_split, way.tests) if isinstance(left, Form))
     plain = _stripped(way.output)
-    way = Way(way.decided, way.noises, tuple(left for left, _ in tests), way.weight, plain)
+    way = ProgramPath(way.decided, way.noises, tuple(left for left, _ in tests), way.weight, plain)
     pairs = [_split(leaf) for leaf in leaves]
     shown: list[tuple[Form | None, Slopes]] = []
     for factors, value in reduced([left for left, _ in pairs]):

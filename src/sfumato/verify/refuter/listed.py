@@ -13,56 +13,62 @@ from typing import Any
 
 from flint import arb
 
+from sfumato.verify.effort import spend
 from sfumato.verify.finite.decide import NEVER
 from sfumato.verify.finite.draws import Beyond, Undecided
-from sfumato.verify.finite.field import Field, NeedRoot
+from sfumato.verify.finite.field import LetterField, NeedRoot
 from sfumato.verify.finite.law import WORK, Law, Machine
-from sfumato.verify.finite.signs import Domain
-from sfumato.verify.refuter.events import Event, Outputs, Test, leaves_of
+from sfumato.verify.finite.signs import ParameterDomain
+from sfumato.verify.refuter.events import OutputPattern, OutputSet, Test, leaves_of
 from sfumato.verify.refuter.paths import grown_by
 from sfumato.verify.run import Env, NotRun
 from sfumato.verify.tree import Program
 
 ROOTS = 200
+STATE = 8
+"""Steps that moving a state counts for."""
 
 
 def law_at(
     program: Program,
     env: Env,
     reach: int,
-    weigh: Callable[[Field], Callable[[Any], Any]],
+    weigh: Callable[[LetterField], Callable[[Any], Any]],
     *,
     most: int = WORK,
-    event: Event | Outputs | None = None,
+    event: OutputPattern | OutputSet | None = None,
 ) -> Law:
     """The law on an input whose parameters are all numbers; raises NotRun if it takes more work than `most`. Of an
     event, outputs that begin otherwise are left out.
     """
-    grown = None if event is None or (isinstance(event, Outputs) and NEVER in event.values) else grown_by(program)
+    grown = None if event is None or (isinstance(event, OutputSet) and NEVER in event.values) else grown_by(program)
     only = None if event is None or grown is None else (grown, partial(may_begin, event))
     root = 1
     while root <= ROOTS:
-        field = Field(root)
+        field = LetterField(root)
+        machine = Machine(program, ParameterDomain(field), weigh=weigh(field), most=most, only=only)
         try:
-            return Machine(program, Domain(field), weigh=weigh(field), most=most, only=only).run(env, reach)
+            return machine.run(env, reach)
         except NeedRoot as need:
             root = need.root
         except TypeError as error:
             raise NotRun from error
+        finally:
+            spend(STATE * machine.work)
     raise NotRun
 
 
-def with_balls(field: Field) -> Callable[[Any], Any]:
+def with_balls(field: LetterField) -> Callable[[Any], Any]:
     """Weights as balls."""
     return field.ball
 
 
-def with_floats(field: Field) -> Callable[[Any], Any]:
+def with_floats(field: LetterField) -> Callable[[Any], Any]:
     """Weights as floats, for looking."""
     return lambda value: float(value) if isinstance(value, Fraction) else float(field.ball(value).mid())
 
 
-def listed_chance(program: Program, env: Env, event: Event | Outputs, reach: int) -> Any:
+def listed_chance(program: Program, env: Env, event: OutputPattern | OutputSet, reach: int) -> Any:
     """A ball that holds the chance of an event."""
     law = law_at(program, env, reach, with_balls, event=event)
     unsure = arb(0) + law.lost
@@ -73,15 +79,15 @@ def listed_chance(program: Program, env: Env, event: Event | Outputs, reach: int
     for value, weight in law.vague:
         if may_contain(event, value):
             unsure += weight
-    if isinstance(event, Outputs) and NEVER in event.values:
+    if isinstance(event, OutputSet) and NEVER in event.values:
         returned = [weight for _, weight in (*law.outputs.values(), *law.vague)]
         total += 1 - sum(returned, arb(0)) - law.lost  # what was lost may return or not: it is unsure already
     return total + unsure * arb(0.5, 0.5)
 
 
-def contains(event: Event | Outputs, value: Any) -> bool:
+def contains(event: OutputPattern | OutputSet, value: Any) -> bool:
     """Whether an output lies in an event."""
-    if isinstance(event, Outputs):
+    if isinstance(event, OutputSet):
         return any(_same(value, wanted) for wanted in event.values)
     shape, leaves = leaves_of(value)
     if shape != event.shape:
@@ -102,9 +108,9 @@ def _same(first: Any, second: Any) -> bool:
     return isinstance(first, bool) == isinstance(second, bool) and bool(first == second)
 
 
-def may_contain(event: Event | Outputs, value: Any) -> bool:
+def may_contain(event: OutputPattern | OutputSet, value: Any) -> bool:
     """Whether an output of which only ranges are known may lie in an event."""
-    if isinstance(event, Outputs):
+    if isinstance(event, OutputSet):
         return any(_may_be(value, wanted) for wanted in event.values)
     shape, leaves = leaves_of(value)
     if shape != event.shape:
@@ -115,9 +121,9 @@ def may_contain(event: Event | Outputs, value: Any) -> bool:
     return all(_may_pass(leaves, test) for test in event.tests)
 
 
-def may_begin(event: Event | Outputs, output: tuple[Any, ...]) -> bool:
+def may_begin(event: OutputPattern | OutputSet, output: tuple[Any, ...]) -> bool:
     """Whether an output that begins so may lie in an event; yes where that is not clear."""
-    if isinstance(event, Outputs):
+    if isinstance(event, OutputSet):
         lists = [value[: len(output)] for value in event.values if isinstance(value, tuple)]
         return any(_may_be(output, value) for value in lists)
     if not isinstance(event.shape, tuple) or any(inner is not None for inner in event.shape):

@@ -12,12 +12,12 @@ from fractions import Fraction
 from math import erfc, exp, sqrt
 
 from sfumato.verify.refuter.chances import NotComputed, scale_ball, with_precision
-from sfumato.verify.refuter.discrete import Listed
-from sfumato.verify.refuter.events import Event, Test, leaves_of, reduced
+from sfumato.verify.refuter.discrete import ListingBudget
+from sfumato.verify.refuter.events import OutputPattern, Test, leaves_of, reduced
 from sfumato.verify.refuter.forms import Form
-from sfumato.verify.refuter.paths import TooMany, Walker, Way
+from sfumato.verify.refuter.paths import ProgramPath, TooManyPaths, Walker
 from sfumato.verify.refuter.witness import Witness, as_input, certified, real
-from sfumato.verify.run import Env, Fault, NotRun, TooLong
+from sfumato.verify.run import Env, NotRun, RunFault, TooLong
 from sfumato.verify.tree import Draw, Program, statements
 
 PAIRS, CERTIFIED = 1500, 8
@@ -37,7 +37,7 @@ class Normal:
             return None
         with_precision(192)
         tried = 0
-        for number, (one, two) in enumerate(Listed(self.program).pairs()):
+        for number, (one, two) in enumerate(ListingBudget(self.program).pairs()):
             if number > PAIRS or tried >= CERTIFIED:
                 return None
             event = self._event(one, two)
@@ -51,19 +51,19 @@ class Normal:
             with_precision(192)
         return None
 
-    def _event(self, one: Env, two: Env) -> Event | None:
+    def _event(self, one: Env, two: Env) -> OutputPattern | None:
         """The half-space that tells two inputs apart best."""
         try:
             ways = [Walker(self.program, most=40).ways(as_input(env)) for env in (one, two)]
             claim = [float(real(part, one).mid()) for part in self.program.claim]
-        except (NotRun, NotComputed, TooMany, Fault, TooLong, TypeError, ArithmeticError):
+        except (NotRun, NotComputed, TooManyPaths, RunFault, TooLong, TypeError, ArithmeticError):
             return None
         if any(len(found) != 1 or found[0].tests for found in ways):
             return None
         return _half_space(ways[0][0], ways[1][0], claim[0], sum(claim[1:]))
 
 
-def _half_space(first: Way, second: Way, claim: float, delta: float) -> Event | None:
+def _half_space(first: ProgramPath, second: ProgramPath, claim: float, delta: float) -> OutputPattern | None:
     shape, leaves = leaves_of(first.output)
     other_shape, others = leaves_of(second.output)
     laws = [[noise.law for noise in way.noises] for way in (first, second)]
@@ -75,7 +75,7 @@ def _half_space(first: Way, second: Way, claim: float, delta: float) -> Event | 
     for (places, form), (_, moved) in zip(reduced(leaves), reduced(others), strict=True):
         if not isinstance(form, Form) and not isinstance(moved, Form) and form != moved:  # here no noise is left
             named = tuple(sorted(places.items()))
-            return Event(shape, (None,) * len(leaves), (Test(named, "=", Fraction(form)),))
+            return OutputPattern(shape, (None,) * len(leaves), (Test(named, "=", Fraction(form)),))
         if not isinstance(form, Form) or not isinstance(moved, Form) or len(form.factors) != 1:
             return None
         ((noise, size),) = form.factors
@@ -93,7 +93,7 @@ def _half_space(first: Way, second: Way, claim: float, delta: float) -> Event | 
         return None
     bound = mean + Fraction(squares / 2 - claim)
     kept = tuple(sorted((place, factor) for place, factor in factors.items() if factor))
-    return Event(shape, (None,) * len(leaves), (Test(kept, "<=", bound),)) if kept else None
+    return OutputPattern(shape, (None,) * len(leaves), (Test(kept, "<=", bound),)) if kept else None
 
 
 def _curve(shift: float, epsilon: float) -> float:
@@ -102,7 +102,7 @@ def _curve(shift: float, epsilon: float) -> float:
     return low - exp(min(epsilon, 700.0)) * high
 
 
-def _rounded(event: Event, grid: int) -> Event:
+def _rounded(event: OutputPattern, grid: int) -> OutputPattern:
     """The event in multiples of 1/grid, its largest factor being one."""
     (test,) = event.tests
     largest = max(abs(factor) for _, factor in test.factors)

@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.reals import Real, exp, ln, sqrt
-from sfumato.verify.refuter.chances import Noise
+from sfumato.verify.refuter.chances import CentredLaw
 from sfumato.verify.refuter.forms import Form, noise
 from sfumato.verify.run import COMPARE, AtDraw, Env, NotRun, Runner
-from sfumato.verify.tree import Assign, Binary, Draw, Items, Program, Return, Var, changed, statements
+from sfumato.verify.tree import Assign, Binary, Draw, Program, Return, SequenceLiteral, Var, changed, statements
 
 INPUT = 1 << 20
 """Letters from here on stand for inputs, not for noise: only searches use such ways."""
@@ -25,7 +25,7 @@ Fits = Callable[[tuple[Any, ...]], bool]
 _REAL = {"exp": exp, "ln": ln, "sqrt": sqrt}
 
 
-class TooMany(Exception):
+class TooManyPaths(Exception):
     """More ways than are looked at."""
 
 
@@ -41,7 +41,7 @@ def grown_by(program: Program) -> str | None:
     name, empty = returned[0].name, 0
     for statement in statements(program.body):
         match statement:
-            case Assign(name=found, value=Items(items=())) if found == name:
+            case Assign(name=found, value=SequenceLiteral(items=())) if found == name:
                 empty += 1
             case Assign(name=found, value=Binary(op="++", left=Var(name=before))) if found == before == name:
                 continue
@@ -49,15 +49,15 @@ def grown_by(program: Program) -> str | None:
                 return None
     first = next((part for part in program.body if name in changed((part,))), None)
     known = any(param.name == name for param in program.params)
-    return name if empty == 1 and first == Assign(name, Items(())) and not known else None
+    return name if empty == 1 and first == Assign(name, SequenceLiteral(())) and not known else None
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ProgramPath:
     """One way through a program: what was decided, the noises, the tests (each form is at least 0), and the output."""
 
     decided: tuple[int, ...]
-    noises: tuple[Noise, ...]
+    noises: tuple[CentredLaw, ...]
     tests: tuple[Form, ...]
     weight: Fraction
     output: Any
@@ -80,14 +80,14 @@ class Walker:
         self._hidden = False
         self.grown = grown_by(program)
 
-    def ways(self, env: Env, fits: Fits | None = None) -> list[Way]:
+    def ways(self, env: Env, fits: Fits | None = None) -> list[ProgramPath]:
         """All ways on an input, in a fixed order; with `fits`, those whose list of outputs always fitted as it grew."""
         self._open = [()]
         self._fits = fits if self.grown is not None else None
-        found: list[Way] = []
+        found: list[ProgramPath] = []
         while self._open:
             if len(found) >= self.most:
-                raise TooMany
+                raise TooManyPaths
             try:
                 found.append(self._walk(dict(env), self._open.pop()))
             except _Misfit:
@@ -95,7 +95,7 @@ class Walker:
         self._fits = None
         return found
 
-    def by_rule(self, env: Env, rule: Callable[[int], int]) -> Way:
+    def by_rule(self, env: Env, rule: Callable[[int], int]) -> ProgramPath:
         """The way whose k-th choice is what a rule says."""
         self._rule = rule
         try:
@@ -103,18 +103,18 @@ class Walker:
         finally:
             self._rule = None
 
-    def way(self, env: Env, decided: tuple[int, ...]) -> Way | None:
+    def way(self, env: Env, decided: tuple[int, ...]) -> ProgramPath | None:
         """The way that decides so, if there is one."""
         found = self._walk(dict(env), decided)
         return found if found.decided == decided else None
 
-    def ends(self, env: Env) -> list[Way]:
+    def ends(self, env: Env) -> list[ProgramPath]:
         """Two ways that are quickly found: every choice the first, every choice the second."""
         return [self._walk(dict(env), ()), self._walk(dict(env), (1,) * 64)]
 
-    def _walk(self, env: Env, choices: tuple[int, ...]) -> Way:
+    def _walk(self, env: Env, choices: tuple[int, ...]) -> ProgramPath:
         self._choices, self._taken, self._tests, self._hidden = list(choices), 0, [], False
-        noises: list[Noise] = []
+        noises: list[CentredLaw] = []
         weight = Fraction(1)
         running = self.runner.run(env, 200)
         try:
@@ -128,7 +128,7 @@ class Walker:
                     raise _Misfit
                 stop = running.send(value)
         except StopIteration as end:
-            return Way(tuple(self._choices), tuple(noises), tuple(self._tests), weight, end.value, self._hidden)
+            return ProgramPath(tuple(self._choices), tuple(noises), tuple(self._tests), weight, end.value, self._hidden)
 
     def _choose(self, count: int) -> int:
         """The next choice; other ones are kept for later."""
@@ -152,15 +152,15 @@ class Walker:
         self._tests.append(difference if above else -difference)
         return yes
 
-    def _draw(self, stop: AtDraw, noises: list[Noise]) -> tuple[Any, Fraction]:
+    def _draw(self, stop: AtDraw, noises: list[CentredLaw]) -> tuple[Any, Fraction]:
         law, args = stop.draw.law, stop.args
         if law == "Gauss":
-            noises.append(Noise(law, args[0] if isinstance(args[0], Real) else Fraction(args[0])))
+            noises.append(CentredLaw(law, args[0] if isinstance(args[0], Real) else Fraction(args[0])))
             return noise(len(noises) - 1) + args[1], Fraction(1)
         if any(isinstance(arg, Real) for arg in args):
             raise NotRun
         if law in ("Laplace", "Exponential"):
-            noises.append(Noise(law, Fraction(args[0])))
+            noises.append(CentredLaw(law, Fraction(args[0])))
             centre = Fraction(0) if law == "Exponential" else args[1]
             return noise(len(noises) - 1) + centre, Fraction(1)
         if law == "Bernoulli":
@@ -168,7 +168,7 @@ class Walker:
         elif law == "Uniform" and len(args) == 2:
             low, high = int(args[0]), int(args[1])
             if high - low > 64:
-                raise TooMany
+                raise TooManyPaths
             outcomes = [(Fraction(k), Fraction(1, high - low + 1)) for k in range(low, high + 1)]
         elif law == "Choice":
             if any(isinstance(weight, Real) for weight in args[0]):

@@ -15,9 +15,9 @@ from typing import Any
 from flint import fmpz_poly
 
 from sfumato.verify.finite.decide import NEVER, Suspect
-from sfumato.verify.finite.field import Letter, Ratio
+from sfumato.verify.finite.field import Letter, LetterRatio
 from sfumato.verify.finite.signs import enclosed
-from sfumato.verify.refuter.events import Event, Outputs, leaves_of
+from sfumato.verify.refuter.events import OutputPattern, OutputSet, leaves_of
 from sfumato.verify.refuter.witness import Witness, certified
 from sfumato.verify.run import Env, NotRun
 from sfumato.verify.tree import Program, draws_of
@@ -37,10 +37,10 @@ def witness_of(program: Program, suspect: Suspect) -> Witness | None:
     for point in islice(_points(suspect), 3):
         one, two = (_with_numbers(env, point) for env in (suspect.one, suspect.two))
         if one is not None and two is not None:
-            events: list[Event | Outputs] = [Outputs(suspect.outputs)]
+            events: list[OutputPattern | OutputSet] = [OutputSet(suspect.outputs)]
             if any(draw.law in CONTINUOUS for draw in draws_of(program)):  # chances are added up along ways
                 parts = [leaves_of(value) for value in suspect.outputs if value != NEVER]
-                events = [Event(shape, tuple(leaves), ()) for shape, leaves in parts]
+                events = [OutputPattern(shape, tuple(leaves), ()) for shape, leaves in parts]
             for event in events:
                 found = certified(program, one, two, event)
                 if found is not None:
@@ -51,17 +51,17 @@ def witness_of(program: Program, suspect: Suspect) -> Witness | None:
 def _with_numbers(env: Env, point: dict[str, Fraction]) -> Env | None:
     """An input with numbers for letters; None if a number is no fraction."""
     found = {name: point.get(name, value) for name, value in env.items()}
-    return None if any(isinstance(value, Ratio) for value in found.values()) else found
+    return None if any(isinstance(value, LetterRatio) for value in found.values()) else found
 
 
 def _points(suspect: Suspect) -> Iterator[dict[str, Fraction]]:
     """Parameters at which the claim is missed."""
     domain = suspect.setting.domain
-    free = [name for name, value in suspect.setting.public.items() if isinstance(value, Ratio)]
+    free = [name for name, value in suspect.setting.public.items() if isinstance(value, LetterRatio)]
     pools = [_pool(name, suspect) for name in free]
     for values in islice(product(*pools), TRIES):
         point = dict(zip(free, values, strict=True))
-        if not isinstance(suspect.gap, Ratio):
+        if not isinstance(suspect.gap, LetterRatio):
             if suspect.gap < 0:
                 yield point
         else:
@@ -98,7 +98,7 @@ _STEPS = tuple(Fraction(sign, 2**k) for k in (0, 2, 5, 10) for sign in (1, -1))
 
 def _between_roots(name: str, suspect: Suspect) -> Iterator[Fraction]:
     """Points between the real roots of a function of one letter."""
-    if not isinstance(suspect.gap, Ratio) or len(suspect.gap.letters()) != 1:
+    if not isinstance(suspect.gap, LetterRatio) or len(suspect.gap.letters()) != 1:
         return
     (letter,) = suspect.gap.letters()
     if (letter.kind, letter.name) not in (("name", name), ("decay", "")) or (letter.kind == "decay" and name != "eps"):

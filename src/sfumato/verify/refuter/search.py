@@ -16,14 +16,15 @@ from itertools import product
 from typing import Any
 
 from sfumato.verify.cases import Maker, make_pools
+from sfumato.verify.effort import spend
 from sfumato.verify.refuter.chances import NotComputed, with_precision
-from sfumato.verify.refuter.events import Event, begins, chance_of, event_around, leaves_of, meets, reduced
+from sfumato.verify.refuter.events import OutputPattern, begins, chance_of, event_around, leaves_of, meets, reduced
 from sfumato.verify.refuter.forms import Form
-from sfumato.verify.refuter.inputs import MIDDLE, SIZES, Element, Inputs, Plan, get, put
+from sfumato.verify.refuter.inputs import MIDDLE, SIZES, Element, InputMaker, Plan, get, put
 from sfumato.verify.refuter.lettered import Lettered, lettered, most, signs
-from sfumato.verify.refuter.paths import INPUT, TooMany, Walker, Way
+from sfumato.verify.refuter.paths import INPUT, ProgramPath, TooManyPaths, Walker
 from sfumato.verify.refuter.witness import Witness, as_input, certified, real, refutes
-from sfumato.verify.run import Env, Fault, NotRun, TooLong
+from sfumato.verify.run import Env, NotRun, RunFault, TooLong
 from sfumato.verify.tree import Draw, Num, Program, expressions, names, statements, walk
 
 DEPTHS = tuple(Fraction(n, 2) for n in (0, 1, 2, 4, 8, 16, 32, 64))
@@ -37,6 +38,8 @@ WORK, WAYS, ALL, NEARER = 45_000, 8, 40, 1500
 for each of up to three of so many parameters, so many ways are all looked at, and so much work goes into seeing a
 witness more often.
 """
+CHANCE = 25
+"""Steps that a unit of this work counts for."""
 UNKNOWN = 1e6
 """What may be lost where that is not known: much."""
 
@@ -45,13 +48,13 @@ UNKNOWN = 1e6
 class Look:
     """Where a witness is looked for: near a way, on one side of its outputs, from a neutral input."""
 
-    way: Way
+    way: ProgramPath
     side: int
     neutral: Env
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class RefuterTask:
     """One place to look at: which elements change, and what may be lost."""
 
     look: Look
@@ -60,7 +63,7 @@ class Task:
 
 
 @dataclass(slots=True)
-class Search:
+class RefuterSearch:
     """What is left to spend, and the best loss seen."""
 
     program: Program
@@ -69,13 +72,13 @@ class Search:
     seen_loss: float = 0.0  # of the last look
     cost: int = 0  # of the last chance
     tried: set[Any] = field(default_factory=set)
-    seen: dict[Any, list[Way]] = field(default_factory=dict)
-    inputs: Inputs = field(init=False)
+    seen: dict[Any, list[ProgramPath]] = field(default_factory=dict)
+    inputs: InputMaker = field(init=False)
     walker: Walker = field(init=False)
     written: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
-        self.inputs = Inputs(self.program, Maker(self.program))
+        self.inputs = InputMaker(self.program, Maker(self.program))
         numbers = {
             part.value
             for statement in statements(self.program.body)
@@ -126,7 +129,7 @@ class Search:
                 assert neutral is not None
                 try:
                     ways = self._ways(neutral)
-                except (NotRun, TooMany, Fault, TooLong):
+                except (NotRun, TooManyPaths, RunFault, TooLong):
                     return False
                 scales = [tuple(noise.scale * eps for noise in way.noises) for way in ways]
                 seen.append((scales, float((real(self.program.claim[0], neutral) / int(eps)).mid())))
@@ -139,13 +142,13 @@ class Search:
 
     def _at(self, publics: list[Env], size: int) -> Witness | None:
         """The first witness at one size: where most may be lost is looked at first."""
-        tasks: list[Task] = []
+        tasks: list[RefuterTask] = []
         for public in publics:
             neutral = self.inputs.neutral(public, size)
             if neutral is not None:
                 try:
                     tasks += self._tasks(neutral, size)
-                except (NotRun, TooMany, Fault, TooLong):
+                except (NotRun, TooManyPaths, RunFault, TooLong):
                     continue
         tasks.sort(key=lambda task: -task.most)
         different = {_alike(task): task for task in reversed(tasks)}  # of those that look alike the most promising
@@ -153,13 +156,13 @@ class Search:
         for task in chosen[: WAYS * min(len(publics), 3)]:
             try:
                 found = self._around(task)
-            except (NotRun, NotComputed, TooMany, Fault, TooLong):
+            except (NotRun, NotComputed, TooManyPaths, RunFault, TooLong):
                 continue
             if found is not None:
                 return found
         return None
 
-    def _tasks(self, neutral: Env, size: int) -> Iterator[Task]:
+    def _tasks(self, neutral: Env, size: int) -> Iterator[RefuterTask]:
         """Where to look: near each way, outputs below (-1), above (1), or each where it moves from (0)."""
         letters = {INPUT + place: element for place, element in enumerate(self.inputs.all_elements(size))}
         ways = self._promising(self._marked(neutral, letters), size)
@@ -168,9 +171,7 @@ class Search:
             sides = (-1, 1, 0) if event_around(found.way, (), Fraction(0)).tests else (-1,)
             same = [other for other in ways if len(sides) == 1 and _output(other) == _output(found)]
             for side in sides:
-                self.work -= 2 + size // 4
-                if self.work < 0:
-                    raise _Spent
+                self._pay(2 + size // 4)
                 look = Look(found.way, side, neutral)
                 if slow or found.hidden:
                     yield from self._slowly(look, size, hidden=found.hidden)
@@ -182,7 +183,7 @@ class Search:
                     tried = (self._above(other, look, plan, letters) for other in (found, *same[:6]))
                     above = next((lost for lost in tried if lost > 0), 0.0)
                     if above > 0:
-                        yield Task(look, plan, above)
+                        yield RefuterTask(look, plan, above)
 
     def _marked(self, neutral: Env, letters: dict[int, Element]) -> Env | None:
         """The input with a letter added to each number; None if some elements are no numbers."""
@@ -199,16 +200,16 @@ class Search:
         """
         if env is None:
             return []
-        self.work -= ALL
+        self._pay(ALL)
         walker = Walker(self.program, most=ALL)
         try:
             return [lettered(way) for way in walker.ways(as_input(env))]
-        except TooMany:
+        except TooManyPaths:
             pass
-        except (NotRun, Fault, TooLong, TypeError):
+        except (NotRun, RunFault, TooLong, TypeError):
             return []
         rules = [rule for first in range(2 * size) for rule in _rules(first, size)]
-        self.work -= len(rules)
+        self._pay(len(rules))
         found = {way.decided: way for way in (walker.by_rule(as_input(env), rule) for rule in rules)}
         return [lettered(way) for way in found.values()]
 
@@ -222,19 +223,19 @@ class Search:
         lost = most(found, look.side, change)
         return UNKNOWN if lost is None else lost - float(real(self.program.claim[0], one).mid()) * (1 + 1e-9)
 
-    def _slowly(self, look: Look, size: int, *, hidden: bool) -> Iterator[Task]:
+    def _slowly(self, look: Look, size: int, *, hidden: bool) -> Iterator[RefuterTask]:
         """The same for ways that are not linear in inputs: each element is moved for itself."""
         try:
             signed = self._signs(look.way, look.side, look.neutral, size)
             if hidden:  # inputs alone decide something, perhaps far from here
                 signed = {element: sign or 1 for element, sign in signed.items()}
             for plan in self.inputs.plans(signed, size):
-                self.work -= 4
-                yield Task(look, plan, UNKNOWN)
-        except (NotRun, NotComputed, TooMany, Fault, TooLong):
+                self._pay(4)
+                yield RefuterTask(look, plan, UNKNOWN)
+        except (NotRun, NotComputed, TooManyPaths, RunFault, TooLong):
             return
 
-    def _ways(self, env: Env) -> list[Way]:
+    def _ways(self, env: Env) -> list[ProgramPath]:
         key = tuple(sorted(env.items()))
         if key not in self.seen:
             if len(self.seen) > 64:
@@ -242,17 +243,21 @@ class Search:
             self.seen[key] = self.walker.ways(as_input(env))
         return self.seen[key]
 
-    def _chance(self, event: Event, env: Env) -> Any:
+    def _chance(self, event: OutputPattern, env: Env) -> Any:
         """The chance of an event; what it takes is taken off the work that is allowed."""
         ways = self.walker.ways(as_input(env), partial(begins, event)) if self.walker.grown else self._ways(env)
         meeting = [way for way in ways if meets(event, way) is not None]
         self.cost = 4 + len(ways) + sum(len(way.noises) ** 2 for way in meeting)
-        self.work -= self.cost
-        if self.work < 0:
-            raise _Spent
+        self._pay(self.cost)
         return chance_of(event, meeting)
 
-    def _around(self, task: Task) -> Witness | None:
+    def _pay(self, work: int) -> None:
+        self.work -= work
+        spend(CHANCE * work)
+        if self.work < 0:
+            raise _Spent
+
+    def _around(self, task: RefuterTask) -> Witness | None:
         """Look for a witness near one way through the program, and then for the nearest one to be seen."""
         look, plan = task.look, task.plan
         for depth, offset in self._looks(task):
@@ -264,7 +269,7 @@ class Search:
                 return None
         return None
 
-    def _nearer(self, task: Task, far: tuple[Env, Env, Event], offset: Fraction) -> Witness | None:
+    def _nearer(self, task: RefuterTask, far: tuple[Env, Env, OutputPattern], offset: Fraction) -> Witness | None:
         """The same at the first depth at which the claim breaks, if that is found with little work."""
         enough = self.work - NEARER
         for depth in DEPTHS:
@@ -272,7 +277,7 @@ class Search:
                 return None
             try:
                 pair = self._breaks(task.look, task.plan, depth, offset)
-            except (_Spent, NotRun, NotComputed, TooMany, Fault, TooLong):
+            except (_Spent, NotRun, NotComputed, TooManyPaths, RunFault, TooLong):
                 return None
             if pair is not None and pair != far:
                 found = certified(self.program, *pair)
@@ -280,7 +285,7 @@ class Search:
                     return found
         return None
 
-    def _looks(self, task: Task) -> Iterator[tuple[Fraction, Fraction]]:
+    def _looks(self, task: RefuterTask) -> Iterator[tuple[Fraction, Fraction]]:
         """(depth of the inputs, how much nearer the event's threshold is)."""
         yield FAR
         yield NEAR
@@ -291,7 +296,7 @@ class Search:
             yield MIDDLE, Fraction(0)
             yield from ((number, Fraction(0)) for number in self.written)
 
-    def _signs(self, way: Way, side: int, neutral: Env, size: int) -> dict[Element, int]:
+    def _signs(self, way: ProgramPath, side: int, neutral: Env, size: int) -> dict[Element, int]:
         """+1 where a greater element makes the event of this way less likely, -1 where more likely, 0 where it does
         nothing.
         """
@@ -310,7 +315,7 @@ class Search:
         return found
 
     @staticmethod
-    def _tests(event: Event, way: Way) -> list[Form] | None:
+    def _tests(event: OutputPattern, way: ProgramPath) -> list[Form] | None:
         more = meets(event, way)
         return None if more is None else [*way.tests, *more]
 
@@ -323,7 +328,9 @@ class Search:
         steps = [b.constant - a.constant for a, b in zip(before, after, strict=True)]
         return 0 if not any(steps) else 1 if sum(steps) <= 0 else -1
 
-    def _breaks(self, look: Look, plan: Plan, depth: Fraction, offset: Fraction) -> tuple[Env, Env, Event] | None:
+    def _breaks(
+        self, look: Look, plan: Plan, depth: Fraction, offset: Fraction
+    ) -> tuple[Env, Env, OutputPattern] | None:
         """The pair and the event at a depth, in the order in which the claim breaks; None if it does not."""
         signs, changes = plan
         one = self.inputs.far(look.neutral, signs, depth)
@@ -344,7 +351,7 @@ class Search:
         self.tried.add(tried)
         return None
 
-    def _event(self, way: Way, side: int, pair: tuple[Env, Env], depth: Fraction) -> Event | None:
+    def _event(self, way: ProgramPath, side: int, pair: tuple[Env, Env], depth: Fraction) -> OutputPattern | None:
         """The event of the same way on another input, its thresholds so deep."""
         one, two = (self.walker.way(as_input(env), way.decided) for env in pair)
         if one is None:
@@ -374,12 +381,12 @@ def _rules(first: int, size: int) -> list[Callable[[int], int]]:
     return [rule for kind in kinds for rule in (kind, lambda k, kind=kind: 1 - kind(k))]
 
 
-def _output(found: Lettered) -> Event:
+def _output(found: Lettered) -> OutputPattern:
     """What a way shows, but for numbers with noise."""
     return event_around(found.way, None, Fraction(0))
 
 
-def _alike(task: Task) -> tuple[Any, ...]:
+def _alike(task: RefuterTask) -> tuple[Any, ...]:
     """What two tasks have in common that look at one event on one pair of inputs."""
     event = event_around(task.look.way, None, Fraction(0))
     return (

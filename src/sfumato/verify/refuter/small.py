@@ -9,15 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from sfumato.verify.effort import spend
 from sfumato.verify.finite.decide import decide
 from sfumato.verify.refuter.points import all_witnesses
 from sfumato.verify.refuter.witness import Witness
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     If,
     Num,
     Param,
@@ -33,6 +34,8 @@ from sfumato.verify.tree import (
 )
 
 MOST = (1, 2, 3, 5)
+LAWS = 40_000
+"""Steps that a listing counts for."""
 _LISTED = ("range", "bool", "bits", "tuple", "int")
 
 
@@ -52,6 +55,7 @@ class Small:
             asked = [node for param in self.program.params for node in _small(param, most)]
             if not asked:
                 return None
+            spend(LAWS)
             found = decide(replace(short, requires=(*self.program.requires, *asked)))
             if found is not None and not found.holds:
                 witness: Witness | None = all_witnesses(self.program, found.suspects)
@@ -89,7 +93,7 @@ def _small(param: Param, most: int) -> list[Expr]:
     """Requirements that keep a parameter small."""
     name = Var(param.name)
     if param.type.kind == "list" and _can_be_listed(param.type.items[0]):
-        return [Binary("<=", Call("size", (name,)), Num(Fraction(most)))]
+        return [Binary("<=", FunctionCall("size", (name,)), Num(Fraction(most)))]
     if param.type.kind == "int":
         return [Binary(">=", name, Num(Fraction(-1))), Binary("<=", name, Num(Fraction(most)))]
     return []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from sfumato.verify.tree import Assign, Binary, Call, Draw, Expr, If, Num, Program, Stmt, Unary, Var, While
+from sfumato.verify.tree import Assign, Binary, Draw, Expr, FunctionCall, If, Num, Program, Stmt, Unary, Var, While
 
 _ZERO, _ONE = Num(Fraction(0)), Num(Fraction(1))
 
@@ -36,11 +36,11 @@ def _statement(statement: Stmt) -> tuple[Stmt, ...]:
             return (replace(statement, law="Laplace", args=(_scale(ratio), _ZERO)),)
         case Draw(law="TruncGeometric", args=(ratio, low, high, *centre)):
             noise = replace(statement, law="Laplace", args=(_scale(ratio), centre[0] if centre else _ZERO))
-            return noise, Assign(statement.name, Call("clamp", (Var(statement.name), low, high)), statement.at)
+            return noise, Assign(statement.name, FunctionCall("clamp", (Var(statement.name), low, high)), statement.at)
     return (statement,)
 
 
 def _scale(ratio: Expr) -> Expr:
-    if not isinstance(ratio, Call) or ratio.name != "exp":
+    if not isinstance(ratio, FunctionCall) or ratio.name != "exp":
         raise ValueError("not written exp(-t)")
     return Binary("/", _ONE, Unary("-", ratio.args[0]))

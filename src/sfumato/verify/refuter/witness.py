@@ -23,11 +23,11 @@ from sfumato.verify.adjacent import are_adjacent
 from sfumato.verify.cases import Maker
 from sfumato.verify.finite.admit import surely_admitted
 from sfumato.verify.refuter.chances import NotComputed, ball, with_precision
-from sfumato.verify.refuter.events import Event, Outputs, begins, chance_of
+from sfumato.verify.refuter.events import OutputPattern, OutputSet, begins, chance_of
 from sfumato.verify.refuter.listed import listed_chance
-from sfumato.verify.refuter.paths import TooMany, Walker
-from sfumato.verify.run import Env, Fault, NotRun, TooLong
-from sfumato.verify.tree import Binary, Call, Expr, Num, Program, Unary, Var
+from sfumato.verify.refuter.paths import TooManyPaths, Walker
+from sfumato.verify.run import Env, NotRun, RunFault, TooLong
+from sfumato.verify.tree import Binary, Expr, FunctionCall, Num, Program, Unary, Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Witness:
 
     one: Env
     two: Env
-    event: Event | Outputs
+    event: OutputPattern | OutputSet
     chance_one: str
     chance_two: str
     loss: str  # at least this, in nats; "infinite"
@@ -48,7 +48,9 @@ REACHES = (24, 96)
 """How far Geometric noise is followed, until the chances tell."""
 
 
-def certified(program: Program, one: Env, two: Env, event: Event | Outputs, bits: int = 512) -> Witness | None:
+def certified(
+    program: Program, one: Env, two: Env, event: OutputPattern | OutputSet, bits: int = 512
+) -> Witness | None:
     """The witness, if these inputs and this event refute the claim."""
     if not admitted(program, one, two):
         return None
@@ -57,23 +59,25 @@ def certified(program: Program, one: Env, two: Env, event: Event | Outputs, bits
         try:
             first, second = (chances(env) for env in (one, two))
             limits = [real(part, one) for part in program.claim]
-        except (NotComputed, NotRun, TooMany, Fault, TooLong):
+        except (NotComputed, NotRun, TooManyPaths, RunFault, TooLong):
             continue
         if refutes(first, second, limits):
             return _witness((one, two), event, (first, second), limits)
     return None
 
 
-def _ways_to_chances(program: Program, event: Event | Outputs) -> Iterator[Callable[[Env], Any]]:
+def _ways_to_chances(program: Program, event: OutputPattern | OutputSet) -> Iterator[Callable[[Env], Any]]:
     """Functions that compute the chance of an event on an input: along ways, or by listing."""
-    if isinstance(event, Event):
+    if isinstance(event, OutputPattern):
         walker = Walker(program)
         yield lambda env: chance_of(event, walker.ways(as_input(env), partial(begins, event)))
     for reach in REACHES:
         yield lambda env, reach=reach: listed_chance(program, env, event, reach)  # type: ignore[misc]  # bound now
 
 
-def _witness(inputs: tuple[Env, Env], event: Event | Outputs, chances: tuple[Any, Any], limits: list[Any]) -> Witness:
+def _witness(
+    inputs: tuple[Env, Env], event: OutputPattern | OutputSet, chances: tuple[Any, Any], limits: list[Any]
+) -> Witness:
     (one, two), (first, second) = inputs, chances
     rest = first - (limits[1] if len(limits) > 1 else 0)
     loss = "infinite" if second == 0 else _floor((rest.lower() / second.upper()).log())
@@ -89,6 +93,9 @@ def refutes(first: Any, second: Any, limits: list[Any]) -> bool:
 def admitted(program: Program, one: Env, two: Env) -> bool:
     """Whether two inputs are admitted and adjacent."""
     maker = Maker(program)
+    wanted = {"eps", "delta", *(param.name for param in program.params), *(f"{use.name}()" for use in program.uses)}
+    if set(one) != wanted or set(two) != wanted:
+        return False  # a variable that comes in with a value would not be what the program makes it
     if not surely_admitted(program, one) or not surely_admitted(program, two):
         return False
     return are_adjacent(program, one, two, maker.bound) or _chained(program, one, two, maker)
@@ -124,13 +131,13 @@ def real(node: Expr, env: Env) -> Any:
             return ball(env[name])
         case Unary(op="-", arg=arg):
             return -real(arg, env)
-        case Call(name="size", args=(Var(name=name),)):
+        case FunctionCall(name="size", args=(Var(name=name),)):
             return arb(len(env[name]))
-        case Call(name="abs" | "exp" | "ln" | "sqrt" as name, args=(arg,)):
+        case FunctionCall(name="abs" | "exp" | "ln" | "sqrt" as name, args=(arg,)):
             inside = real(arg, env)
             functions: dict[str, Callable[[Any], Any]] = {"abs": abs, "exp": arb.exp, "ln": arb.log, "sqrt": arb.sqrt}
             return functions[name](inside)
-        case Call(name="min" | "max" as name, args=(left, right)):
+        case FunctionCall(name="min" | "max" as name, args=(left, right)):
             return getattr(real(left, env), name)(real(right, env))
         case Binary(op=op, left=left, right=right) if op in ("+", "-", "*", "/"):
             a, b = real(left, env), real(right, env)

@@ -16,9 +16,9 @@ from sfumato.errors import InputError
 from sfumato.verify.faults import say_input
 from sfumato.verify.lexer import mistake
 from sfumato.verify.relational.exact import Law, Laws, frozen, thawed
-from sfumato.verify.relational.inputs import Inputs
+from sfumato.verify.relational.inputs import ProgramInputs
 from sfumato.verify.relational.lowbits import length_of, resized, shortened
-from sfumato.verify.run import Env, Fault, NotRun
+from sfumato.verify.run import Env, NotRun, RunFault
 from sfumato.verify.tree import Num, Program, Var
 
 CHECKED = 10**6
@@ -44,7 +44,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class ExactLawSearch:
     """What exact laws say: a difference; or up to which sizes there is none, and whether that is everything."""
 
     difference: Difference | None
@@ -52,9 +52,9 @@ class Search:
     complete: bool
 
 
-def enumerate_laws(program: Program, work: int) -> Search:
+def enumerate_laws(program: Program, work: int) -> ExactLawSearch:
     """Compare laws, level by level, as far as so much work reaches."""
-    inputs, laws = Inputs(program), Laws(program, work)
+    inputs, laws = ProgramInputs(program), Laws(program, work)
     known: dict[Any, Law] = {}
     reached, whole = None, True
     for level in range(LEVELS if inputs.growing else 1):
@@ -63,19 +63,19 @@ def enumerate_laws(program: Program, work: int) -> Search:
         except (NotRun, TypeError, KeyError, OverflowError):
             break
         if found is not None:
-            return Search(found, None, False)
+            return ExactLawSearch(found, None, False)
         whole = whole and complete
         if whole:
             reached = level
         if whole and inputs.is_last(level):
-            return Search(None, {}, True)
+            return ExactLawSearch(None, {}, True)
         if not whole and level >= LOOKED:
             break
     limits = None if reached is None else inputs.limits_at(reached)
-    return Search(None, limits, False)
+    return ExactLawSearch(None, limits, False)
 
 
-def _level(inputs: Inputs, laws: Laws, known: dict[Any, Law], level: int) -> tuple[Difference | None, bool]:
+def _level(inputs: ProgramInputs, laws: Laws, known: dict[Any, Law], level: int) -> tuple[Difference | None, bool]:
     complete = True
     uniform = inputs.program.property == "uniform"
     for public, all_public in inputs.publics(level):
@@ -100,7 +100,7 @@ def _level(inputs: Inputs, laws: Laws, known: dict[Any, Law], level: int) -> tup
 def _law(laws: Laws, env: Env) -> Law:
     try:
         return laws.of(env)
-    except Fault as fault:
+    except RunFault as fault:
         program = laws.program
         raise mistake(
             program.source, fault.at, f"{fault.message} is reached", detail=f"With {say_input(program, env)}.",
@@ -123,7 +123,7 @@ def difference(one: Env, two: Env, law: Law, other: Law) -> Difference | None:
     return Difference(one, two, output, output, law.get(best, zero), other.get(best, zero))
 
 
-def not_uniform(inputs: Inputs, env: Env, law: Law) -> Difference | None:
+def not_uniform(inputs: ProgramInputs, env: Env, law: Law) -> Difference | None:
     """Two outputs that are not equally likely; None if all values of the type are, and nothing else is returned."""
     kind = inputs.program.output
     values = inputs.output_values(kind, env, TYPE)
@@ -141,7 +141,7 @@ def not_uniform(inputs: Inputs, env: Env, law: Law) -> Difference | None:
 
 def last_bits(program: Program, work: int) -> Difference | None:
     """A difference of long bit lists that their last bits show."""
-    length, inputs = length_of(program), Inputs(program)
+    length, inputs = length_of(program), ProgramInputs(program)
     if length is None or program.property == "uniform":
         return None
     low = length.value if isinstance(length, Num) else inputs.bounds(length, {})[0]
@@ -171,7 +171,7 @@ def is_difference(program: Program, said: Difference) -> bool:
     Reference: the definition.
     Checked by: verify::a_changed_difference_is_rejected
     """
-    inputs, laws = Inputs(program), Laws(program, CHECKED)
+    inputs, laws = ProgramInputs(program), Laws(program, CHECKED)
     private = {param.name for param in program.params if param.private}
     names = {param.name for param in program.params} | {"eps", "delta"}
     if set(said.one) != names or set(said.two) != names or not 0 <= said.one["delta"] < 1 or said.one["eps"] <= 0:
@@ -200,7 +200,7 @@ def is_difference(program: Program, said: Difference) -> bool:
         envs = (resized(program, said.one, said.bits), resized(program, said.two, said.bits))
     try:
         both = [laws.of(env) for env in envs]
-    except (NotRun, Fault, TypeError, KeyError):
+    except (NotRun, RunFault, TypeError, KeyError):
         return False
     chances = [
         law.get(frozen(output), Fraction(0)) for law, output in zip(both, (said.output, said.other_output), strict=True)

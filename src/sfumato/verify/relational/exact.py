@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.verify.finite.decide import NEVER
-from sfumato.verify.finite.field import Field
+from sfumato.verify.finite.field import LetterField
 from sfumato.verify.finite.law import Machine
-from sfumato.verify.finite.signs import Domain
+from sfumato.verify.finite.signs import ParameterDomain
 from sfumato.verify.run import Env, NotRun
 from sfumato.verify.tree import Program
 
@@ -25,7 +25,7 @@ class Laws:
 
     def __init__(self, program: Program, work: int) -> None:
         self.program = program
-        self.machine = Machine(program, Domain(Field(1)))
+        self.machine = Machine(program, ParameterDomain(LetterField(1)))
         self.left = work
 
     def of(self, env: Env) -> Law:

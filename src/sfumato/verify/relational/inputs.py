@@ -15,11 +15,12 @@ from itertools import islice, product
 from typing import Any
 
 from sfumato.verify.cases import Maker
-from sfumato.verify.run import Env, Fault, NotRun
+from sfumato.verify.finite.admit import surely_admitted
+from sfumato.verify.run import ITEMS, Env, NotRun, RunFault
 from sfumato.verify.tree import (
     Binary,
-    Call,
     Expr,
+    FunctionCall,
     Num,
     Param,
     Program,
@@ -47,7 +48,7 @@ class Values:
     all: bool
 
 
-class Inputs:
+class ProgramInputs:
     """The inputs of one program."""
 
     def __init__(self, program: Program, most: int = 4096) -> None:
@@ -57,7 +58,7 @@ class Inputs:
         self.limits = conjuncts(*program.requires)
         self.growing = self._growing()
         self.rounded = any(
-            isinstance(part, Call) and part.name in ("exp", "ln", "sqrt")
+            isinstance(part, FunctionCall) and part.name in ("exp", "ln", "sqrt")
             for node in (*program.requires, *(end for param in program.params for end in _bounds(param.type)))
             for part in walk(node)
         )
@@ -96,7 +97,7 @@ class Inputs:
     def _is_limited(self, name: str) -> bool:
         """Whether public numbers limit the size of a list."""
         public = {param.name for param in self.program.params if not param.private}
-        size = Call("size", (Var(name),))
+        size = FunctionCall("size", (Var(name),))
         for node in self.limits:
             if isinstance(node, Binary) and node.op in _TURNED:
                 for left, right, op in _both_ways(node):
@@ -114,13 +115,13 @@ class Inputs:
             for left, right, op in _both_ways(node):
                 if left != what:
                     continue
-                if isinstance(right, Call) and right.name == "size" and op in (">", ">=", "="):
+                if isinstance(right, FunctionCall) and right.name == "size" and op in (">", ">=", "="):
                     low = Fraction(0) if low is None else max(low, Fraction(0))
                 if not names(right) <= set(env):
                     continue
                 try:
                     value = self.maker.bound(right, env)
-                except (NotRun, Fault, TypeError, KeyError, ArithmeticError):
+                except (NotRun, RunFault, TypeError, KeyError, ArithmeticError):
                     continue
                 if op in (">", ">=", "="):
                     low = value if low is None else max(low, value)
@@ -154,7 +155,10 @@ class Inputs:
         return self._extended(found, [other for other in params if other is not param], level)
 
     def _everything(self) -> Iterator[Expr]:
+        """All expressions that a law may depend on; the ends of types are among them."""
         yield from self.program.requires
+        for kind in (*(param.type for param in self.program.params), self.program.output):
+            yield from _bounds(kind)
         for statement in statements(self.program.body):
             yield from expressions(statement)
 
@@ -172,7 +176,13 @@ class Inputs:
             {**public, **dict(zip((param.name for param in params), values, strict=True))}
             for values in _spread([domain.items for domain in domains])
         )
-        return (env for env in islice(made, self.most) if self.maker.admits(env)), complete
+        return (env for env in islice(made, self.most) if self._admits(env)), complete
+
+    def _admits(self, env: Env) -> bool:
+        """Whether an input is admitted, never by rounding: where roots and logarithms stand in what is required, only
+        if that is proved (and then not all inputs are listed); elsewhere exactly, or NotRun.
+        """
+        return surely_admitted(self.program, env) if self.rounded else self.maker.admits(env, exactly=True)
 
     def output_values(self, kind: Type, env: Env, most: int) -> Values:
         """Values of the output type; of one that is not finite some. Raises NotRun if there are too many."""
@@ -187,7 +197,8 @@ class Inputs:
 
     def fits(self, env: Env) -> bool:
         """Whether an input is one: of its types, and as required."""
-        return all(self._fits(p.type, env[p.name], env) for p in self.program.params) and self.maker.admits(env)
+        fits = all(self._fits(param.type, env[param.name], env) for param in self.program.params)
+        return fits and surely_admitted(self.program, env)
 
     def _fits(self, kind: Type, value: Any, env: Env) -> bool:
         match kind.kind:
@@ -223,7 +234,7 @@ class Inputs:
             if low is not None and high is not None:
                 return self._range(low, high)
         if param.type.kind == "list":
-            limit = self.bounds(Call("size", (Var(param.name),)), env)[1]
+            limit = self.bounds(FunctionCall("size", (Var(param.name),)), env)[1]
             longest = level if f"size({param.name})" in self.growing or limit is None else max(-1, int(limit // 1))
             return self._lists(param.type.items[0], env, level, longest)
         return self._of(param.type, env, level)
@@ -252,6 +263,8 @@ class Inputs:
                 bits = self.maker.bound(kind.args[0], env)
                 if bits < 0 or bits.denominator != 1:
                     return Values((), True)
+                if bits > ITEMS:
+                    raise NotRun
                 made = product((Fraction(0), Fraction(1)), repeat=int(bits))
                 return Values(tuple(islice(made, self.most)), bits < 60 and 2 ** int(bits) <= self.most)
             case "tuple":
@@ -268,6 +281,8 @@ class Inputs:
         found: list[Any] = []
         complete = inner.all
         for size in range(longest + 1):
+            if len(found) >= self.most:  # there are longer ones, and no room for them
+                return Values(tuple(found), False)
             made = tuple(islice(product(inner.items, repeat=size), self.most - len(found) + 1))
             complete = complete and len(made) + len(found) <= self.most
             found += made[: self.most - len(found)]

@@ -21,14 +21,14 @@ from sfumato.verify.run import Env
 from sfumato.verify.tree import (
     Assign,
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     If,
     Index,
-    Items,
     Num,
     Program,
+    SequenceLiteral,
     Stmt,
     Type,
     Var,
@@ -148,13 +148,13 @@ def _is_blind(program: Program, node: Expr, params: dict[str, Type], words: set[
         case Index(base=base, index=index):
             list_of = isinstance(base, Var) and base.name in params and params[base.name].kind in ("list", "tuple")
             return list_of and not word(index) and _is_blind(program, index, params, words, length)
-        case Call(name="size", args=(Var(name=name),)):
+        case FunctionCall(name="size", args=(Var(name=name),)):
             return name in params and params[name].kind == "list"
-        case Call(name=name, args=args):
+        case FunctionCall(name=name, args=args):
             if name == "int" or any(word(arg) for arg in args):
                 return False
         case Binary(op="xor" | "and" | "or" | "+" | "-", left=left, right=right):
-            if word(left) != word(right) or isinstance(left, Items) or isinstance(right, Items):
+            if word(left) != word(right) or isinstance(left, SequenceLiteral) or isinstance(right, SequenceLiteral):
                 return False
         case Binary(op="++", left=left, right=right):
             if word(left) or word(right):

@@ -14,16 +14,16 @@ from itertools import combinations, permutations, product
 
 import z3
 
-from sfumato.verify.kernel.pair import Case, Coupling, Pair, ideal, side_by_side
+from sfumato.verify.kernel.pair import CouplingCase, CouplingProof, RunPair, ideal, side_by_side
 from sfumato.verify.kernel.secrecy import first_open, is_shown
 from sfumato.verify.kernel.single import Open
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.relational.solve import NOISE, Maps, solutions
 from sfumato.verify.tree import (
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     If,
     Num,
     Program,
@@ -49,10 +49,10 @@ class Hunt:
     truths: tuple[bool, ...]
     left: list[int]
     tries: int = TRIES
-    stuck: tuple[Pair, Open] | None = None
+    stuck: tuple[RunPair, Open] | None = None
     seen: set[str] = field(default_factory=set)
 
-    def find(self, case: Case) -> Case | None:
+    def find(self, case: CouplingCase) -> CouplingCase | None:
         """A case like this one under which everything is proved."""
         key = repr(
             (
@@ -81,23 +81,23 @@ class Hunt:
                 return done
         return None
 
-    def follow(self, case: Case, *, searching: bool) -> Pair | None:
+    def follow(self, case: CouplingCase, *, searching: bool) -> RunPair | None:
         """Two runs under a case; None where the proof rule says nothing."""
-        pair = Pair(self.program, case, searching)
+        pair = RunPair(self.program, case, searching)
         try:
             pair.run(self.tests, self.truths)
-        except (NotCovered, z3.Z3Exception):
+        except (NoProofRule, z3.Z3Exception):
             return None
         return pair
 
-    def finished(self, case: Case, pair: Pair) -> Case | None:
+    def finished(self, case: CouplingCase, pair: RunPair) -> CouplingCase | None:
         """Couple what is left by the identity, and look whether that holds."""
         left = {meeting.sites: (NOISE, NOISE) for meeting in pair.meetings if meeting.open}
         done = replace(case, couplings={**left, **case.couplings})
         again = self.follow(done, searching=False)
         return done if again is not None and first_open(again) is None else None
 
-    def options(self, case: Case, pair: Pair, found: Open) -> list[Case]:
+    def options(self, case: CouplingCase, pair: RunPair, found: Open) -> list[CouplingCase]:
         """What may close an open condition, the likeliest first."""
         solved: list[tuple[tuple[int, int], Maps]] = []
         for one, two in found.pairs:
@@ -115,7 +115,7 @@ class Hunt:
         return options
 
 
-def _dropped(case: Case, found: Open) -> Case | None:
+def _dropped(case: CouplingCase, found: Open) -> CouplingCase | None:
     """The case without the invariant that is not kept."""
     loop, _, place = found.label.partition(":")
     if found.kind not in ("step", "entry") or not place.isdigit():
@@ -124,10 +124,10 @@ def _dropped(case: Case, found: Open) -> Case | None:
     return replace(case, invariants={**case.invariants, int(loop): tuple(kept)})
 
 
-Stuck = tuple[Pair, Open] | None
+Stuck = tuple[RunPair, Open] | None
 
 
-def search(program: Program, tries: int = ALL) -> tuple[Coupling | None, Stuck]:
+def search(program: Program, tries: int = ALL) -> tuple[CouplingProof | None, Stuck]:
     """A coupling that shows the property; and else the first condition that was open."""
     stuck: Stuck = None
     tests, left = _tests(program), [tries]
@@ -140,7 +140,7 @@ def search(program: Program, tries: int = ALL) -> tuple[Coupling | None, Stuck]:
                 break
             cases.append(case)
         else:
-            found = Coupling(chosen, tuple(cases))
+            found = CouplingProof(chosen, tuple(cases))
             if is_shown(program, found):
                 return found, None
     return None, stuck
@@ -148,7 +148,7 @@ def search(program: Program, tries: int = ALL) -> tuple[Coupling | None, Stuck]:
 
 def _case(
     program: Program, tests: tuple[tuple[int, Expr], ...], truths: tuple[bool, ...], left: list[int]
-) -> tuple[Case | None, Stuck]:
+) -> tuple[CouplingCase | None, Stuck]:
     stuck: Stuck = None
     for start in _starts(program):
         hunt = Hunt(program, tests, truths, left)
@@ -159,12 +159,12 @@ def _case(
     return None, stuck
 
 
-def _starts(program: Program) -> list[Case]:
+def _starts(program: Program) -> list[CouplingCase]:
     """Cases to begin with: loops with invariants, or passed round by round; for `uniform`, which draws count."""
     loops = [loop for loop in statements(program.body) if isinstance(loop, While)]
-    plain = [Case()]
+    plain = [CouplingCase()]
     if loops:
-        plain.insert(0, Case(invariants={loop.number: _candidates(loop) for loop in loops}))
+        plain.insert(0, CouplingCase(invariants={loop.number: _candidates(loop) for loop in loops}))
     draws = [draw.number for draw in statements(program.body) if isinstance(draw, Draw)]
     turns = _turns(program)
     if program.property != "uniform":
@@ -172,7 +172,7 @@ def _starts(program: Program) -> list[Case]:
         return [*plain, *(replace(case, turned=turned) for case in plain for turned in turns), *others]
     try:
         parts = len(ideal(program).body) - 1
-    except NotCovered:
+    except NoProofRule:
         return []
     found = []
     for case in [replace(case, turned=turned) for turned in ((), *turns) for case in plain]:
@@ -198,7 +198,7 @@ def _alone(draws: list[int]) -> list[frozenset[tuple[int, int]]]:
 
 def _candidates(loop: While) -> tuple[Expr, ...]:
     """What may hold whenever a round begins."""
-    found: list[Expr] = [Call("#same", (Var(name),)) for name in sorted(changed(loop.body))]
+    found: list[Expr] = [FunctionCall("#same", (Var(name),)) for name in sorted(changed(loop.body))]
     for node in _comparisons(loop.test):
         for left, right in ((node.left, node.right), (node.right, node.left)):
             if isinstance(left, Var) and left.name in changed(loop.body):

@@ -15,9 +15,9 @@ import z3
 from sfumato.verify.kernel import forms
 from sfumato.verify.kernel.couple import Meeting
 from sfumato.verify.kernel.forms import Form
-from sfumato.verify.kernel.single import Run
-from sfumato.verify.kernel.symbols import Bit, Bits, Number, Row, Symbol, World
-from sfumato.verify.tree import Binary, Call, Expr, Index, Items, Num, Var
+from sfumato.verify.kernel.single import SingleRun
+from sfumato.verify.kernel.symbols import Bit, BitList, Row, SolverNumber, Symbol, World
+from sfumato.verify.tree import Binary, Expr, FunctionCall, Index, Num, SequenceLiteral, Var
 
 Maps = tuple[Expr, Expr]
 NOISE = Var("#noise")
@@ -29,11 +29,11 @@ class NoWords(Exception):
 
 def solutions(world: World, meeting: Meeting, one: Symbol, two: Symbol) -> list[Maps]:
     """Maps of a draw's noise that may make two values equal."""
-    if isinstance(one, Bit | Bits) and isinstance(two, Bit | Bits) and isinstance(meeting.two, Bit | Bits):
+    if isinstance(one, Bit | BitList) and isinstance(two, Bit | BitList) and isinstance(meeting.two, Bit | BitList):
         found = _by_forms(world, meeting, one.form, two.form)
         return [found] if found else []
-    numbers = all(isinstance(value, Number) for value in (meeting.one, meeting.two))
-    if numbers and isinstance(one, Number | Bit) and isinstance(two, Number | Bit):
+    numbers = all(isinstance(value, SolverNumber) for value in (meeting.one, meeting.two))
+    if numbers and isinstance(one, SolverNumber | Bit) and isinstance(two, SolverNumber | Bit):
         return _by_numbers(world, meeting, world.number(one), world.number(two))
     return []
 
@@ -43,7 +43,7 @@ def solutions(world: World, meeting: Meeting, one: Symbol, two: Symbol) -> list[
 
 def _name(value: Symbol) -> object:
     """The name of a value that is one unknown."""
-    if isinstance(value, Bit | Bits) and len(value.form) == 1:
+    if isinstance(value, Bit | BitList) and len(value.form) == 1:
         (product,) = value.form
         if len(product) == 1:
             ((kind, name),) = product
@@ -152,7 +152,7 @@ class Speaker:
             one, two = self.meeting.runs
             for run, other in ((one, False), (two, True)):
                 for value, node in _named(run):
-                    self.names.append((value, Call("#two", (node,)) if other else node))
+                    self.names.append((value, FunctionCall("#two", (node,)) if other else node))
         return self.names
 
     def form(self, form: Form) -> Expr:
@@ -180,7 +180,7 @@ class Speaker:
         size = z3.simplify(self.meeting.supports[0][0])
         if not z3.is_int_value(size):
             raise NoWords
-        return Items(tuple(Num(Fraction(1)) for _ in range(size.as_long())))
+        return SequenceLiteral(tuple(Num(Fraction(1)) for _ in range(size.as_long())))
 
     def atom(self, atom: Any) -> Expr:
         """An unknown, or a sum."""
@@ -205,7 +205,7 @@ class Speaker:
         if read is not None and read.num_args() and read.decl().kind() == z3.Z3_OP_UNINTERPRETED:
             return self._element(read.decl().name(), tuple(read.children()))
         if isinstance(inside, str) and inside.startswith("<") and set(inside) <= set("<01, >"):
-            return Items(tuple(Num(Fraction(int(bit))) for bit in inside[1:-1].split(", ")))
+            return SequenceLiteral(tuple(Num(Fraction(int(bit))) for bit in inside[1:-1].split(", ")))
         raise NoWords
 
     def _element(self, label: str, at: tuple[Any, ...]) -> Expr:
@@ -216,7 +216,7 @@ class Speaker:
         other = side == "2"
         for index in at:
             node = Index(node, self.number(index, other))
-        return Call("#two", (node,)) if other else node
+        return FunctionCall("#two", (node,)) if other else node
 
     def number(self, term: Any, inner: bool = False) -> Expr:
         """A term as an expression; `inner` says it inside of `#two`, where the second run's names are plain."""
@@ -225,9 +225,9 @@ class Speaker:
         if z3.is_rational_value(term):
             return _num(Fraction(term.as_fraction()))
         for value, node in self.known():
-            if isinstance(value, Number) and value.term.eq(term):
+            if isinstance(value, SolverNumber) and value.term.eq(term):
                 if inner:
-                    if not isinstance(node, Call):
+                    if not isinstance(node, FunctionCall):
                         continue
                     return node.args[0]
                 return node
@@ -251,7 +251,7 @@ class Speaker:
         raise NoWords
 
 
-def _named(run: Run) -> list[tuple[Symbol, Expr]]:
+def _named(run: SingleRun) -> list[tuple[Symbol, Expr]]:
     found: list[tuple[Symbol, Expr]] = []
     for name, value in run.inputs.items():
         found += _parts(value, Var(name))

@@ -13,24 +13,24 @@ from typing import Any
 
 from sfumato.verify.faults import say_value
 from sfumato.verify.finite.draws import outcomes_of
-from sfumato.verify.finite.field import Field
-from sfumato.verify.finite.signs import Domain
-from sfumato.verify.kernel.pair import Case, Coupling, ideal, turned_body
-from sfumato.verify.kernel.values import NotCovered
+from sfumato.verify.finite.field import LetterField
+from sfumato.verify.finite.signs import ParameterDomain
+from sfumato.verify.kernel.pair import CouplingCase, CouplingProof, ideal, turned_body
+from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.lexer import place
 from sfumato.verify.relational.finding import Finding, event_of
-from sfumato.verify.relational.inputs import Inputs
-from sfumato.verify.run import AtDraw, Env, Fault, NotRun, Runner, TooLong
+from sfumato.verify.relational.inputs import ProgramInputs
+from sfumato.verify.run import AtDraw, Env, NotRun, RunFault, Runner, TooLong
 from sfumato.verify.show import show, show_draw
 from sfumato.verify.tree import (
     Binary,
-    Call,
     Draw,
     Expr,
+    FunctionCall,
     Index,
-    Items,
     Program,
     Return,
+    SequenceLiteral,
     Unary,
     Var,
     While,
@@ -42,7 +42,7 @@ WIDEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class JointNoiseLaw:
     """The joint law of the noise of two runs on two inputs."""
 
     one: Env
@@ -106,7 +106,7 @@ def explained(program: Program, finding: Finding) -> list[str]:
     return lines + (_table(program, joint) if joint is not None else [])
 
 
-def _case(program: Program, coupling: Coupling, number: int, case: Case) -> list[str]:
+def _case(program: Program, coupling: CouplingProof, number: int, case: CouplingCase) -> list[str]:
     lines = [""]
     if coupling.tests:
         truths = [(number >> (len(coupling.tests) - 1 - k)) & 1 == 0 for k in range(len(coupling.tests))]
@@ -141,7 +141,7 @@ def _case(program: Program, coupling: Coupling, number: int, case: Case) -> list
 
 
 def _invariant(node: Expr) -> str:
-    if isinstance(node, Call) and node.name == "#same":
+    if isinstance(node, FunctionCall) and node.name == "#same":
         return f"{show(node.args[0])} = {show(node.args[0])}'"
     return show(node)
 
@@ -155,7 +155,7 @@ def said(node: Expr, noise: str) -> str:
 def primed(node: Expr, second: bool = False) -> Expr:
     """An expression of a coupling, with names of the second run primed."""
     match node:
-        case Call(name="#two", args=(inside,)):
+        case FunctionCall(name="#two", args=(inside,)):
             return primed(inside, not second)
         case Var(name=name) if second:
             return Var(f"{name}'")
@@ -165,23 +165,23 @@ def primed(node: Expr, second: bool = False) -> Expr:
             return Binary(op, primed(left, second), primed(right, second))
         case Index(base=base, index=index):
             return Index(primed(base, second), primed(index, second))
-        case Items(items=items):
-            return Items(tuple(primed(item, second) for item in items))
-        case Call(name=name, args=args):
-            return Call(name, tuple(primed(arg, second) for arg in args))
+        case SequenceLiteral(items=items):
+            return SequenceLiteral(tuple(primed(item, second) for item in items))
+        case FunctionCall(name=name, args=args):
+            return FunctionCall(name, tuple(primed(arg, second) for arg in args))
     return node
 
 
 # ---- the joint law at a small size
 
 
-def small_joint(program: Program, coupling: Coupling) -> Joint | None:
+def small_joint(program: Program, coupling: CouplingProof) -> JointNoiseLaw | None:
     """The coupling on two small inputs, as large as a table allows; where `requires` admits none, without it."""
     return _small_joint(program, coupling) or _small_joint(replace(program, requires=()), coupling)
 
 
-def _small_joint(program: Program, coupling: Coupling) -> Joint | None:
-    inputs, best = Inputs(program, 64), None
+def _small_joint(program: Program, coupling: CouplingProof) -> JointNoiseLaw | None:
+    inputs, best = ProgramInputs(program, 64), None
     for level in range(4):
         for public, _ in inputs.publics(level)[:8]:
             made = list(inputs.privates(public, level)[0])
@@ -194,7 +194,7 @@ def _small_joint(program: Program, coupling: Coupling) -> Joint | None:
     return best
 
 
-def joint_law(program: Program, coupling: Coupling, one: Env, two: Env) -> Joint | None:
+def joint_law(program: Program, coupling: CouplingProof, one: Env, two: Env) -> JointNoiseLaw | None:
     """The joint law of the noise of both runs under a coupling; None if a draw is made alone, or there are too many."""
     case = coupling.cases[_which(program, coupling, one, two)]
     if case.alone:
@@ -214,12 +214,12 @@ def joint_law(program: Program, coupling: Coupling, one: Env, two: Env) -> Joint
             else:
                 pair = (tuple(walk.drawn[0]), tuple(walk.drawn[1]))
                 masses[pair], outputs[pair] = mass, end
-    except (NotRun, TooLong, Fault, NotCovered, KeyError):
+    except (NotRun, TooLong, RunFault, NoProofRule, KeyError):
         return None
-    return Joint(one, two, masses, outputs)
+    return JointNoiseLaw(one, two, masses, outputs)
 
 
-def _which(program: Program, coupling: Coupling, one: Env, two: Env) -> int:
+def _which(program: Program, coupling: CouplingProof, one: Env, two: Env) -> int:
     found, runner = 0, Runner(program)
     for side, test in coupling.tests:
         found = 2 * found + (0 if runner.truth(test, dict(one if side == 1 else two)) else 1)
@@ -229,7 +229,7 @@ def _which(program: Program, coupling: Coupling, one: Env, two: Env) -> int:
 class _Walk:
     """Both runs, the first with given noise, the second with what the coupling makes of it."""
 
-    def __init__(self, program: Program, case: Case, one: Env, two: Env, given: list[Any]) -> None:
+    def __init__(self, program: Program, case: CouplingCase, one: Env, two: Env, given: list[Any]) -> None:
         turned = replace(program, body=turned_body(program.body, case.turned))
         other = ideal(program, case.order) if program.property == "uniform" else turned
         self.case, self.envs, self.given = case, (dict(one), dict(two)), given
@@ -250,7 +250,7 @@ class _Walk:
             if not all(isinstance(stop, AtDraw) for stop in stops):
                 raise NotRun
             if not self.given:
-                self.choices = outcomes_of(stops[0].draw, stops[0].args, Domain(Field(1)), 0)
+                self.choices = outcomes_of(stops[0].draw, stops[0].args, ParameterDomain(LetterField(1)), 0)
                 return None
             noise = self.given.pop(0)
             values = [noise, self._image(stops, noise)]
@@ -279,7 +279,7 @@ class _Walk:
         return self.runners[0].code(primed(there))(env)
 
 
-def _table(program: Program, joint: Joint) -> list[str]:
+def _table(program: Program, joint: JointNoiseLaw) -> list[str]:
     rows, columns = (sorted(joint.marginal(side)) for side in (0, 1))
     heads = ["", *(_values(column) for column in columns), "sum"]
     sums = joint.marginal(0), joint.marginal(1)

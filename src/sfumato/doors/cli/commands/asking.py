@@ -12,36 +12,34 @@ from sfumato.doors.cli.commands.shape import HERE, Json, PolicyFile, group, help
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
-    from sfumato.doors.cli.ask import Asked
+    from sfumato.gateway import Query
 
 commands = group()
 budget = group(
     "budget",
     help_of(
-        "What may be spent, what was, and what is left.",
+        "Show the budget: total, spent and left.",
         "sfumato budget --analyst ana -p sfumato-demo/sfumato.toml",
     ),
     alone=True,
 )
 
 
-class Noise(StrEnum):
+class NoiseOption(StrEnum):
     """The laws that may be asked for."""
 
     GEOMETRIC = "geometric"
     GAUSSIAN = "gaussian"
 
 
-Sql = Annotated[str, typer.Argument(metavar="SQL", help="The question, in PostgreSQL's dialect.")]
-Analyst = Annotated[str, typer.Option("--analyst", metavar="NAME", help="Who asks; a share is hers to spend.")]
+Sql = Annotated[str, typer.Argument(metavar="SQL", help="A query in PostgreSQL's SQL.")]
+Analyst = Annotated[str, typer.Option("--analyst", metavar="NAME", help="Who is charged.")]
 Whose = Annotated[str | None, typer.Option("--analyst", metavar="NAME", help="Whose budget (default: everybody's).")]
 Epsilon = Annotated[str | None, typer.Option("--epsilon", metavar="E", help="What to spend (default: query_epsilon).")]
-Within = Annotated[str | None, typer.Option("--within", metavar="W", help="Spend what makes every number ± W.")]
-Confidence = Annotated[str, typer.Option("--confidence", metavar="C", help="How sure the intervals are.")]
-Rows = Annotated[int | None, typer.Option("--rows-per-unit", metavar="C", help="Let fewer rows of a person count.")]
-Law = Annotated[
-    Noise | None, typer.Option("--noise", help="The law of the noise (default: geometric, or gaussian under zcdp).")
-]
+Within = Annotated[str | None, typer.Option("--within", metavar="W", help="Spend what gives ± W, instead of E.")]
+Confidence = Annotated[str, typer.Option("--confidence", metavar="C", help="Confidence of the intervals.")]
+Rows = Annotated[int | None, typer.Option("--rows-per-unit", metavar="C", help="A lower contribution bound.")]
+Law = Annotated[NoiseOption | None, typer.Option("--noise", help="Noise (default: geometric, or gaussian under zcdp).")]
 QUESTION = {
     "policy": (PolicyFile, HERE),
     "analyst": (Analyst, "owner"),
@@ -54,17 +52,18 @@ QUESTION = {
 """How a question is asked: the same for its answer and for its preview."""
 
 
-def _asked(sql: str, words: dict[str, Any]) -> Asked:
-    from sfumato.doors.cli.ask import Asked
+def _asked(sql: str, words: dict[str, Any]) -> tuple[Query, Path, str]:
+    """The query, the policy file and the analyst's name."""
+    from sfumato.gateway import Query
 
-    law = words.pop("noise")
-    return Asked(sql, **words, noise=law and law.value)
+    law, policy, analyst = (words.pop(name) for name in ("noise", "policy", "analyst"))
+    return Query(sql, **words, noise=law and law.value), policy, analyst
 
 
 @commands.command(
     "query",
     help=help_of(
-        "Ask a question, and pay for it. Asked again, it is free: the stored answer comes back.",
+        "Run a query and charge it to the budget. Repeating it is free and returns the stored answer.",
         'sfumato query "SELECT disease, COUNT(*) FROM patient GROUP BY disease" -p sfumato-demo/sfumato.toml',
     ),
 )
@@ -73,20 +72,20 @@ def _query(
     sql: Sql,
     *,
     json: Json = False,
-    csv: Annotated[bool, typer.Option("--csv", help="All rows as CSV on stdout, with the ends of intervals.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="All rows and intervals as CSV on stdout.")] = False,
     **words: Any,
 ) -> None:
     if json and csv:
         raise InputError("give --json or --csv, not both")
     from sfumato.doors.cli.ask import query
 
-    query(_asked(sql, words), as_json=json, as_csv=csv)
+    query(*_asked(sql, words), as_json=json, as_csv=csv)
 
 
 @commands.command(
     "explain",
     help=help_of(
-        "What a question would cost and how far off its answer may be: free, and no row is read.",
+        "Show the cost and expected error of a query. Free; no row is read.",
         'sfumato explain "SELECT SUM(cost) FROM visit" --group 3 -p sfumato-demo/sfumato.toml',
     ),
 )
@@ -95,14 +94,15 @@ def _explain(
     sql: Sql,
     *,
     group: Annotated[
-        int | None, typer.Option("--group", metavar="K", help="Also what it costs K people together.")
+        int | None, typer.Option("--group", metavar="K", help="Also the cost for K people together.")
     ] = None,
+    why: Annotated[bool, typer.Option("--why", help="Also derive the sensitivity of each number.")] = False,
     json: Json = False,
     **words: Any,
 ) -> None:
     from sfumato.doors.cli.ask import explain
 
-    explain(_asked(sql, words), people=group, as_json=json)
+    explain(*_asked(sql, words), people=group, why=why, as_json=json)
 
 
 @budget.callback()
@@ -117,13 +117,13 @@ def _budget(context: typer.Context, policy: PolicyFile = HERE, analyst: Whose = 
 @budget.command(
     "split",
     help=help_of(
-        "The largest equal epsilon for N more questions, under the policy's composition: exact.",
+        "Divide what is left equally among N queries.",
         "sfumato budget split 40 -p sfumato-demo/sfumato.toml",
     ),
 )
 def _split(
     context: typer.Context,
-    questions: Annotated[int, typer.Argument(metavar="N", help="How many questions.")],
+    questions: Annotated[int, typer.Argument(metavar="N", help="How many queries.")],
     policy: Annotated[Path | None, typer.Option("-p", "--policy", metavar="POLICY", help="The policy file.")] = None,
     analyst: Whose = None,
     json: Json = False,

@@ -11,8 +11,9 @@ from sfumato.doors.cli.commands.shape import Json, group, help_of, takes
 
 design = group(
     "design",
-    "The drawing board: sensitivities, channels, posteriors, utilities and the best mechanism, in exact numbers.\n\n"
-    "Numbers are exact: 1/3 and 0.1 are what they say. Options may stand in a TOML file of the same words instead.",
+    "Design mechanisms with exact numbers.\n\n"
+    "Sensitivities, channels, posteriors, utilities and the optimal mechanism. 1/3 and 0.1 are exactly that. Options "
+    "may stand in a TOML file instead.",
 )
 
 _WORDS = {
@@ -73,7 +74,7 @@ Mechanism = Annotated[
 @design.command(
     "sensitivity",
     help=help_of(
-        "How far one person moves the answer of a query.\n\n"
+        "Sensitivity: how far one person moves a query.\n\n"
         "QUERY is count, sum, average, percentage, percentile, median, max or min, in closed form; or a Python "
         "function of a tuple of records, tried on every database of the sizes and values that are named.",
         "sfumato design sensitivity average --low 0 --high 120 --min-size 100",
@@ -89,7 +90,7 @@ def _sensitivity(query: Query, *, json: Json = False, **words: Any) -> None:
 @design.command(
     "channel",
     help=help_of(
-        "The matrix of a mechanism, its exact epsilon, and the pair of inputs that needs it.\n\n"
+        "Channel matrix of a mechanism and its epsilon.\n\n"
         "MECHANISM is geometric, truncated-geometric, randomized-response, exponential, tight-constraints, laplace or "
         "truncated-laplace (densities at --at, atoms at the ends).",
         'sfumato design channel truncated-geometric --inputs 0..4 --epsilon "ln 2" --metric manhattan',
@@ -105,16 +106,16 @@ def _channel(
     json: Json = False,
     **words: Any,
 ) -> None:
-    from sfumato.doors.cli.board import Drawn
+    from sfumato.doors.cli.board import PlotTarget
     from sfumato.doors.cli.design import run_channel
 
-    run_channel(mechanism, words, every_pair=pairs, drawn=Drawn(plot, svg), as_json=json)
+    run_channel(mechanism, words, every_pair=pairs, drawn=PlotTarget(plot, svg), as_json=json)
 
 
 @design.command(
     "posterior",
     help=help_of(
-        "What is believed after answers were seen, beside what epsilon allows.\n\n"
+        "Beliefs after answers, and what epsilon allows.\n\n"
         "A problem file may describe people and the answers about them: then it says who has the secret.",
         "sfumato design posterior randomized-response --inputs ill,well --epsilon 1 --prior 1/10,9/10 --seen ill,ill",
     ),
@@ -124,15 +125,15 @@ def _posterior(
     mechanism: Mechanism = None, *, plot: Plot = False, svg: Svg = None, json: Json = False, **words: Any
 ) -> None:
     from sfumato.doors.cli.believing import run_posterior
-    from sfumato.doors.cli.board import Drawn
+    from sfumato.doors.cli.board import PlotTarget
 
-    run_posterior(mechanism, words, drawn=Drawn(plot, svg), as_json=json)
+    run_posterior(mechanism, words, drawn=PlotTarget(plot, svg), as_json=json)
 
 
 @design.command(
     "utility",
     help=help_of(
-        "What an answer is worth with the best remapping, and how much it adds to what was known.\n\n"
+        "Utility of an answer with the best remapping.\n\n"
         "--compare sets other mechanisms beside it, at the same epsilon; --plot draws the curve over epsilon.",
         "sfumato design utility truncated-geometric --inputs 0..10 --epsilon 1 --gain distance",
     ),
@@ -141,16 +142,16 @@ def _posterior(
 def _utility(
     mechanism: Mechanism = None, *, plot: Plot = False, svg: Svg = None, json: Json = False, **words: Any
 ) -> None:
-    from sfumato.doors.cli.board import Drawn
+    from sfumato.doors.cli.board import PlotTarget
     from sfumato.doors.cli.weighing import run_utility
 
-    run_utility(mechanism, words, drawn=Drawn(plot, svg), as_json=json)
+    run_utility(mechanism, words, drawn=PlotTarget(plot, svg), as_json=json)
 
 
 @design.command(
     "distance",
     help=help_of(
-        "How far two laws, or two databases, are apart.\n\n"
+        "Distance of two distributions or databases.\n\n"
         "Laws are written a=1/2,b=1/2: statistical, skewed and pure distance. Databases are lists of records: L1 of "
         "histograms, Hamming, Manhattan, and normalised Manhattan where --low and --high say the range of a value.",
         'sfumato design distance "no=3/4,yes=1/4" "no=1/4,yes=3/4" --epsilon "ln 2"',
@@ -172,7 +173,7 @@ def _distance(
 @design.command(
     "optimal",
     help=help_of(
-        "The best mechanism for a prior, a gain, an epsilon and a metric, with a proof that it is private.\n\n"
+        "Find the optimal mechanism for a prior and a gain.\n\n"
         "A linear program finds it; then it is made private in whole numbers and checked, and what it is worth is "
         "shown beside what nothing with this epsilon can exceed.",
         "sfumato design optimal --inputs 0..5 --epsilon 1 --metric manhattan --gain distance",
@@ -188,15 +189,15 @@ def _optimal(
     **words: Any,
 ) -> None:
     from sfumato.doors.cli.best import run_optimal
-    from sfumato.doors.cli.board import Drawn
+    from sfumato.doors.cli.board import PlotTarget
 
-    run_optimal(problem, words, drawn=Drawn(plot, svg), as_json=json)
+    run_optimal(problem, words, drawn=PlotTarget(plot, svg), as_json=json)
 
 
 @design.command(
     "universal",
     help=help_of(
-        "Whether geometric noise is best for everybody: the graph of a query's answers, and a linear program.\n\n"
+        "Is geometric noise universally optimal here?\n\n"
         "QUERY is one of sensitivity's, over a finite domain. Users are four pairs of prior and gain, unless --prior "
         "or --gain names one.",
         "sfumato design universal count --size 4",

@@ -11,7 +11,7 @@ import typer
 from sfumato.doors.cli.commands.shape import HERE, Json, PolicyFile, group, help_of
 
 commands = group()
-user = group("user", "Who may come in through the doors on ports.")
+user = group("user", "Add, list and remove users and tokens.")
 
 
 class Role(StrEnum):
@@ -25,9 +25,9 @@ class Role(StrEnum):
 @commands.command(
     "serve",
     help=help_of(
-        "Open the doors for PostgreSQL clients and for HTTP, until Ctrl-C or SIGTERM.\n\n"
-        "Connections use TLS, with a certificate that signs itself unless one is given; without TLS only this machine "
-        "comes in. Several workers share one ledger; SIGHUP or `sfumato reload` reads policy and data anew.",
+        "Serve PostgreSQL clients, HTTP and the console.\n\n"
+        "Runs until Ctrl-C or SIGTERM. Connections use TLS, with a self-signed certificate unless you give one; "
+        "without TLS only this machine can connect. Workers share one ledger. SIGHUP or `sfumato reload` reloads.",
         "sfumato serve --pg 127.0.0.1:0 --http 127.0.0.1:0 --check -p sfumato-demo/sfumato.toml",
     ),
 )
@@ -35,16 +35,14 @@ def _serve(
     *,
     policy: PolicyFile = HERE,
     pg: Annotated[
-        str, typer.Option("--pg", metavar="HOST:PORT", help="Where PostgreSQL clients come in, or none.")
+        str, typer.Option("--pg", metavar="HOST:PORT", help="PostgreSQL address, or none.")
     ] = "127.0.0.1:5439",
-    http: Annotated[
-        str, typer.Option("--http", metavar="HOST:PORT", help="Where HTTP comes in, or none.")
-    ] = "127.0.0.1:8439",
-    workers: Annotated[int, typer.Option("--workers", metavar="N", help="Processes that answer.")] = 1,
-    cert: Annotated[Path | None, typer.Option("--cert", metavar="F", help="A certificate, in PEM.")] = None,
-    key: Annotated[Path | None, typer.Option("--key", metavar="F", help="Its key, in PEM.")] = None,
-    plain: Annotated[bool, typer.Option("--plain", help="Let other machines in without TLS, too.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Open the doors, close them, and stop.")] = False,
+    http: Annotated[str, typer.Option("--http", metavar="HOST:PORT", help="HTTP address, or none.")] = "127.0.0.1:8439",
+    workers: Annotated[int, typer.Option("--workers", metavar="N", help="Number of worker processes.")] = 1,
+    cert: Annotated[Path | None, typer.Option("--cert", metavar="F", help="TLS certificate (PEM).")] = None,
+    key: Annotated[Path | None, typer.Option("--key", metavar="F", help="TLS key (PEM).")] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Allow other machines without TLS.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Start, stop and exit.")] = False,
 ) -> None:
     from sfumato.doors.cli.serve import make_order, serve
 
@@ -54,8 +52,8 @@ def _serve(
 @commands.command(
     "reload",
     help=help_of(
-        "Let running servers read policy and data anew; questions go on meanwhile.\n\n"
-        "A policy that cannot be served changes nothing: the old one is served on, and exit code 2 says why.",
+        "Make running servers reload policy and data.\n\n"
+        "Queries go on meanwhile. If the new policy cannot be served, the old one stays and exit code 2 says why.",
         "sfumato reload -p sfumato-demo/sfumato.toml",
     ),
 )
@@ -65,20 +63,20 @@ def _reload(policy: PolicyFile = HERE, json: Json = False) -> None:
     reload(policy, as_json=json)
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Who.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="User name.")]
 
 
 @user.command(
     "add",
     help=help_of(
-        "Let somebody in, or give a new role and password. Without a terminal a password is made up and shown once.",
+        "Add a user, or change role and password. Without a terminal a password is generated and shown once.",
         "sfumato user add ana --role analyst -p sfumato-demo/sfumato.toml",
     ),
 )
 def _user_add(
     name: Name,
     *,
-    role: Annotated[Role, typer.Option("--role", help="What somebody may do.")] = Role.ANALYST,
+    role: Annotated[Role, typer.Option("--role", help="Role of the user.")] = Role.ANALYST,
     policy: PolicyFile = HERE,
     password_stdin: Annotated[bool, typer.Option("--password-stdin", help="Read the password from stdin.")] = False,
 ) -> None:
@@ -87,9 +85,7 @@ def _user_add(
     add(policy, name, role.value, from_stdin=password_stdin)
 
 
-@user.command(
-    "list", help=help_of("Everybody who may come in, and the tokens.", "sfumato user list -p sfumato-demo/sfumato.toml")
-)
+@user.command("list", help=help_of("List users and tokens.", "sfumato user list -p sfumato-demo/sfumato.toml"))
 def _user_list(policy: PolicyFile = HERE, json: Json = False) -> None:
     from sfumato.doors.cli.people import show
 
@@ -99,7 +95,7 @@ def _user_list(policy: PolicyFile = HERE, json: Json = False) -> None:
 @user.command(
     "remove",
     help=help_of(
-        "Let somebody in no more. What was spent stays in the ledger.",
+        "Remove a user. Spending stays in the ledger.",
         "sfumato user remove ana -p sfumato-demo/sfumato.toml",
     ),
 )
@@ -112,16 +108,16 @@ def _user_remove(name: Name, policy: PolicyFile = HERE) -> None:
 @user.command(
     "token",
     help=help_of(
-        "Make a token for programs that ask over HTTP; it is shown once. Or revoke one: that holds at once.",
+        "Create or revoke an HTTP token. It is shown once; revoking takes effect at once.",
         "sfumato user token ana --days 7 -p sfumato-demo/sfumato.toml",
     ),
 )
 def _user_token(
     name: Name,
     *,
-    days: Annotated[int, typer.Option("--days", metavar="N", help="How long it lasts.")] = 90,
-    role: Annotated[Role | None, typer.Option("--role", help="Hers, or auditor for one of an owner's.")] = None,
-    revoke: Annotated[str | None, typer.Option("--revoke", metavar="ID", help="End this token, or `all`.")] = None,
+    days: Annotated[int, typer.Option("--days", metavar="N", help="Days until it expires.")] = 90,
+    role: Annotated[Role | None, typer.Option("--role", help="The user's role, or auditor.")] = None,
+    revoke: Annotated[str | None, typer.Option("--revoke", metavar="ID", help="Revoke this token, or `all`.")] = None,
     policy: PolicyFile = HERE,
     json: Json = False,
 ) -> None:

@@ -16,10 +16,10 @@ commands = group()
 @commands.command(
     "verify",
     help=help_of(
-        "Prove the privacy claim of a small program, or refute it with two inputs and an event.\n\n"
+        "Prove or refute the privacy claim of a program.\n\n"
         "PROGRAM is a .sfp file, or FILE.py:FUNCTION with a function that sfumato.verify.program decorates. Exit code "
-        "0 proved, 1 refuted, 6 undecided. --check FILE checks a certificate from the ground up instead. The owner may "
-        "release what is proved, run exactly on a private column, for what the claim says.",
+        "0 proved, 1 refuted, 6 undecided. --check FILE checks a certificate instead. With --release the owner runs a "
+        "proved program exactly on a private column, charged by its claim.",
         "sfumato verify sfumato-demo/noisy_count.sfp --explain",
     ),
 )
@@ -59,10 +59,10 @@ def _verify(
 @commands.command(
     "audit",
     help=help_of(
-        "Look for a proof that a claim about privacy is false, by running what it is about many times.\n\n"
+        "Test a privacy claim by running it many times.\n\n"
         "WHAT is MODULE:FUNCTION (a module's name, or a .py file), or mechanism:NAME; or --target audits a whole "
-        "gateway with planted persons, on a ledger of its own. Exit code 1 if the claim is refuted; otherwise nothing "
-        "is proved.",
+        "gateway with planted people, on a ledger of its own. Exit code 1 if the claim is refuted; if not, no "
+        "violation was found, which proves nothing.",
         "sfumato audit mechanism:Geometric --claim 1 --samples 20000",
     ),
 )
@@ -88,12 +88,13 @@ def _audit(
 @commands.command(
     "attack",
     help=help_of(
-        "Run the red team: would the data have been safe? Before and after, with numbers.\n\n"
+        "Attack a table, a policy or a server.\n\n"
         "NAME is differencing, averaging, reconstruction, linking, homogeneity, intersection, membership, timing, "
         "oracles, or all. --csv is attacked behind each --defence: raw, suppress, overlap, round, constant, bounded, "
         "sticky, kanon, laplace, dp (the gateway, total epsilon 1). A --target is a policy, attacked on a copy of its "
-        "ledger, or the address of a server. Exit code 1 if an attack succeeded against the target, dp, or the only "
-        "defence named.",
+        "ledger, or the address of a server. With --release, NAME is linking, homogeneity, skewness, intersection (of "
+        "two releases) or minimality, against a published table. Exit code 1 if an attack succeeded against the "
+        "target, dp, a release, or the only defence named.",
         "sfumato attack differencing --target sfumato-demo/sfumato.toml --secret disease",
     ),
 )
@@ -115,8 +116,16 @@ def _attack(
     tables: Annotated[
         Path | None, typer.Option("--tables", metavar="FILE", help="Reconstruction: people from published tables.")
     ] = None,
+    release: Annotated[
+        list[str] | None, typer.Option("--release", metavar="OUT", help="Attack this published table of --csv.")
+    ] = None,
+    hierarchies: Annotated[
+        Path | None, typer.Option("--hierarchies", metavar="DIR", help="What the labels of a release stand for.")
+    ] = None,
+    graph: Annotated[bool, typer.Option("--graph", help="Linking: a network without names, by its shape.")] = False,
     json: Json = False,
 ) -> None:
-    from sfumato.doors.cli.attack import Wanted, run
+    from sfumato.doors.cli.attack import AttackCommand, run
 
-    run(Wanted(name, target, csv, defence, secret, known, given, spend, report, sparse, tables), as_json=json)
+    words = (name, target, csv, defence, secret, known, given, spend, report, sparse, tables)
+    run(AttackCommand(*words, tuple(release or ()), hierarchies, graph), as_json=json)

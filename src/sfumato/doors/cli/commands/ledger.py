@@ -10,21 +10,21 @@ import typer
 
 from sfumato.doors.cli.commands.shape import HERE, Json, PolicyFile, group, help_of
 
-ledger = group("ledger", "The record of all debits: look, verify, copy, stop and start.")
+ledger = group("ledger", "Show, verify, copy and freeze the ledger of charges.")
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write.")]
 
 
 @ledger.command(
     "show",
     help=help_of(
-        "Every entry of the chain: debits, answers, failures, changes of policy.",
+        "List all entries: charges, answers, failures, policy changes.",
         "sfumato ledger show -p sfumato-demo/sfumato.toml",
     ),
 )
 def _ledger_show(
     policy: PolicyFile = HERE,
     json: Json = False,
-    follow: Annotated[bool, typer.Option("--follow", help="Then go on with what is written, until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Keep printing new entries until Ctrl-C.")] = False,
 ) -> None:
     from sfumato.doors.cli.book import follow_entries, show_entries
 
@@ -37,20 +37,24 @@ def _ledger_show(
 @ledger.command(
     "verify",
     help=help_of(
-        "Recompute the whole chain; exit code 1 if anything was edited, removed or moved.",
-        "sfumato ledger verify -p sfumato-demo/sfumato.toml",
+        "Recompute the hash chain. Exit code 1 if anything was edited, removed or moved.",
+        "sfumato ledger verify --plans -p sfumato-demo/sfumato.toml",
     ),
 )
-def _ledger_verify(policy: PolicyFile = HERE, json: Json = False) -> None:
+def _ledger_verify(
+    policy: PolicyFile = HERE,
+    plans: Annotated[bool, typer.Option("--plans", help="Also derive the sensitivity of every query again.")] = False,
+    json: Json = False,
+) -> None:
     from sfumato.doors.cli.book import verify
 
-    verify(policy, as_json=json)
+    verify(policy, plans=plans, as_json=json)
 
 
 @ledger.command(
     "export",
     help=help_of(
-        "The chain as JSON lines, for an auditor. It holds the text of every question.",
+        "Write the chain as JSON lines for an auditor. It holds the text of every query.",
         "sfumato ledger export clinic.jsonl -p sfumato-demo/sfumato.toml",
     ),
 )
@@ -63,7 +67,7 @@ def _ledger_export(file: Target, policy: PolicyFile = HERE) -> None:
 @ledger.command(
     "backup",
     help=help_of(
-        "A whole copy, also while questions are answered. Never copy the ledger's file by itself.",
+        "Write a consistent copy, also while serving. Never copy the ledger's file by itself.",
         "sfumato ledger backup clinic.backup -p sfumato-demo/sfumato.toml",
     ),
 )
@@ -73,10 +77,41 @@ def _ledger_backup(file: Target, policy: PolicyFile = HERE) -> None:
     backup(policy, file)
 
 
+@ledger.command(
+    "accept",
+    help=help_of(
+        "Accept a new or older ledger after a loss. Charges that it does not hold are forgotten, so use it only for "
+        "a ledger that cannot be restored.",
+        "sfumato ledger accept -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _ledger_accept(policy: PolicyFile = HERE) -> None:
+    from sfumato.doors.cli.book import accept
+
+    accept(policy)
+
+
+@ledger.command(
+    "move",
+    help=help_of(
+        "Move a ledger into a PostgreSQL server. Gateways on several hosts can share it there. The chain stays the "
+        "same; the old place serves no more. What was interrupted is finished by running it again.",
+        "sfumato ledger move sfumato-demo/clinic.ledger postgresql://ledger@db.example/sfumato",
+    ),
+)
+def _ledger_move(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The file of the ledger, or its address.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="postgresql://USER@HOST/DATABASE[#SCHEMA]")],
+) -> None:
+    from sfumato.doors.cli.book import move
+
+    move(source, target)
+
+
 _CHANGES = {
-    "freeze": "Answer no question from now on, in any process.",
-    "thaw": "Answer questions again.",
-    "reopen": "The owner has looked at the failures: data versions that they closed are open again.",
+    "freeze": "Stop all answers, in every process.",
+    "thaw": "Answer again after a freeze.",
+    "reopen": "Open data versions that failures closed.",
 }
 
 

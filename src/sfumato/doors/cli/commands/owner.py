@@ -15,35 +15,44 @@ commands = group()
 @commands.command(
     "demo",
     help=help_of(
-        "Ask a made-up clinic four questions, in SQL; then open its doors, until Ctrl-C.\n\n"
-        "Shows noisy answers, how far off they may be, what each of them costs and what is left of the "
-        "budget; then one question again, which is free, and one that is refused. The doors stay open on ports of this "
-        "machine, with lines to copy. DIR is kept between runs; passwords are new at each start.",
+        "Query a made-up clinic, then serve it.\n\n"
+        "Runs until Ctrl-C. "
+        "Shows noisy answers with confidence intervals, their cost and what is left of the budget; then a repeated "
+        "query, which is free, and one that is refused. Then serves PostgreSQL, HTTP and the console on this machine "
+        "and prints commands to copy. DIR is kept between runs; passwords are new at each start.",
         "sfumato demo --fresh --check",
     ),
 )
 def _demo(
     directory: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="Where the sample clinic is kept (default ./sfumato-demo).")
+        Path | None, typer.Argument(metavar="DIR", help="Where to keep the clinic (default ./sfumato-demo).")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over: files, ledger and budget.")] = False,
+    *,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over: new files, ledger and budget.")] = False,
     json: Json = False,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Ask through every door, and stop; without DIR in a temporary one."),
+        typer.Option("--check", help="Query every interface once, then stop."),
     ] = False,
+    survey: Annotated[
+        bool, typer.Option("--survey", help="Also a survey page that adds noise in the browser.")
+    ] = False,
+    pg: Annotated[str | None, typer.Option("--pg", metavar="HOST:PORT", help="For PostgreSQL clients.")] = None,
+    http: Annotated[str | None, typer.Option("--http", metavar="HOST:PORT", help="For HTTP and the console.")] = None,
 ) -> None:
-    from sfumato.doors.cli.demo import run
+    from sfumato.doors.cli.demo import DemoOptions, run
 
-    run(directory, fresh=fresh, as_json=json, check=check)
+    run(directory, DemoOptions(fresh, json, check, survey, pg, http))
 
 
 @commands.command(
     "init",
     help=help_of(
-        "Draft a policy from the names and types of columns; no row is read.\n\n"
-        "DATA are .parquet, .csv, .tsv or .jsonl files, patterns of them in quotes, or one .duckdb database. "
-        'What only you can decide is marked "?" in the draft; a file that is there already is not written over.',
+        "Draft a policy from column names and types.\n\n"
+        "No row is read. "
+        "DATA is .parquet, .csv, .tsv or .jsonl files, quoted patterns of them, one .duckdb database, or "
+        "postgresql://USER@HOST/DATABASE. "
+        'What only you can decide is marked "?" in the draft. An existing file is never overwritten.',
         "sfumato init sfumato-demo/patient.parquet sfumato-demo/visit.csv --unit patient.ssn -o draft.toml",
     ),
 )
@@ -51,7 +60,9 @@ def _init(
     data: Annotated[list[str], typer.Argument(metavar="DATA", help="Where the rows are.")],
     unit: Annotated[
         str | None,
-        typer.Option("--unit", metavar="TABLE.COLUMN", help="Who the person is (default: asks on a terminal)."),
+        typer.Option(
+            "--unit", metavar="TABLE.COLUMN", help="Column that identifies a person, or row. Asks if missing."
+        ),
     ] = None,
     output: Annotated[Path, typer.Option("-o", metavar="FILE", help="Where to write.")] = HERE,
 ) -> None:
@@ -63,9 +74,10 @@ def _init(
 @commands.command(
     "check",
     help=help_of(
-        "Check a policy against its data, and admit the data version.\n\n"
-        "Names every mistake with its line; reads the rows once and tells you, and nobody else, how far they keep to "
-        "what is declared. Exit code 2 if the policy cannot be served.",
+        "Check a policy against its data.\n\n"
+        "Also records the data version. "
+        "Reports every mistake with its line, reads the rows once, and shows you alone where they do not match the "
+        "policy. Exit code 2 if the policy cannot be served, 1 if a column lies mostly outside of its declared domain.",
         "sfumato check -p sfumato-demo/sfumato.toml",
     ),
 )
@@ -78,9 +90,10 @@ def _check(policy: PolicyFile = HERE, json: Json = False) -> None:
 @commands.command(
     "prepare",
     help=help_of(
-        "Store the rows clustered by person, so that each question takes less work.\n\n"
-        "Answers stay the same. What is stored is used for this policy, data version and state of the files alone: "
-        "prepare again when one of them has changed.",
+        "Store the rows so that queries run faster.\n\n"
+        "They are clustered by privacy unit. "
+        "Answers stay the same. The stored rows are used for this policy, data version and state of the files only: "
+        "run it again when one of them changes.",
         "sfumato prepare -p sfumato-demo/sfumato.toml",
     ),
 )

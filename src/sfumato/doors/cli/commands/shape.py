@@ -20,14 +20,16 @@ def help_of(about: str, example: str) -> str:
     return f"{about}\n\n\b\nExample: {example}"  # \b: this paragraph is not wrapped
 
 
-def group(name: str | None = None, about: str | None = None, *, alone: bool = False) -> typer.Typer:
+def group(
+    name: str | None = None, about: str | None = None, *, alone: bool = False, completion: bool = False
+) -> typer.Typer:
     """Commands under one word, or under none; `alone`: the word itself is one, too."""
     return typer.Typer(
         name=name,
         help=about,
         no_args_is_help=not alone,
         invoke_without_command=alone,
-        add_completion=False,
+        add_completion=completion,  # --install-completion, --show-completion: bash, zsh, fish
         pretty_exceptions_enable=False,  # its tracebacks print local variables, and those may be rows
         rich_markup_mode=None,
         context_settings=HELP,

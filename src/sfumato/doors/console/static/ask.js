@@ -7,13 +7,14 @@ import { copyAs, exportAs } from "./hand.js";
 import { drawLaw, showLaw } from "./law.js";
 import { brief, toNumber } from "./numbers.js";
 import { showPreview } from "./preview.js";
+import { keepQueries, keepTabs } from "./saved.js";
 import { showResult } from "./result.js";
 import { firstQuestion, showTables, tell } from "./schema.js";
 
 const wanted = new URLSearchParams(location.search);
 const mac = /Mac|iP(hone|ad)/.test(navigator.platform);
 const state = { rows: null, preview: null, lost: false, standing: null, asking: null, number: 0, price: { epsilon: wanted.get("epsilon") }, base: 0.1, past: [], at: -1 };
-let editor, user, schema;
+let editor, user, schema, tabs;
 
 const question = () => {
   const { epsilon, within } = state.price;
@@ -37,7 +38,7 @@ async function preview() {
     if (error instanceof Lost && !state.lost && $("say").children.length) return; // what was said before matters more
     if (error instanceof Lost) {
       state.lost = true;
-      return say(`${error.message} Nothing was sent or paid.`, { kind: "bad", action: h("button", { onclick: preview }, "Try again") });
+      return say(`${error.message} Nothing was sent or charged.`, { kind: "bad", action: h("button", { onclick: preview }, "Try again") });
     }
     show({ refused: error, cost: null, columns: [], notes: [] }, asked);
   }
@@ -53,7 +54,8 @@ function show(found, asked) {
   state.preview = { found, asked };
   const onRows = (rows) => { state.rows = rows; preview(); };
   showPreview($("preview"), found, { rows: state.rows, onRows });
-  showRefusal(found.refused);
+  if (!found.refused || asked.sql !== state.typed) showRefusal(found.refused);
+  else later(found.refused, asked.sql); // while somebody types, an unfinished query is no mistake
   if (state.standing) showBudget(state.standing, found.before?.queries);
   const cost = found.cost?.epsilon ?? null;
   if (cost !== null && toNumber(cost) && !document.activeElement?.matches?.("#epsilon, #slider")) setPrice(toNumber(cost));
@@ -105,7 +107,7 @@ async function ask(asked = question(), name = key()) {
     refreshBudget();
   } catch (error) {
     const again = h("button", { onclick: () => ask(asked, name) }, "Try again");
-    if (error instanceof Lost) say("The connection was lost. If the question was paid for, trying again gives its answer and costs nothing more.", { kind: "bad", action: again });
+    if (error instanceof Lost) say("The connection was lost. If the query was charged, trying again returns its answer and costs nothing more.", { kind: "bad", action: again });
     else if (error instanceof Refused) showRefusal(error);
     else throw error;
   } finally {
@@ -124,6 +126,12 @@ async function refreshBudget() {
 }
 
 const soon = pause(preview, 250);
+const later = pause((refused, sql) => sql === question().sql && showRefusal(refused), 700);
+const typed = () => {
+  state.typed = editor.text().trim();
+  tabs?.write(editor.text());
+  soon();
+};
 
 function listen() {
   $("ask").addEventListener("click", () => ask());
@@ -164,15 +172,18 @@ async function begin() {
     { key: "Alt-ArrowUp", run: past(1) },
     { key: "Alt-ArrowDown", run: past(-1) },
   ];
-  editor = makeEditor($("editor"), { text: wanted.get("sql") ?? "", keys, onChange: soon });
+  editor = makeEditor($("editor"), { text: wanted.get("sql") ?? "", keys, onChange: typed });
   listen();
   [user, schema] = await Promise.all([frame(), call("/api/schema")]);
   state.base = toNumber(schema.privacy.query_epsilon);
   setPrice(state.price.epsilon ? toNumber(state.price.epsilon) : state.base);
+  const set = (text) => { state.typed = null; editor.set(text); };
+  keepQueries({ data: schema.data, user: user.name, question, set });
+  tabs = keepTabs({ data: schema.data, user: user.name, text: editor.text, set, first: wanted.get("sql") });
   showTables($("tables"), schema, editor.insert);
   editor.knows(schema, tell);
   editor.view.focus();
-  if (!wanted.has("sql")) editor.set(firstQuestion(schema));
+  if (!editor.text().trim()) editor.set(firstQuestion(schema));
   else preview();
   const [, bought] = await Promise.all([refreshBudget(), call("/api/history?limit=50")]);
   state.past = bought.questions.map((one) => one.sql);

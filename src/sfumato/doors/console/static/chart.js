@@ -1,8 +1,11 @@
 // A chart of an answer: bars, a line or points by the types of its columns; whiskers are the answer's own intervals.
+import { cellMap, isCell } from "./cellmap.js";
 import { h, s } from "./dom.js";
 import { brief, shown, toNumber } from "./numbers.js";
 
 const MOST_BARS = 30, MOST_POINTS = 600, MOST_WHISKERS = 60;
+// Whole numbers that are names: a chart of them has bars, and no axis.
+const CODE = /(^|_)(zip|zipcode|postcode|postal|plz|code|id|ward|district)(_|$)/i;
 const ORDERED = ["date", "timestamp", "bigint", "numeric"];
 
 const isNumber = (type) => type === "bigint" || type === "numeric";
@@ -15,7 +18,10 @@ export function planOf(answer) {
   const keys = answer.columns.map((_, i) => i).filter((i) => !withEnds[i]);
   if (!measures.length || !answer.rows.length || answer.rows.length === 1) return null;
   const key = keys.length === 1 ? keys[0] : null;
-  const ordered = key !== null && ORDERED.includes(answer.types[key]) && answer.rows.length > 2;
+  const named = key === null ? [] : answer.rows.map((row) => row[key]).filter((value) => value !== null);
+  if (named.length > 1 && named.every((value) => isCell(value))) return { measures, keys, key, kind: "map" };
+  const code = key !== null && answer.types[key] === "bigint" && CODE.test(answer.columns[key]);
+  const ordered = key !== null && !code && ORDERED.includes(answer.types[key]) && answer.rows.length > 2;
   return { measures, keys, key, kind: ordered ? (answer.types[key] === "date" || answer.types[key] === "timestamp" || answer.rows.length > 12 ? "line" : "points") : "bars" };
 }
 
@@ -27,14 +33,33 @@ export function chartOf(answer, plan, measure) {
     ends: (answer.intervals[i][measure] ?? [null, null]).map(toNumber),
     said: shown(row[measure], answer.intervals[i][measure], answer.types[measure]),
   })).filter((one) => one.value !== null && Number.isFinite(one.value));
-  const most = plan.kind === "bars" ? MOST_BARS : MOST_POINTS;
-  const drawn = all.slice(0, most);
+  if (plan.kind === "map") {
+    const { picture, said } = cellMap(all, answer.columns[measure], wide());
+    return h("figure", {}, picture, h("figcaption", { class: "quiet" }, said));
+  }
+  const drawn = plan.kind === "bars" ? all.slice(0, MOST_BARS) : thin(all);
   const left = all.length - drawn.length;
   const name = answer.columns[measure];
   const picture = plan.kind === "bars" ? bars(drawn, name) : points(drawn, name, plan.kind === "line", answer.columns[plan.key], answer.types[plan.key]);
   return h("figure", {}, picture, h("figcaption", { class: "quiet" },
     `${plan.kind === "line" && drawn.length > MOST_WHISKERS ? "The band" : "Whiskers"}: where the exact number lies with ${brief(toNumber(answer.confidence) * 100)} %.`,
-    left > 0 ? ` The first ${drawn.length} of ${all.length.toLocaleString("en").replaceAll(",", "\u202f")} rows are drawn.` : ""));
+    left > 0 ? ` ${plan.kind === "bars" ? "The first " : "The lowest and highest of neighbouring rows: "}${many(drawn.length)} of ${many(all.length)} rows are drawn.` : ""));
+}
+
+const many = (number) => number.toLocaleString("en").replaceAll(",", "\u202f");
+
+// At most so many points: of neighbouring rows the lowest and the highest, so that no peak is lost.
+export function thin(all, most = MOST_POINTS) {
+  if (all.length <= most) return all;
+  const sorted = [...all].sort((a, b) => (a.at ?? Infinity) - (b.at ?? Infinity));
+  const size = Math.ceil((2 * sorted.length) / most);
+  const kept = [];
+  for (let start = 0; start < sorted.length; start += size) {
+    const part = sorted.slice(start, start + size);
+    const low = part.reduce((a, b) => (b.value < a.value ? b : a)), high = part.reduce((a, b) => (b.value > a.value ? b : a));
+    kept.push(...part.filter((one) => one === low || one === high));
+  }
+  return kept;
 }
 
 function position(value, type) {
@@ -111,7 +136,8 @@ function points(drawn, name, joined, axis, type) {
       s("text", { x: left - 8, y: y(tick) + 4, class: "tick", "text-anchor": "end" }, brief(tick)));
   }
   const label = (one) => (type === "date" || type === "timestamp" ? one.name.slice(0, 10) : one.name);
-  const shownAt = there.length <= 6 ? there : [0, 1, 2, 3].map((i) => there[Math.round((i * (there.length - 1)) / 3)]);
+  const timed = type === "date" || type === "timestamp";
+  const shownAt = there.length <= 6 ? there : timed ? [0, 1, 2, 3].map((i) => there[Math.round((i * (there.length - 1)) / 3)]) : ticks(first, last).map((at) => ({ at, name: brief(at, 6) }));
   for (const one of shownAt) {
     const text = fit(label(one), 12);
     svg.append(s("text", { x: Math.min(x(one.at), right + 12 - 3.6 * text.length), y: bottom + 18, class: "tick", "text-anchor": "middle" }, text));

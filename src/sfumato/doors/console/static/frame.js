@@ -5,13 +5,16 @@ import { brief, toNumber } from "./numbers.js";
 
 const PAGES = [
   ["/", "Ask", ["analyst", "owner"]],
-  ["/history", "Your questions", ["analyst", "owner"]],
+  ["/history", "History", ["analyst", "owner"]],
   ["/ledger", "Ledger", ["owner", "auditor"]],
-  ["/redteam", "Red team", ["owner", "auditor"]],
-  ["/people", "People", ["owner"]],
+  ["/redteam", "Attacks", ["owner", "auditor"]],
+  ["/people", "Users", ["owner"]],
   ["/policy", "Policy", ["owner"]],
-  ["/wizard", "Set up", ["owner"]],
+  ["/release", "Release", ["owner"]],
+  ["/wizard", "New policy", ["owner"]],
+  ["/surveys", "Surveys", ["analyst", "owner", "auditor"]],
   ["/play", "Playground", ["analyst", "owner", "auditor"]],
+  ["/map", "Map", ["analyst", "owner", "auditor"]],
 ];
 const gauge = h("div", { class: "gauge", hidden: true });
 
@@ -74,7 +77,7 @@ export function showBudget(standing, queries = null) {
 // Like the question that is written, if there is one; else at the usual price.
 function tellMore(usual, like) {
   if (like !== null && like > 0) return `about ${brief(like)} more like this`;
-  return usual > 0 ? `about ${brief(usual)} more at the usual price` : "spent: stored answers stay free";
+  return usual > 0 ? `about ${brief(usual)} more at the default cost` : "spent: repeated queries stay free";
 }
 
 export function say(text, { kind = "", action = null } = {}) {

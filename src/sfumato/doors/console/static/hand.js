@@ -13,7 +13,7 @@ const KINDS = {
 export function openDialog(title, ...content) {
   const dialog = $("dialog");
   dialog.replaceChildren(h("div", { class: "dialog-head" }, h("h2", { id: "dialog-title" }, title), h("button", { class: "plain", "aria-label": "Close", onclick: () => dialog.close() }, "×")), ...content);
-  dialog.onclick = (event) => event.target === dialog && dialog.close();
+  dialog.onclick = (event) => { if (event.target === dialog) dialog.close(); }; // returning false would keep forms from being sent
   if (!dialog.open) dialog.showModal();
 }
 

@@ -6,7 +6,7 @@ import { openDialog } from "./hand.js";
 import { brief } from "./numbers.js";
 import { burn, moment, priceOf, standings, tableOf } from "./statement.js";
 
-const WORDS = { opened: "ledger opened", policy: "policy", debit: "question", answer: "answered", failed: "failed", frozen: "frozen", thawed: "thawed", reopened: "reopened" };
+const WORDS = { opened: "ledger opened", policy: "policy", debit: "query", answer: "answered", failed: "failed", frozen: "frozen", thawed: "unfrozen", reopened: "reopened" };
 const PAGE = 100;
 let user, spending;
 
@@ -43,7 +43,7 @@ async function verify() {
   tellChain("Recomputing every hash, price and sum …");
   try {
     const report = await call("/api/ledger/verify");
-    tellChain(`The chain holds: ${brief(report.entries, 9)} entries, ${brief(report.debits, 9)} debits, ${brief(report.answers, 9)} answers recomputed. Head ${report.hash.slice(0, 12)}…`, "good");
+    tellChain(`The chain holds: ${brief(report.entries, 9)} entries, ${brief(report.debits, 9)} charges, ${brief(report.answers, 9)} answers recomputed. Head ${report.hash.slice(0, 12)}…`, "good");
   } catch (error) {
     tellChain(`The chain does not hold: ${error.message}. ${error.detail ?? ""}`, "broken");
   }
@@ -72,12 +72,15 @@ function freezer() {
     $("dialog").close();
     await refresh();
   };
-  if (spending.frozen) return h("span", { class: "group" }, h("strong", { class: "bad" }, "Frozen: nobody gets an answer"), h("button", { onclick: () => turn(false).catch(tell) }, "Answer again"));
-  const ask = () => openDialog("Freeze the budget?", h("p", {}, "Nobody gets an answer from now on, in every process, not even a stored one, until an owner answers again. It is written into the ledger."), h("p", {}, h("button", { class: "danger", onclick: () => turn(true).catch(tell) }, "Freeze")));
+  if (spending.frozen) return h("span", { class: "group" }, h("strong", { class: "bad" }, "Frozen: no query is answered"), h("button", { onclick: () => turn(false).catch(tell) }, "Unfreeze"));
+  const ask = () => openDialog("Freeze all answers?", h("p", {}, "No query is answered from now on, in every process, not even a stored answer, until an owner unfreezes. It is recorded in the ledger."), h("p", {}, h("button", { class: "danger", onclick: () => turn(true).catch(tell) }, "Freeze")));
   return h("button", { class: "danger", onclick: ask }, "Freeze");
 }
 
-const tell = (error) => say([error.message, error.hint].filter(Boolean).join(". "), { kind: "bad" });
+function tell(error) {
+  if (error instanceof Refused && error.sqlstate === "58030") tellChain(`The chain does not hold: ${error.message}. ${error.detail ?? ""}`, "broken");
+  else say([error.message, error.hint].filter(Boolean).join(". "), { kind: "bad" });
+}
 
 async function refresh() {
   try {

@@ -9,6 +9,7 @@ function next() {
   return made.origin === location.origin ? made.href : "/";
 }
 
+if (new URLSearchParams(location.search).has("next")) $("ended").hidden = false;
 document.querySelector(".bar").append(h("div", { class: "who" }, themeButton()));
 // somebody who is in already was only sent here from elsewhere
 if (new URLSearchParams(location.search).has("next")) fetch("/api/me", { credentials: "same-origin" }).then((reply) => reply.ok && location.replace(next()), () => null);
@@ -20,7 +21,7 @@ $("form").addEventListener("submit", async (event) => {
     await call("/login", { body: { name: $("name").value, password: $("password").value } });
     location.replace(next());
   } catch (error) {
-    $("wrong").textContent = error.status === 429 ? "Too many tries. Wait a little, then try again." : error.status ? "Name and password do not fit." : error.message;
+    $("wrong").textContent = error.status === 429 ? "Too many tries. Wait a little, then try again." : error.status ? "Wrong name or password." : error.message;
     $("wrong").hidden = false;
     $("password").select();
   }

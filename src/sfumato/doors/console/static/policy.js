@@ -24,21 +24,32 @@ async function judge() {
   if (text !== $("text").value) return;
   showDiff(judged.diff);
   const same = !judged.diff.length;
-  $("problems").replaceChildren(...(judged.problems.length ? problemsOf(judged.problems, $("text")) : [h("p", { class: "quiet" }, same ? "Nothing: this is what is written." : "No mistake was found in it. The rows are looked at by `sfumato check`.")]));
-  $("apply").disabled = same || judged.problems.length > 0;
+  $("problems").replaceChildren(...(judged.problems.length ? problemsOf(judged.problems, $("text")) : [h("p", { class: "quiet" }, same ? "No changes." : "The policy is valid. `sfumato check` compares it with the rows.")]));
+  showWeaker(judged.weaker);
+  const ready = () => ($("apply").disabled = same || judged.problems.length > 0 || (judged.weaker.length > 0 && !$("sure")?.checked));
+  $("sure")?.addEventListener("change", ready);
+  ready();
+}
+
+// What a change takes away from the people in the data, with odds; it has to be confirmed.
+function showWeaker(weaker) {
+  $("weaker").replaceChildren(...(weaker.length ? [
+    h("div", { class: "weaker", role: "alert" }, h("strong", {}, "This weakens the promise:"), h("ul", {}, weaker.map((one) => h("li", {}, one.words)))),
+    h("label", { class: "pick" }, h("input", { type: "checkbox", id: "sure" }), "I want to weaken the promise in this way."),
+  ] : []));
 }
 
 async function apply() {
-  const done = await call("/api/policy/apply", { body: { text: $("text").value, mark: known.mark } });
+  const done = await call("/api/policy/apply", { body: { text: $("text").value, mark: known.mark, confirm: Boolean($("sure")?.checked) } });
   known = { ...known, text: $("text").value, mark: done.mark };
   await judge();
-  say(`${done.name} is written, and the one before it kept beside it. It takes effect when it is reloaded.`, { action: h("button", { onclick: () => reload().catch(tell) }, "Reload now") });
+  say(`${done.name} is saved, and the previous version is kept beside it. It takes effect after a reload.`, { action: h("button", { onclick: () => reload().catch(tell) }, "Reload now") });
 }
 
 async function reload() {
-  say("Reading policy and rows anew; questions that run finish as they began …");
+  say("Reloading policy and rows; running queries finish on the old ones …");
   const done = await call("/api/policy/reload", { body: {} });
-  say(["It is served now, and the change is an entry of the ledger.", ...done.warnings].join(" "));
+  say(["The new policy is served, and the change is recorded in the ledger.", ...done.warnings].join(" "));
 }
 
 async function begin() {

@@ -9,7 +9,7 @@ const isNumber = (type) => type === "bigint" || type === "numeric";
 export function showResult(host, answer, { asked, onLaw, onDraw, onCopy, onExport, laws }) {
   const withEnds = noisy(answer);
   const plan = planOf(answer);
-  const parts = [headline(answer), answer.rows.length ? h("div", { class: "both" }, tableOf(answer, withEnds), plan ? chartBox(answer, plan) : null) : h("p", { class: "empty" }, "No rows. With open keys that is an answer too: no group had enough people to be shown.")];
+  const parts = [headline(answer), answer.rows.length ? h("div", { class: "both" }, tableOf(answer, withEnds), plan ? chartBox(answer, plan) : null) : h("p", { class: "empty" }, "No rows: no group had enough people to be shown (thresholding).")];
   if (answer.notes.length) {
     parts.push(h("ul", { class: "notes" }, answer.notes.map(([column, text]) => h("li", {}, column ? h("strong", {}, word(column), " ") : null, text))));
   }
@@ -23,6 +23,7 @@ export function showResult(host, answer, { asked, onLaw, onDraw, onCopy, onExpor
     pictured.length > 1
       ? h("span", { class: "group" }, h("span", { class: "quiet" }, "what one person changes in"), pictured.map((one) => h("button", { class: "plain", onclick: () => onLaw(one.number) }, word(one.name, "mono"))))
       : pictured.map((one) => h("button", { onclick: () => onLaw(one.number) }, "What one person changes")),
+    plan ? h("button", { class: "plain", onclick: () => saveChart(host.querySelector("svg.chart")) }, "Download chart") : null,
     h("span", { class: "group" }, h("span", { class: "quiet" }, "copy as"), (document.body.dataset.pg ? ["psql", "pandas", "SQLAlchemy", "curl"] : ["curl"]).map((kind) => h("button", { class: "plain", onclick: () => onCopy(kind, asked) }, kind))),
     h("span", { class: "group" }, h("span", { class: "quiet" }, "export"), ["CSV", "Parquet", "Arrow"].map((kind) => h("button", { class: "plain", onclick: () => onExport(kind, asked) }, kind))),
   ));
@@ -35,18 +36,32 @@ function headline(answer) {
   const delta = toNumber(answer.cost.delta) ? ` and δ ${brief(answer.cost.delta)}` : "";
   return h("div", { class: "headline" },
     h("h2", {}, "Answer"),
-    h("span", { class: free ? "" : "cost" }, free ? "cost nothing" : `spent ${price}${delta}`),
+    h("span", { class: free ? "" : "cost" }, free ? "free" : `spent ${price}${delta}`),
     answer.receipt ? h("span", { class: "quiet mono", title: answer.receipt }, `receipt ${answer.receipt.slice(0, 8)}…`) : null,
-    h("span", { class: "quiet push" }, free && answer.receipt ? "the stored answer: noise cannot be averaged away" : "asked again it is free, and the same"),
+    h("span", { class: "quiet push" }, free && answer.receipt ? "the stored answer" : "repeating this query is free and returns the same answer"),
   );
 }
 
 function tableOf(answer, withEnds) {
-  const head = h("tr", {}, answer.columns.map((name, i) => h("th", { scope: "col", class: isNumber(answer.types[i]) ? "right" : null }, word(name), withEnds[i] ? h("span", { class: "ends" }, `± at ${brief(toNumber(answer.confidence) * 100)} %`) : null)));
+  const order = answer.rows.map((_, i) => i);
+  const heads = answer.columns.map((name, i) => h("th", { scope: "col", class: isNumber(answer.types[i]) ? "right" : null }, h("button", { class: "sort", title: "Sort by this column", onclick: () => sortBy(i) }, word(name)), withEnds[i] ? h("span", { class: "ends" }, `± at ${brief(toNumber(answer.confidence) * 100)} %`) : null));
+  const head = h("tr", {}, heads);
   const body = h("tbody");
   const rowOf = (row, i) => h("tr", {}, row.map((value, j) => cell(value, withEnds[j] ? answer.intervals[i][j] : undefined, answer.types[j])));
   const fill = (to) => {
-    for (let i = body.rows.length; i < Math.min(to, answer.rows.length); i++) body.append(rowOf(answer.rows[i], i));
+    for (let i = body.rows.length; i < Math.min(to, answer.rows.length); i++) body.append(rowOf(answer.rows[order[i]], order[i]));
+  };
+  const sortBy = (column) => {
+    const down = heads[column].getAttribute("aria-sort") === "ascending";
+    heads.forEach((one) => one.removeAttribute("aria-sort"));
+    heads[column].setAttribute("aria-sort", down ? "descending" : "ascending");
+    const number = isNumber(answer.types[column]);
+    const value = (i) => (answer.rows[i][column] === null ? null : number ? toNumber(answer.rows[i][column]) : String(answer.rows[i][column]));
+    const compare = (a, b) => (a === b ? 0 : a === null ? 1 : b === null ? -1 : (a < b ? -1 : 1) * (down ? -1 : 1)); // NULL stays last
+    order.sort((a, b) => compare(value(a), value(b)) || a - b);
+    const shown = body.rows.length;
+    body.replaceChildren();
+    fill(shown);
   };
   fill(FIRST);
   const more = h("button", { class: "plain", onclick: () => { fill(body.rows.length + 1000); tellMore(); } });
@@ -65,6 +80,20 @@ function cell(value, ends, type) {
   const full = ends && ends.every((end) => end !== null) ? `${value}, between ${ends[0]} and ${ends[1]}` : String(value);
   if (!isNumber(type)) return h("td", { title: text.length > 40 ? text : null }, word(text));
   return h("td", { class: right, title: full }, h("span", { class: "value" }, text), ends === undefined ? null : h("span", { class: "ends" }, beside));
+}
+
+const CHART_STYLE = "svg{background:#fff;font:12px system-ui,sans-serif}.rule{stroke:#d9dee5}.tick{fill:#5a6675}.name{fill:#1c2530}.bar-fill{fill:#0f62a8;opacity:.75}.whisker,.zero{stroke:#1c2530}.band{fill:#0f62a8;opacity:.18}.path{fill:none;stroke:#0f62a8;stroke-width:2}.dot{fill:#0f62a8}";
+
+// The chart as a file that looks the same everywhere.
+function saveChart(picture) {
+  const copy = picture.cloneNode(true);
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
+  style.textContent = CHART_STYLE;
+  copy.prepend(style);
+  const place = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
+  h("a", { href: place, download: "chart.svg" }).click();
+  setTimeout(() => URL.revokeObjectURL(place), 10000);
 }
 
 function chartBox(answer, plan) {

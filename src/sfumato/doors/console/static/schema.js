@@ -6,6 +6,7 @@ const many = (number, name) => `${number} ${name}${number === 1 ? "" : "s"}`;
 
 // What one column is, in a few words.
 export function tell(column) {
+  if (column.type === "point") return `cells of ${bound(column.grid)} m`;
   if (column.values) return many(column.values.length, "value");
   if (column.min !== null && column.max !== null) return `${bound(column.min)} … ${bound(column.max)}`;
   if (column.type === "text" && column.max_length) return `text ≤ ${column.max_length}`;
@@ -49,7 +50,9 @@ export function firstQuestion(schema) {
   for (const table of own) {
     const listed = table.columns.find((column) => column.values && column.values.length > 1);
     const key = listed && quoted(listed.name);
+    const point = table.columns.find((column) => column.type === "point");
     if (listed) return `SELECT ${key}, COUNT(*) AS n\nFROM ${quoted(table.name)}\nGROUP BY ${key}\nORDER BY n DESC`;
+    if (point) return `SELECT ${quoted(point.name)}, COUNT(*) AS n\nFROM ${quoted(table.name)}\nGROUP BY ${quoted(point.name)}`;
   }
   return own.length ? `SELECT COUNT(*) AS n\nFROM ${quoted(own[0].name)}` : "SELECT 1";
 }

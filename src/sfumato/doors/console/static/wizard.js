@@ -19,8 +19,9 @@ async function findPeople() {
   const all = Object.entries(found.tables).flatMap(([table, columns]) => columns.map((column) => `${table}.${column}`));
   const likely = found.likely.length ? found.likely : all;
   const radio = (name) => h("label", { class: "pick" }, h("input", { type: "radio", name: "unit", value: name, checked: name === state.unit, onchange: () => draft(name).catch(tell) }), word(name, "mono"));
+  const each = (name) => h("label", { class: "pick" }, h("input", { type: "radio", name: "unit", value: name, checked: name === state.unit, onchange: () => draft(name).catch(tell) }), "each row is one person");
   const others = h("select", { "aria-label": "Another column", onchange: (event) => event.target.value && draft(event.target.value).catch(tell) }, h("option", { value: "" }, "another column …"), all.map((name) => h("option", {}, name)));
-  $("units").replaceChildren(h("p", { class: "quiet" }, "The column that says whose row it is. Everything that is answered protects the people that it names."), ...likely.slice(0, 6).map(radio), others);
+  $("units").replaceChildren(h("p", { class: "quiet" }, "The column that identifies a person. Every answer protects the people that it identifies."), ...likely.slice(0, 6).map(radio), ...Object.keys(found.tables).slice(0, 1).map((table) => (Object.keys(found.tables).length === 1 ? each(`${table}.row`) : null)).filter(Boolean), others);
 }
 
 async function draft(unit) {
@@ -102,7 +103,7 @@ function makeField(message, hint) {
   const input = h("input", { autocomplete: "off", size: 14, placeholder: key === "values" ? 'a, b, c' : key === "unit" ? "column" : "" });
   const set = () => input.value.trim() && replace(field, literal(key, input.value.trim()));
   input.addEventListener("change", set);
-  const open = key === "unit" ? h("button", { type: "button", class: "plain", onclick: () => makePublic(path[1]) }, "no row is about anybody: public") : null;
+  const open = key === "unit" ? h("button", { type: "button", class: "plain", onclick: () => makePublic(path[1]) }, "public: no row is about a person") : null;
   const field = h("div", { class: "field" }, h("label", {}, word(where ? `${where}: ${key}` : key, "mono"), input), open, h("p", { class: "quiet" }, hint ?? ""));
   return field;
 }

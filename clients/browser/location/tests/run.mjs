@@ -1,0 +1,227 @@
+// `node tests/run.mjs`: the shared vectors, the law of the noise, and budgets. Exits with 1 where something is wrong.
+
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { LatticeNoise, bernoulliExp, expNeg, twoSided } from "../noise/lattice.js";
+import { SystemBits } from "../noise/random.js";
+import { Exact, boundExpNeg, boundLn, boundSqrt, fraction, isqrt, level } from "../noise/reals.js";
+import { LocationMechanism, niceStep, toDegrees, toMetres } from "../noise/world.js";
+import { FRESH, TEST, Trace } from "../trace.js";
+
+const tests = [];
+const test = (name, run) => tests.push([name, run]);
+function equal(a, b, what = "") {
+  const [left, right] = [a, b].map((v) => JSON.stringify(v, (_, x) => (typeof x === "bigint" ? `${x}n` : x)));
+  if (left !== right) throw new Error(`${what} ${left} is not ${right}`);
+}
+function near(a, b, by, what = "") {
+  if (!(Math.abs(a - b) <= by)) throw new Error(`${what} ${a} is not within ${by} of ${b}`);
+}
+function throws(run, what) {
+  try { run(); } catch (error) { if (error instanceof RangeError) return; throw error; }
+  throw new Error(`${what} was accepted`);
+}
+
+class Words {
+  constructor(words) { this.words = words; this.used = 0; }
+  word() { return this.words[this.used++]; }
+}
+
+/** Words that a name determines, so that tests of laws pass again: SHA-256 of the name and a counter. */
+class FixedBits {
+  constructor(name) { this.name = name; this.blocks = 0; this.held = []; }
+  word() {
+    if (!this.held.length) {
+      const block = createHash("sha256").update(`${this.name} ${this.blocks++}`).digest();
+      for (let i = 0; i < 32; i += 4) this.held.push(block.readUInt32LE(i));
+    }
+    return this.held.pop();
+  }
+}
+
+const { positions, settings } = JSON.parse(readFileSync(new URL("./vectors.json", import.meta.url)));
+
+test("shared vectors: grids, rates and degrees", () => {
+  for (const vector of settings) {
+    const made = new LocationMechanism(vector.level, vector.radius);
+    const [p, q] = made.step, [a, b] = vector.step.map(BigInt);
+    equal(p * b, a * q, "step");
+    const [low, high] = made.noise.rate.enclose(96n), [least, most] = vector.rate.map(BigInt);
+    if (low > most || least > high || high - low > 64n) throw new Error("the rate is another one");
+    equal(made.noise.proposal, vector.proposal.map(BigInt), "proposal");
+    equal(positions.map(([lat, lon]) => made.toGrid(lat, lon).map(Number)), vector.grid, "grid");
+    vector.shifted.forEach((point, i) => {
+      const [lat, lon] = made.fromGrid(point.map(BigInt));
+      near(lat, vector.degrees[i][0], 1.01e-7, "latitude");
+      const apart = Math.abs(lon - vector.degrees[i][1]) % 360;
+      near(Math.min(apart, 360 - apart) * Math.cos(lat * Math.PI / 180), 0, 1.01e-7, "longitude");
+    });
+  }
+});
+
+test("shared vectors: every coin falls the same way from the same bits", () => {
+  let coins = 0, longer = 0;
+  LatticeNoise.settled = 0;
+  for (const vector of settings) {
+    const { noise } = new LocationMechanism(vector.level, vector.radius);
+    for (const coin of vector.coins) {
+      const words = new Words(coin.words);
+      equal(noise.coin(coin.vector.map(BigInt), words), coin.kept, `coin ${JSON.stringify(coin)}`);
+      equal(words.used, coin.used, `bits of ${JSON.stringify(coin)}`);
+      coins += 1;
+      longer += coin.used > 1;
+    }
+  }
+  if (coins < 500 || longer < 50 || LatticeNoise.settled < 100) throw new Error(`only ${coins}, ${longer}, ${LatticeNoise.settled}`);
+});
+
+test("enclosures hold what they enclose", () => {
+  for (const [p, q] of [[1n, 3n], [5n, 1n], [1n, 1000n], [40n, 1n], [69n, 100n]]) {
+    const [low, high] = boundExpNeg(p, q, 64n), x = Number(p) / Number(q);
+    if (high - low > 2n) throw new Error("wide");
+    near(Number(low) * 2 ** -64, Math.exp(-x), 1e-15);
+    near(expNeg(x), Math.exp(-x), 2 ** -50);
+  }
+  for (const [p, q] of [[4n, 1n], [3n, 2n], [1000001n, 1000000n], [10n ** 20n, 7n]]) {
+    const [low, high] = boundLn(p, q, 80n);
+    if (high - low > 4n) throw new Error("wide");
+    near(Number(low) / 2 ** 80, Math.log(Number(p) / Number(q)), 1e-14);
+  }
+  for (const n of [0n, 1n, 2n, 3n, 16n, 10n ** 30n + 7n]) {
+    const root = isqrt(n);
+    if (root * root > n || (root + 1n) ** 2n <= n) throw new Error(`isqrt ${n}`);
+    const [low, high] = boundSqrt(n, 40n);
+    if (low * low > n << 80n || high * high < n << 80n) throw new Error(`sqrt ${n}`);
+  }
+});
+
+/** The upper tail of a chi-square with many degrees of freedom, by Wilson and Hilferty. */
+function suspicious(chi, degrees) {
+  const z = ((chi / degrees) ** (1 / 3) - (1 - 2 / (9 * degrees))) / Math.sqrt(2 / (9 * degrees));
+  return z > 5.5;
+}
+
+function frequencies(draw, count) {
+  const seen = new Map();
+  for (let i = 0; i < count; i++) {
+    const key = String(draw());
+    seen.set(key, (seen.get(key) ?? 0) + 1);
+  }
+  return seen;
+}
+
+function check(seen, masses, count) {
+  let chi = 0, degrees = 0, rest = count, restExpected = count;
+  for (const [key, mass] of masses) {
+    const expected = mass * count;
+    if (expected < 8) continue;
+    chi += ((seen.get(key) ?? 0) - expected) ** 2 / expected;
+    rest -= seen.get(key) ?? 0;
+    restExpected -= expected;
+    degrees += 1;
+  }
+  if (degrees < 8) throw new Error("too few cells");
+  if (restExpected > 8) chi += (rest - restExpected) ** 2 / restExpected;
+  if (suspicious(chi, degrees)) throw new Error(`chi-square ${chi} with ${degrees} degrees of freedom`);
+}
+
+test("two-sided geometric numbers have their law", () => {
+  const bits = new FixedBits("two-sided"), count = 40_000;
+  for (const [p, q] of [[1n, 3n], [2n, 1n], [7n, 50n]]) {
+    const r = Math.exp(-Number(p) / Number(q)), masses = new Map();
+    for (let x = -200; x <= 200; x++) masses.set(String(x), ((1 - r) / (1 + r)) * r ** Math.abs(x));
+    if (p === 2n) masses.forEach((_, key) => Math.abs(Number(key)) > 6 && masses.delete(key));
+    const seen = frequencies(() => twoSided(p, q, bits), count);
+    if (p === 2n) near((seen.get("0") ?? 0) / count, masses.get("0"), 0.02);
+    else check(seen, masses, count);
+  }
+  let hits = 0;
+  for (let i = 0; i < 20_000; i++) hits += bernoulliExp(1n, 2n, bits);
+  near(hits / 20_000, Math.exp(-0.5), 0.02);
+});
+
+for (const [dimensions, rate] of [[2, new Exact([4n, 5n])], [3, new Exact([1n, 2n], [8n, 1n])]]) {
+  test(`lattice noise in ${dimensions} dimensions has the exact law`, () => {
+    const noise = new LatticeNoise(rate, dimensions), bits = new FixedBits(`lattice ${dimensions}`), count = 30_000, e = rate.toNumber();
+    const reach = Math.ceil(30 / e), masses = new Map();
+    let total = 0;
+    const axis = Array.from({ length: 2 * reach + 1 }, (_, i) => i - reach);
+    for (const x of axis) for (const y of axis) for (const z of dimensions === 3 ? axis : [0]) {
+      const mass = Math.exp(-e * Math.sqrt(x * x + y * y + z * z));
+      total += mass;
+      if (mass * count > 1e-3) masses.set(String(dimensions === 3 ? [x, y, z] : [x, y]), mass);
+    }
+    masses.forEach((mass, key) => masses.set(key, mass / total));
+    check(frequencies(() => noise.sample(bits), count), masses, count);
+  });
+}
+
+test("reports are as far away as the level says", () => {
+  const made = new LocationMechanism("ln 4", 500), bits = new FixedBits("far");
+  let sum = 0, within = 0;
+  const count = 3000, from = toMetres(48.8584, 2.2945);
+  for (let i = 0; i < count; i++) {
+    const noise = made.noise.sample(bits);
+    const [lat, lon] = made.fromGrid(made.toGrid(48.8584, 2.2945).map((c, k) => c + noise[k]));
+    const far = Math.hypot(...toMetres(lat, lon).map((c, k) => c - from[k]));
+    sum += far;
+    within += far <= made.accuracy;
+  }
+  near(sum / count / (2.356 * 500 / Math.log(4)), 1, 0.08);
+  near(within / count, 0.95, 0.03);
+});
+
+test("a trace spends before it draws, repeats, and is held when the budget is spent", async () => {
+  const kept = new Map(), log = [];
+  const store = {
+    async read(key) { return kept.has(key) ? structuredClone(kept.get(key)) : undefined; },
+    async write(key, value) { log.push(value.spent); kept.set(key, structuredClone(value)); },
+  };
+  const made = new LocationMechanism("ln 4", 500);
+  const still = new Trace(made, "a", 30, store, new FixedBits("a")), kinds = [];
+  for (let i = 0; i < 40; i++) kinds.push((await still.report(48.8584, 2.2945)).kind);
+  equal(kinds[0], "fresh");
+  if (kinds.filter((kind) => kind === "repeated").length < 20) throw new Error(`too few repetitions: ${kinds}`);
+  if (kept.get("a").spent > 30 * FRESH) throw new Error("overspent");
+  const far = new Trace(made, "b", 4, store, new FixedBits("b")), seen = [];
+  for (let i = 0; i < 40; i++) seen.push(await far.report(48 + (i % 2), 2));
+  equal(seen.at(-1).kind, "held");
+  if (kept.get("b").spent > 4 * FRESH) throw new Error("overspent");
+  equal([seen.at(-1).lat, seen.at(-1).lon], [seen.at(-2).lat, seen.at(-2).lon]);
+  const broken = new Trace(made, "c", 3, store, { word() { throw new RangeError("power cut"); } });
+  await broken.report(1, 1).then(() => { throw new Error("drawn"); }, (error) => equal(error.message, "power cut"));
+  equal(kept.get("c").spent, FRESH);
+  equal(TEST < FRESH, true);
+});
+
+test("the words of the system are uniform and never the same", () => {
+  const bits = [new SystemBits(), new SystemBits()], words = Array.from({ length: 4096 }, (_, i) => bits[i % 2].word());
+  if (new Set(words).size < 4080) throw new Error("words are repeated");
+  for (let bit = 0; bit < 32; bit++) near(words.filter((word) => (word >>> bit) & 1).length, 2048, 240, `bit ${bit}`);
+});
+
+test("wrong numbers are refused", () => {
+  for (const text of ["", "x", "-1", "0", "ln 1", "ln 0.5", "0 ln 4", "1.5/2", "1/0"]) throws(() => level(text), `level ${text}`);
+  for (const size of ["0", "-3", "x"]) throws(() => new LocationMechanism("ln 4", size), `radius ${size}`);
+  throws(() => new LocationMechanism("ln 4", 200).toGrid(91, 0), "latitude 91");
+  throws(() => new LocationMechanism("ln 4", 200).toGrid(NaN, 0), "no latitude");
+  equal(fraction("12.50"), [1250n, 100n]);
+  equal(niceStep(7n, 1n), [5n, 1n]);
+  equal(niceStep(3n, 1000n), [2n, 1000n]);
+  for (const point of [[0, 0, 0], [1, 0, 0], [0, 0, 1e9], [-1e9, 0, 0]]) {
+    const [lat, lon] = toDegrees(point);
+    if (!(Math.abs(lat) <= 90 && lon >= -180 && lon < 180)) throw new Error(`${point} is at ${lat}, ${lon}`);
+  }
+});
+
+let failed = 0;
+for (const [name, run] of tests) {
+  try {
+    await run();
+    console.log(`ok   ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAIL ${name}: ${error.stack}`);
+  }
+}
+process.exit(failed ? 1 : 0);

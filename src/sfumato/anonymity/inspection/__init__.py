@@ -1,0 +1,11 @@
+"""An independent check of published tables: it shares no code with the search, and believes no label.
+
+Comes in: a release and its original table. Goes out: k, l, t and risks in exact numbers, and faults.
+"""
+
+from __future__ import annotations
+
+from sfumato.anonymity.inspection.check import Claims, ReleaseReport, check_release, claims_of
+from sfumato.anonymity.inspection.traces import ReleaseFault
+
+__all__ = ["Claims", "ReleaseFault", "ReleaseReport", "check_release", "claims_of"]

@@ -1,0 +1,394 @@
+"""`check_release`: an independent look at a release, which shares no code with what makes releases.
+
+Comes in: the released table, the original one, the columns, and optionally what is claimed. Goes out: a ReleaseReport
+with k, l, t and risks in exact numbers, and every fault.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+from sfumato.anonymity.inspection.coverage import Coverage, Key, cover
+from sfumato.anonymity.inspection.exact import (
+    by_class,
+    distinct_of,
+    entropy_of,
+    equal_distance,
+    hierarchical_distance,
+    in_order,
+    is_entropy_diverse,
+    ordered_distance,
+    recursive_of,
+)
+from sfumato.anonymity.inspection.meaning import Trees, read_trees
+from sfumato.anonymity.inspection.reading import PublishedTable, read_published
+from sfumato.anonymity.inspection.traces import (
+    ReleaseFault,
+    find_columns,
+    find_extras,
+    find_formats,
+    find_order,
+    find_sorted,
+)
+from sfumato.errors import InputError
+from sfumato.words import as_written, show, whole
+
+_SHOWN = 20
+"""Faults of one kind that are listed one by one."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a release is said to satisfy; None where nothing is said."""
+
+    k: int | None = None
+    l: Fraction | None = None  # noqa: E741  the letter of the literature
+    diversity: str = "distinct"
+    c: Fraction = Fraction(3)
+    t: Fraction | None = None
+    distance: str = "equal"
+    dummies: int = 0
+
+
+@dataclass(frozen=True)
+class ReleaseReport:
+    """What a release is, and what is wrong with it."""
+
+    rows: int
+    k: int
+    classes: int
+    distinct: int | None
+    entropy: float | None
+    recursive_c: Fraction | None
+    t: dict[str, Fraction]
+    discernibility: int
+    average_class_size: Fraction
+    prosecutor: Fraction
+    journalist: Fraction
+    marketer: Fraction
+    faults: tuple[ReleaseFault, ...]
+    unread: dict[str, list[str]] = field(default_factory=dict)
+    meet: tuple[tuple[str, int], ...] = ()
+    exact: bool = True
+    misleading: dict[str, list[str]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, object]:
+        """The report as one document: fractions as strings."""
+        return {
+            "rows": self.rows,
+            "k": self.k,
+            "classes": self.classes,
+            "l": {
+                "distinct": self.distinct,
+                "entropy": self.entropy,
+                "recursive_c": None if self.recursive_c is None else str(self.recursive_c),
+            },
+            "t": {name: str(value) for name, value in self.t.items()},
+            "discernibility": self.discernibility,
+            "average_class_size": str(self.average_class_size),
+            "risk": {
+                "prosecutor": str(self.prosecutor),
+                "journalist": str(self.journalist),
+                "marketer": str(self.marketer),
+            },
+            "faults": [fault.to_dict() for fault in self.faults],
+            "not_checked": self.unread,
+            "misleading": self.misleading,
+            "coverage_exact": self.exact,
+            "with_earlier": [{"release": name, "k": k} for name, k in self.meet],
+        }
+
+
+def check_release(
+    release: str | Path,
+    raw: str | Path,
+    quasi: Sequence[str],
+    sensitive: str | None = None,
+    *,
+    keep: Sequence[str] = (),
+    hierarchies: Path | None = None,
+    earlier: Sequence[str | Path] = (),
+    claims: Claims | None = None,
+    order: Sequence[str] = (),
+) -> ReleaseReport:
+    """Everything that can be said of a release beside its original table.
+
+    Guarantee: k, l and t are those of the released rows by definition, in whole numbers and fractions; a release with
+        no coverage fault and `exact` has for every row an original row of its own that its labels cover and that has
+        its sensitive value.
+    Proof: classes are counted from the file; the matching is a maximum flow, so it leaves a row over only if every
+        matching does (max-flow min-cut).
+    Reference: Sweeney 2002; Machanavajjhala and others 2006; Li, Li, Venkatasubramanian 2007; Ford and Fulkerson 1956.
+    Checked by: rooms::a_forged_release_is_refused, rooms::a_matching_is_found_exactly_where_one_exists
+    """
+    columns = tuple(quasi)
+    if not columns:
+        raise InputError("no quasi-identifiers", hint="Name them with --quasi A,B.")
+    published, original = read_published(release), read_published(raw)
+    if not published.rows:
+        raise InputError(f'"{published.name}" has no rows')
+    known = (*columns, *((sensitive,) if sensitive else ()))
+    classes = by_class(published.parts(columns), _values(published, sensitive))
+    people = by_class(original.parts(columns), _values(original, sensitive))
+    trees = read_trees(hierarchies, known)
+    coverage = cover(columns, list(classes.items()), people, trees)
+    case = _Case(published, original, columns, sensitive, classes, people, coverage, trees, order, claims or Claims())
+    _check_order(case)
+    meet, worse = _meet(case, earlier, hierarchies)
+    faults = (
+        *_claimed(case),
+        *_uncovered(case),
+        *_kept(case, tuple(keep)),
+        *find_columns(published, original, (*known, *keep)),
+        *_order(case),
+        *find_formats(published, known, max(case.claims.k or 0, case.least)),
+        *find_extras(published),
+        *worse,
+    )
+    return _report(case, faults, meet)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A release beside its original table: rows by class, and which classes cover whom."""
+
+    published: PublishedTable
+    original: PublishedTable
+    columns: Key
+    sensitive: str | None
+    classes: dict[Key, Counter[str]]
+    people: dict[Key, Counter[str]]
+    coverage: Coverage
+    trees: dict[str, Trees]
+    order: Sequence[str]
+    claims: Claims
+
+    @property
+    def least(self) -> int:
+        """The rows of the smallest class."""
+        return min(one.total() for one in self.classes.values())
+
+    @cached_property
+    def total(self) -> Counter[str]:
+        """How often the original table has each sensitive value."""
+        total: Counter[str] = Counter()
+        for one in self.people.values():
+            total.update(one)
+        return total
+
+    @cached_property
+    def distances(self) -> dict[str, Fraction]:
+        """How far the farthest class is from the original table, by each distance that can be computed."""
+        if self.sensitive is None:
+            return {}
+        classes, total = self.classes.values(), self.total
+        names = list(self.order) or in_order({*total, *(value for one in classes for value in one)})
+        found = {
+            "equal": max(equal_distance(one, total) for one in classes),
+            "ordered": max(ordered_distance(one, total, names) for one in classes),
+        }
+        tree = self.trees.get(self.sensitive)
+        if tree and all(name in tree for name in names):
+            found["hierarchical"] = max(hierarchical_distance(one, total, tree) for one in classes)
+        return found
+
+
+def _values(table: PublishedTable, sensitive: str | None) -> list[str]:
+    return [row[0] for row in table.parts((sensitive,))] if sensitive else [""] * len(table.rows)
+
+
+def _claimed(case: _Case) -> Iterator[ReleaseFault]:
+    """What is claimed and does not hold; a row that is alone is a fault without any claim."""
+    claims, classes = case.claims, case.classes
+    wanted = 2 if claims.k is None else claims.k
+    small = [one.total() for one in classes.values() if one.total() < wanted]
+    if small:
+        yield ReleaseFault("k", f"{len(small)} classes have fewer than {wanted} rows, the smallest {min(small)}")
+    if (claims.l is not None or claims.t is not None) and case.sensitive is None:
+        raise InputError("l and t need a sensitive column", hint="Name it with --sensitive COLUMN.")
+    if claims.l is not None:
+        bad = sum(not _is_diverse(one, claims, claims.l) for one in classes.values())
+        if bad:
+            yield ReleaseFault(
+                "l", f"{bad} classes are not {claims.diversity} {show(claims.l)}-diverse", case.sensitive
+            )
+    if claims.t is not None:
+        found = case.distances.get(claims.distance)
+        if found is None:
+            raise InputError(f"the {claims.distance} distance cannot be computed", hint="Give --hierarchies DIR.")
+        if found > claims.t:
+            yield ReleaseFault(
+                "t", f"a class is {show(found)} from the table, farther than {show(claims.t)}", case.sensitive
+            )
+
+
+def _is_diverse(values: Counter[str], claims: Claims, l: Fraction) -> bool:  # noqa: E741  the letter of the literature
+    if claims.diversity == "entropy":
+        return is_entropy_diverse(values, l)
+    if claims.diversity == "recursive":
+        ratio = recursive_of([values], whole(l, "l"))
+        return ratio is not None and ratio < claims.c
+    return len(values) >= l
+
+
+def _uncovered(case: _Case) -> Iterator[ReleaseFault]:
+    """Released rows that stand for nobody."""
+    short, classes = case.coverage.short, list(case.classes.items())
+    if sum(many for _, _, many in short) <= case.claims.dummies:
+        return
+    first: dict[Key, int] = {}
+    for i, key in enumerate(case.published.parts(case.columns), 1):
+        first.setdefault(key, i)
+    for at, value, many in short[:_SHOWN]:
+        key, counts = classes[at]
+        if value not in case.total:
+            words = "a sensitive value is released that the original table does not have"
+            yield ReleaseFault("value", words, case.sensitive, first[key])
+            continue
+        wrong = case.coverage.culprit(at, value, case.people, counts[value])
+        label = "" if wrong is None else f' "{key[wrong][:60]}"'
+        words = f"{many} rows of a class stand for no original row that its label{label} covers"
+        yield ReleaseFault("coverage", words, None if wrong is None else case.columns[wrong], first[key])
+    if len(short) > _SHOWN:
+        yield ReleaseFault("coverage", f"{len(short) - _SHOWN} more classes stand for too few original rows")
+
+
+def _kept(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
+    """Columns that are released as they are: a row must have the values of one original row of its class."""
+    if not keep or case.coverage.short:
+        return
+    names = (*((case.sensitive,) if case.sensitive else ()), *keep)
+
+    def rows(table: PublishedTable) -> dict[Key, Counter[str]]:
+        return by_class(table.parts(case.columns), [repr(part) for part in table.parts(names)])
+
+    found = cover(case.columns, list(rows(case.published).items()), rows(case.original), case.trees)
+    many = sum(missing for _, _, missing in found.short)
+    if many > case.claims.dummies:
+        words = f"{many} rows have values in kept columns that no original row of their class has"
+        yield ReleaseFault("coverage", words, keep[0] if len(keep) == 1 else None)
+
+
+def _check_order(case: _Case) -> None:
+    """Refuse an order that lacks a value: the ordered distance would come out too small."""
+    lacking = sorted({*case.total} - {*case.order}) if case.order and case.sensitive else []
+    if lacking:
+        raise InputError(f'the order of sensitive values lacks "{lacking[0][:60]}"')
+
+
+def _order(case: _Case) -> Iterator[ReleaseFault]:
+    """Rows that stand where the people of the original table stand."""
+    place = {key: 1 << i for i, key in enumerate(case.classes)}
+    keys = case.published.parts(case.columns)
+    shown = list(zip(keys, _values(case.published, case.sensitive), strict=True))
+    masks = [case.coverage.masks[key] for key in case.original.parts(case.columns)]
+    there = list(zip(masks, _values(case.original, case.sensitive), strict=True))
+    bits = [place[key] for key in keys]
+    faults = list(find_order(shown, bits, there))
+    if not faults:
+        rows = [(bit, value) for bit, (_, value) in zip(bits, shown, strict=True)]
+        names = [name for name in case.original.columns if name != case.sensitive]
+        columns = {name: [row[0] for row in case.original.parts((name,))] for name in names}
+        faults = list(find_sorted(rows, there, columns))
+    yield from faults
+
+
+def _meet(
+    case: _Case, earlier: Sequence[str | Path], hierarchies: Path | None
+) -> tuple[tuple[tuple[str, int], ...], list[ReleaseFault]]:
+    """The smallest group that this release and earlier ones of the same people leave together."""
+    original, least = case.original, case.least
+    marks: list[tuple[int, ...]] = [(case.coverage.masks[key],) for key in original.parts(case.columns)]
+    found, faults = [], []
+    for other in earlier:
+        table = read_published(other)
+        shared = tuple(name for name in table.columns if name in original.columns and name != case.sensitive)
+        if not shared:
+            raise InputError(f'"{table.name}" shares no column with the original table')
+        before = by_class(table.parts(shared), [""] * len(table.rows))
+        people = by_class(original.parts(shared), [""] * len(original.rows))
+        masks = cover(shared, list(before.items()), people, read_trees(hierarchies, shared)).masks
+        marks = [(*mark, masks[key]) for mark, key in zip(marks, original.parts(shared), strict=True)]
+        groups = Counter(mark for mark in marks if all(mark))
+        smallest = min(groups.values(), default=0)
+        found.append((table.name, smallest))
+        if 0 < smallest < least:
+            many = sum(n for n in groups.values() if n < least)
+            words = f'together with "{table.name}" {many} people are in groups below {least}, the smallest {smallest}'
+            faults.append(ReleaseFault("composition", words))
+    return tuple(found), faults
+
+
+def _populations(case: _Case) -> list[int]:
+    """For each class the original rows that its labels cover."""
+    found = [0] * len(case.classes)
+    for key, counts in case.people.items():
+        mask = case.coverage.masks[key]
+        while mask:
+            low = mask & -mask
+            found[low.bit_length() - 1] += counts.total()
+            mask ^= low
+    return found
+
+
+def _report(case: _Case, faults: tuple[ReleaseFault, ...], meet: tuple[tuple[str, int], ...]) -> ReleaseReport:
+    classes = case.classes.values()
+    sizes = [one.total() for one in classes]
+    many, everybody, known = len(case.published.rows), case.total.total(), case.sensitive is not None
+    unread = bool(case.coverage.unread)  # labels that are not read cover too much
+    return ReleaseReport(
+        rows=many,
+        k=min(sizes),
+        classes=len(sizes),
+        distinct=distinct_of(classes) if known else None,
+        entropy=entropy_of(classes) if known else None,
+        recursive_c=recursive_of(classes, max(2, int(case.claims.l or 2))) if known else None,
+        t=case.distances,
+        discernibility=sum(size * size for size in sizes) + max(0, everybody - many) * everybody,
+        average_class_size=Fraction(many, len(sizes)),
+        prosecutor=Fraction(1, min(sizes)),
+        journalist=Fraction(1, min(sizes) if unread else max(1, min(_populations(case)))),
+        marketer=Fraction(len(sizes), many),
+        faults=faults,
+        unread=case.coverage.unread,
+        meet=meet,
+        exact=case.coverage.exact,
+        misleading=case.coverage.misleading,
+    )
+
+
+def claims_of(
+    k: object = None,
+    l: object = None,  # noqa: E741  the letter of the literature
+    t: object = None,
+    *,
+    diversity: str = "distinct",
+    c: object = 3,
+    distance: str = "equal",
+    dummies: int = 0,
+) -> Claims:
+    """Claims from what a person wrote."""
+    if diversity not in ("distinct", "entropy", "recursive"):
+        raise InputError(f'unknown diversity "{diversity}"', hint="Use distinct, entropy or recursive.")
+    if distance not in ("equal", "ordered", "hierarchical"):
+        raise InputError(f'unknown distance "{distance}"', hint="Use equal, ordered or hierarchical.")
+    if t is not None and not 0 <= as_written(t, "t") <= 1:
+        raise InputError(f"t must be between 0 and 1, but is {show(as_written(t, 't'))}")
+    if l is not None and as_written(l, "l") < 1:
+        raise InputError(f"l must be at least 1, but is {show(as_written(l, 'l'))}")
+    if dummies < 0:
+        raise InputError(f"dummies must be at least 0, but is {dummies}")
+    return Claims(
+        None if k is None else whole(k, "k", 1),
+        None if l is None else as_written(l, "l"),
+        diversity,
+        as_written(c, "c"),
+        None if t is None else as_written(t, "t"),
+        distance,
+        dummies,
+    )

@@ -1,0 +1,208 @@
+"""Whether every released row can stand for an original row: each for one of its own, with the same sensitive value.
+
+Comes in: the classes of a release and the original rows. Goes out: the classes that claim more rows than there are, and
+for each original combination which classes cover it. Sets of classes are whole numbers, one bit for a class.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sfumato.anonymity.inspection.meaning import Trees, covers, misleads
+
+Key = tuple[str, ...]
+_MOST_EDGES = 2_000_000
+"""Pairs of combinations and classes up to which overlapping classes are matched exactly."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """`masks`: for each original combination the classes that cover it. `short`: class, value, missing rows.
+
+    `unread` has the labels of each column whose meaning is not known, which count as covering everything, `misleading`
+    those whose text excludes a value that the hierarchy puts under them. `exact` is False where classes overlap too
+    much to be matched and only each class for itself was looked at.
+    """
+
+    masks: dict[Key, int]
+    short: list[tuple[int, str, int]]
+    unread: dict[str, list[str]]
+    exact: bool
+    by_column: list[dict[str, int]]
+    misleading: dict[str, list[str]]
+
+    def culprit(self, at: int, value: str, raw: dict[Key, Counter[str]], wanted: int) -> int | None:
+        """The column whose label alone explains why a class lacks rows, if there is one."""
+        bit = 1 << at
+        for skipped in range(len(self.by_column)):
+            have = 0
+            for key, counts in raw.items():
+                others = (m[v] for j, (m, v) in enumerate(zip(self.by_column, key, strict=True)) if j != skipped)
+                if counts[value] and all(mask & bit for mask in others):
+                    have += counts[value]
+            if have >= wanted:
+                return skipped
+        return None
+
+
+def cover(
+    columns: Sequence[str],
+    classes: Sequence[tuple[Key, Counter[str]]],
+    raw: dict[Key, Counter[str]],
+    trees: dict[str, Trees],
+) -> Coverage:
+    """Match the rows of every class with original rows that its labels cover."""
+    by_column, unread, misleading = [], {}, {}
+    for j, column in enumerate(columns):
+        values, tree = {key[j] for key in raw}, trees.get(column)
+        found, opaque = _column(j, classes, values, tree)
+        by_column.append(found)
+        if opaque:
+            unread[column] = sorted(opaque)
+        wrong = {label for label in {key[j] for key, _ in classes} for value in values if misleads(label, value, tree)}
+        if wrong:
+            misleading[column] = sorted(wrong)
+    masks: dict[Key, int] = {}
+    full = (1 << len(classes)) - 1
+    for key in raw:
+        mask = full
+        for one, value in zip(by_column, key, strict=True):
+            mask &= one[value]
+        masks[key] = mask
+    short, exact = _match(classes, raw, masks)
+    return Coverage(masks, short, unread, exact, by_column, misleading)
+
+
+def _column(
+    j: int, classes: Sequence[tuple[Key, Counter[str]]], values: set[str], tree: Trees | None
+) -> tuple[dict[str, int], set[str]]:
+    """For each original value of a column the classes whose label covers it."""
+    bits: dict[str, int] = {}
+    for at, (key, _) in enumerate(classes):
+        bits[key[j]] = bits.get(key[j], 0) | 1 << at
+    others, opaque = frozenset(values), set()
+    found = dict.fromkeys(values, 0)
+    for label, mask in bits.items():
+        for value in values:
+            answer = covers(label, value, tree, others)
+            if answer is None:
+                opaque.add(label)
+            if answer is not False:
+                found[value] |= mask
+    return found, opaque
+
+
+def _match(
+    classes: Sequence[tuple[Key, Counter[str]]], raw: dict[Key, Counter[str]], masks: dict[Key, int]
+) -> tuple[list[tuple[int, str, int]], bool]:
+    open_: dict[str, dict[int, int]] = {}
+    for at, (_, counts) in enumerate(classes):
+        for value, many in counts.items():
+            open_.setdefault(value, {})[at] = many
+    shared: dict[str, Counter[int]] = {}
+    for key, counts in raw.items():
+        mask = masks[key]
+        for value, many in counts.items():
+            if mask and not mask & (mask - 1):  # one class alone: its rows go there
+                _take(open_.get(value, {}), mask.bit_length() - 1, many)
+            elif mask:
+                shared.setdefault(value, Counter())[mask] += many
+    edges = sum(mask.bit_count() for groups in shared.values() for mask in groups)
+    if edges > _MOST_EDGES:
+        return _each_alone(classes, raw, masks), False
+    for value, needs in open_.items():
+        _flow(needs, shared.get(value, Counter()))
+    return [(at, value, many) for value, needs in open_.items() for at, many in needs.items() if many > 0], True
+
+
+def _take(needs: dict[int, int], at: int, many: int) -> None:
+    if at in needs:
+        needs[at] = max(0, needs[at] - many)
+
+
+def _each_alone(
+    classes: Sequence[tuple[Key, Counter[str]]], raw: dict[Key, Counter[str]], masks: dict[Key, int]
+) -> list[tuple[int, str, int]]:
+    """A condition that is necessary only: each class for itself has enough original rows."""
+    have: list[Counter[str]] = [Counter() for _ in classes]
+    for key, counts in raw.items():
+        mask = masks[key]
+        while mask:
+            low = mask & -mask
+            have[low.bit_length() - 1].update(counts)
+            mask ^= low
+    return [
+        (at, value, many - have[at][value])
+        for at, (_, counts) in enumerate(classes)
+        for value, many in counts.items()
+        if many > have[at][value]
+    ]
+
+
+def _flow(needs: dict[int, int], supply: Counter[int]) -> None:
+    """Give rows of several classes to those that need them: augmenting paths, shortest first."""
+    flow = _Flow(needs, supply)
+    flow.start()
+    for at in [at for at, many in needs.items() if many > 0]:
+        while needs[at] > 0 and flow.augment(at):
+            pass
+
+
+@dataclass(frozen=True)
+class _Flow:
+    """Rows that classes need, rows that are free by the set of classes that cover them, and who was given which."""
+
+    needs: dict[int, int]
+    supply: Counter[int]
+    given: dict[int, Counter[int]] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """Whatever is free goes to the first that needs it."""
+        for mask in list(self.supply):
+            for at in _bits(mask):
+                many = min(self.supply[mask], self.needs.get(at, 0))
+                if many:
+                    self.supply[mask] -= many
+                    self.needs[at] -= many
+                    self.given.setdefault(at, Counter())[mask] += many
+
+    def augment(self, start: int) -> bool:
+        """One path from a class that lacks rows, through classes that could do with others, to rows that are free."""
+        came: dict[int, tuple[int, int] | None] = {start: None}
+        queue = deque([start])
+        while queue:
+            at = queue.popleft()
+            for mask in self.supply:
+                if not mask >> at & 1:
+                    continue
+                if self.supply[mask] > 0:
+                    self._move(at, mask, came)
+                    return True
+                for other in _bits(mask):
+                    if other not in came and self.given.get(other, Counter())[mask] > 0:
+                        came[other] = (at, mask)
+                        queue.append(other)
+        return False
+
+    def _move(self, at: int, mask: int, came: dict[int, tuple[int, int] | None]) -> None:
+        """One row along the path."""
+        self.supply[mask] -= 1
+        self.given.setdefault(at, Counter())[mask] += 1
+        step = came[at]
+        while step is not None:
+            before, through = step
+            self.given[at][through] -= 1
+            self.given.setdefault(before, Counter())[through] += 1
+            at, step = before, came[before]
+        self.needs[at] -= 1
+
+
+def _bits(mask: int) -> list[int]:
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found

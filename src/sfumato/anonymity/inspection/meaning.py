@@ -1,0 +1,207 @@
+"""What a released label stands for: whether it covers an original value.
+
+Comes in: a label, a value, and the hierarchy of the column if there is one. Goes out: yes, no, or None where the label
+has no meaning that can be read. A hierarchy that puts a value under a label defines that label; where the label's text
+says otherwise, as `20-39` for 40, readers are misled, and `misleads` says so.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import tomllib
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from pathlib import Path
+
+from sfumato.errors import InputError
+
+Trees = dict[str, tuple[str, ...]]
+"""For each value its labels, finest first. Where hierarchies were given and none lists the values of a column, it is
+empty: labels of that column must speak for themselves."""
+_N = r"\s*([-+]?\d+(?:\.\d+)?)\s*"
+_SPANS = (
+    (re.compile(rf"{_N}(?:\.\.|–){_N}"), "[]"),
+    (re.compile(rf"{_N}-{_N}"), "[]"),
+    (re.compile(rf"\[{_N}[,;]{_N}\]"), "[]"),
+    (re.compile(rf"\[{_N}[,;]{_N}[)\[]"), "[)"),
+    (re.compile(rf"[(\]]{_N}[,;]{_N}\]"), "(]"),
+    (re.compile(rf"[(\]]{_N}[,;]{_N}[)\[]"), "()"),
+)
+_BOUND = re.compile(rf"(<=|>=|<|>|≤|≥){_N}")
+_FROM = re.compile(rf"{_N}\+")
+_DATE = re.compile(r"(\d{4})(?:-(\d{2})|-Q([1-4]))?")
+_DAYS = re.compile(r"(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})")
+_YEARS = re.compile(r"(\d{4})(?:\.\.|-)(\d{4})")
+
+
+def covers(label: str, value: str, tree: Trees | None = None, others: frozenset[str] = frozenset()) -> bool | None:
+    """Whether a label stands for a value; `others` are the original values of the column: they mean themselves."""
+    if label == value or (label and not label.strip("*")) or (tree is not None and label in tree.get(value, ())):
+        return True
+    read = None if "|" in label else _read(label, value)
+    if read is not None:
+        return read
+    if tree is not None and value in tree and _is_label(label, tree):
+        return False
+    if label in others:
+        return False
+    found = _set(label, value, tree, others)
+    return False if found is None and tree is not None else found  # no hierarchy knows the label
+
+
+def _is_label(label: str, tree: Trees) -> bool:
+    return label in tree or any(label in row for row in tree.values())
+
+
+def misleads(label: str, value: str, tree: Trees | None) -> bool:
+    """Whether a hierarchy puts a value under a label whose text excludes it."""
+    if tree is None or label in (value, "*") or label not in tree.get(value, ()):
+        return False
+    return _read(label, value) is False
+
+
+def _set(label: str, value: str, tree: Trees | None, others: frozenset[str]) -> bool | None:
+    parts = _parts(label)
+    if not parts or value in parts:
+        return True if parts else None
+    answers = [covers(part, value, tree, others) for part in parts if part not in others]
+    if True in answers:
+        return True
+    return None if None in answers else False
+
+
+@lru_cache(maxsize=1 << 14)
+def _parts(label: str) -> frozenset[str]:
+    """The members of a set `a|b` or `{a, b}`; nothing where the label is no set."""
+    inner = label[1:-1] if label.startswith("{") and label.endswith("}") else label
+    sign = "|" if "|" in inner else "," if inner is not label else None
+    return frozenset() if sign is None else frozenset(part.strip() for part in inner.split(sign))
+
+
+@lru_cache(maxsize=1 << 18)
+def _read(label: str, value: str) -> bool | None:
+    """The meaning of ranges, bounds, prefixes and dates; None where the label is none of these for such a value."""
+    number = _number(value)
+    if number is not None:
+        found = _numeric(label, number)
+        if found is not None:
+            return found
+    day = _day(value)
+    if day is not None:
+        found = _period(label, day)
+        if found is not None:
+            return found
+    if "*" in label and label.strip("*") and "|" not in label:
+        pattern = "".join("." if sign == "*" else re.escape(sign) for sign in label)
+        return re.fullmatch(pattern, value) is not None
+    return None
+
+
+def _number(text: str) -> Decimal | None:
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def _numeric(label: str, number: Decimal) -> bool | None:
+    for pattern, ends in _SPANS:
+        span = pattern.fullmatch(label)
+        if span:
+            low, high = Decimal(span[1]), Decimal(span[2])
+            above = low <= number if ends[0] == "[" else low < number
+            return above and (number <= high if ends[1] == "]" else number < high)
+    bound = _BOUND.fullmatch(label.strip())
+    if bound:
+        limit = Decimal(bound[2])
+        return {"<": number < limit, "<=": number <= limit, "≤": number <= limit, ">": number > limit}.get(
+            bound[1], number >= limit
+        )
+    start = _FROM.fullmatch(label)
+    if start:
+        return number >= Decimal(start[1])
+    alone = _number(label)
+    return None if alone is None else number == alone  # a number stands for itself
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text.strip()[:10]) if "-" in text else None
+    except ValueError:
+        return None
+
+
+def _period(label: str, day: date) -> bool | None:
+    days = _DAYS.fullmatch(label)
+    if days:
+        first, last = _day(days[1]), _day(days[2])
+        return None if first is None or last is None else first <= day <= last
+    years = _YEARS.fullmatch(label)
+    if years:
+        return int(years[1]) <= day.year <= int(years[2])
+    one = _DATE.fullmatch(label)
+    if one is None:
+        return None
+    if one[2]:
+        return (day.year, day.month) == (int(one[1]), int(one[2]))
+    if one[3]:
+        return (day.year, (day.month + 2) // 3) == (int(one[1]), int(one[3]))
+    return day.year == int(one[1])
+
+
+def read_trees(place: Path | None, columns: tuple[str, ...]) -> dict[str, Trees]:
+    """Hierarchies that list their values, of a folder or a TOML file; labels of other kinds speak for themselves."""
+    if place is None:
+        return {}
+    if not place.exists():
+        raise InputError(f'there is no file or folder "{place}"', sqlstate="58P01")
+    found: dict[str, Trees] = {column: {} for column in columns}
+    if not place.is_dir():
+        return found | _listed(place, columns)
+    for file in sorted(place.glob("*.toml"), reverse=True):  # of two sections the first file counts
+        found |= _listed(file, columns)
+    for file in sorted(place.glob("*_hierarchy_*.csv")):
+        column = file.stem.partition("_hierarchy_")[2]
+        if column in columns:
+            found[column] = _rows(file)
+    return found
+
+
+def _listed(file: Path, columns: tuple[str, ...]) -> dict[str, Trees]:
+    """The sections of a TOML file with rows of their own, or with the name of a file of rows."""
+    try:
+        sections = tomllib.loads(_text(file))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f'"{file.name}" is not a TOML file', detail=str(error)) from None
+    found: dict[str, Trees] = {}
+    for column in columns:
+        section = sections.get(column)
+        if isinstance(section, dict) and "file" in section:
+            found[column] = _rows(file.parent / str(section["file"]))
+        elif isinstance(section, dict) and isinstance(section.get("rows"), list):
+            rows = [[str(cell) for cell in row] for row in section["rows"] if isinstance(row, list) and row]
+            found[column] = _tree(rows)
+    return found
+
+
+def _rows(file: Path) -> Trees:
+    text = _text(file)
+    sign = ";" if ";" in text.partition("\n")[0] else ","
+    return _tree([row for row in csv.reader(text.splitlines(), delimiter=sign) if row])
+
+
+def _tree(rows: list[list[str]]) -> Trees:
+    """Labels by value; a hierarchy whose top has several labels has `*` above them."""
+    if len({row[-1] for row in rows}) > 1:
+        rows = [[*row, "*"] for row in rows]
+    return {row[0]: tuple(row) for row in rows}
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f'"{file.name}" is not UTF-8 text', hint="Save it as UTF-8.") from None

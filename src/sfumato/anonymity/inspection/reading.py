@@ -1,0 +1,229 @@
+"""Tables as they were published: read by the standard library where they are text, by the engine otherwise.
+
+Comes in: a CSV or Parquet file, or `FILE.duckdb#TABLE`. Goes out: columns and rows as text in their order, and what
+else the file says. Nothing here is shared with the code that writes releases.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sfumato.errors import EngineError, InputError
+from sfumato.words import identifier, string
+
+_QUOTED = re.compile(r'"[^"]*"')
+_FIRST_LINE = re.compile(r'[^"\n]*(?:"[^"]*"[^"\n]*)*')
+"""The line of names; a name in quotes may hold delimiters and line breaks."""
+_CELL_IN_QUOTES = re.compile(r'"(?:[^"]|"")*"')
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_BLANK = re.compile(r"(?:\r\n|\n|\r(?!\n))(?=\r|\n)")
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table with its rows in order; `extras` are things that a file holds beside its rows."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    extras: tuple[str, ...] = ()
+
+    def column(self, name: str) -> int:
+        """The place of a column."""
+        if name not in self.columns:
+            raise InputError(f'"{self.name}" has no column "{name}"', hint=f"It has {', '.join(self.columns)}.")
+        return self.columns.index(name)
+
+    def parts(self, names: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """The rows, of these columns alone."""
+        places = [self.column(name) for name in names]
+        return [tuple(row[place] for place in places) for row in self.rows]
+
+
+def read_published(data: str | Path) -> PublishedTable:
+    """The table behind a name."""
+    text = str(data)
+    if text.startswith(("postgresql://", "postgres://")):
+        return _from_postgres(*_parts(text))
+    if "#" in text and not Path(text).exists():
+        return _from_database(*text.split("#", 1))
+    file = Path(text)
+    if not file.is_file():
+        raise InputError(f'there is no file "{text}"', sqlstate="58P01")
+    with file.open("rb") as stream:
+        parquet = stream.read(4) == b"PAR1"
+    return _from_parquet(file) if parquet else _from_text(file)
+
+
+def _from_text(file: Path) -> PublishedTable:
+    raw = file.read_bytes()
+    try:
+        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
+    except (UnicodeDecodeError, OSError, EOFError):
+        raise InputError(f'"{file.name}" is not UTF-8 text', hint="Save it as UTF-8.") from None
+    first = _FIRST_LINE.match(text)
+    sign = max(",;\t|", key=_QUOTED.sub("", first[0] if first else "").count)
+    return replace(_parsed(file.name, text, sign), extras=tuple(_uneven(text, sign)))
+
+
+def _uneven(text: str, sign: str) -> Iterator[str]:
+    """How lines are written, where that differs from row to row: each difference marks rows, and can number them."""
+    bare = _CELL_IN_QUOTES.sub("q", text)
+    if len(set(_LINE_END.findall(bare))) > 1:
+        yield "different ends of lines"
+    if _BLANK.search(bare):
+        yield "blank lines"
+    if '"' in text and not _is_evenly_quoted(text, sign):
+        yield "values in quotes in some rows and without in others"
+
+
+def _is_evenly_quoted(text: str, sign: str) -> bool:
+    """Whether every value of a column is always in quotes or never."""
+    stop = re.escape(sign)
+    cell = re.compile(rf'("(?:[^"]|"")*"[^{stop}\r\n]*|[^{stop}\r\n]*)({stop}|\r\n|\n|\r|$)')
+    spelt: dict[tuple[int, str], bool] = {}
+    at = column = 0
+    while at < len(text) and (found := cell.match(text, at)):
+        written, end = found.groups()
+        marked = written.startswith('"')
+        value = written[1:-1].replace('""', '"') if marked else written
+        if spelt.setdefault((column, value), marked) != marked:
+            return False
+        at, column = found.end(), column + 1 if end == sign else 0
+    return True
+
+
+def _parsed(name: str, text: str, sign: str) -> PublishedTable:
+    """The columns and rows of a CSV text."""
+    try:
+        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=sign))
+    except csv.Error as error:
+        raise InputError(f'"{name}" cannot be read', detail=f"{error}.") from None
+    if not lines or not any(lines[0]):
+        raise InputError(f'"{name}" has no first line with names')
+    columns, rows = tuple(lines[0]), []
+    if len(set(columns)) < len(columns):
+        raise InputError(f'"{name}" has two columns of one name')
+    for number, line in enumerate(lines[1:], 2):
+        if len(line) == len(columns):
+            rows.append(tuple(line))
+        elif line:
+            raise InputError(f'line {number} of "{name}" has {len(line)} fields, not {len(columns)}')
+        elif len(columns) == 1:
+            rows.append(("",))
+    return PublishedTable(name, columns, rows)
+
+
+def _parts(text: str) -> tuple[str, str]:
+    place, _, table = text.rpartition("#")
+    if not place or not table:
+        raise InputError(f'which table of "{text.rpartition("@")[2]}"?', hint="Write …#TABLE.")
+    return place, table
+
+
+def _from_postgres(address: str, table: str) -> PublishedTable:
+    """The rows of a PostgreSQL table, in the order in which the server gives them."""
+    try:
+        import psycopg
+    except ImportError:
+        raise InputError("PostgreSQL needs psycopg", hint="pip install 'sfumato[attack]'") from None
+    name = ".".join(identifier(part) for part in table.split("."))
+    try:
+        sql = f"COPY (SELECT * FROM {name}) TO STDOUT (FORMAT csv, HEADER)"
+        with psycopg.connect(address) as link, link.cursor().copy(sql) as copy:
+            text = b"".join(bytes(part) for part in copy)
+    except psycopg.OperationalError:
+        raise EngineError("PostgreSQL cannot be reached", hint="Check the address and who may connect.") from None
+    except psycopg.Error as error:
+        raise InputError(f'the table "{table}" cannot be read', detail=str(error).split("\n")[0]) from None
+    return _parsed(table, text.decode("utf-8"), ",")
+
+
+def _from_parquet(file: Path) -> PublishedTable:
+    with duckdb.connect() as engine:
+        try:
+            found = engine.execute(f"SELECT * FROM read_parquet({string(str(file))})")
+            columns = tuple(one[0] for one in found.description or ())
+            table = _texts(engine, f"read_parquet({string(str(file))})", columns)
+            pairs = engine.execute(f"SELECT key, value FROM parquet_kv_metadata({string(str(file))})").fetchall()
+        except duckdb.Error as error:
+            raise InputError(f'"{file.name}" cannot be read', detail=str(error).split("\n")[0]) from None
+    extras = [extra for key, value in pairs if (extra := _extra(bytes(key), bytes(value)))]
+    return PublishedTable(file.name, columns, table, (*extras, *_beside_values(file)))
+
+
+def _beside_values(file: Path) -> Iterator[str]:
+    """What a Parquet file says of its columns, and values that its dictionaries list although no row has them."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        return
+    try:
+        yield from _hidden(pa, pq, file)
+    except pa.ArrowException:
+        yield "parts that Arrow cannot read"
+
+
+def _hidden(pa: Any, pq: Any, file: Path) -> Iterator[str]:
+    schema = pq.read_schema(file)
+    for one in schema:
+        if set(one.metadata or ()) - {b"PARQUET:field_id"}:
+            yield f'metadata of the column "{one.name[:40]}"'
+    texts = [one.name for one in schema if pa.types.is_string(one.type) or pa.types.is_dictionary(one.type)]
+    table = pq.ParquetFile(file, read_dictionary=texts).read(columns=texts)
+    for name in texts:
+        for part in table.column(name).chunks:
+            if pa.types.is_dictionary(part.type) and len(part.indices.unique().drop_null()) < len(part.dictionary):
+                yield f'values in the dictionary of the column "{name[:40]}" that no row has'
+                break
+
+
+def _extra(key: bytes, value: bytes) -> str | None:
+    """What metadata of a Parquet file gives away; the schema alone gives nothing away."""
+    name = key.decode("utf-8", "replace")
+    if name == "ARROW:schema":
+        return None
+    if name == "pandas":
+        try:
+            index = json.loads(value).get("index_columns", [])
+        except ValueError:
+            return "unreadable metadata of pandas"
+        plain = all(isinstance(one, dict) and one.get("kind") == "range" for one in index)
+        return None if plain else "an index that pandas stored"
+    return f'metadata "{name[:40]}"'
+
+
+def _from_database(place: str, table: str) -> PublishedTable:
+    if not Path(place).is_file():
+        raise InputError(f'there is no file "{place}"', sqlstate="58P01")
+    with duckdb.connect() as engine:
+        try:
+            engine.execute(f"ATTACH {string(place)} AS published (READ_ONLY)")
+            source = "published." + ".".join(identifier(part) for part in table.split("."))
+            found = engine.execute(f"SELECT * FROM {source} LIMIT 0")
+            columns = tuple(one[0] for one in found.description or ())
+            rows = _texts(engine, source, columns)
+            others = engine.execute(
+                "SELECT table_schema, table_name FROM information_schema.tables "
+                "WHERE table_catalog = 'published' AND lower(table_schema || '.' || table_name) <> lower(?)",
+                [table if "." in table else f"main.{table}"],
+            ).fetchall()
+        except duckdb.Error as error:
+            raise InputError(f'"{place}" cannot be read', detail=str(error).split("\n")[0]) from None
+    return PublishedTable(table, columns, rows, tuple(f'another table "{name}"' for _, name in others))
+
+
+def _texts(engine: duckdb.DuckDBPyConnection, source: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+    shown = ", ".join(f"coalesce(CAST({identifier(name)} AS VARCHAR), '')" for name in columns)
+    return engine.execute(f"SELECT {shown} FROM {source}").fetchall()

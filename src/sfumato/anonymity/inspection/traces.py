@@ -1,0 +1,212 @@
+"""What a file gives away beside its labels: row numbers, other columns, the order of rows, odd spellings, metadata.
+
+Comes in: the release, and the original table. Goes out: faults.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise
+
+from sfumato.anonymity.inspection.coverage import Key
+from sfumato.anonymity.inspection.reading import PublishedTable
+
+_CLEAR = 40.0
+"""Bits of evidence before an order is called the original one: a dozen rows have too few arrangements to tell."""
+
+
+@dataclass(frozen=True)
+class ReleaseFault:
+    """What is wrong with a release: of which kind, in which column and row (from 1) if there is one, and in words."""
+
+    kind: str
+    words: str
+    column: str | None = None
+    row: int | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """The fault as one document."""
+        return {"kind": self.kind, "column": self.column, "row": self.row, "words": self.words}
+
+
+def find_columns(release: PublishedTable, raw: PublishedTable, known: Sequence[str]) -> Iterator[ReleaseFault]:
+    """Columns that nobody declared: row numbers above all."""
+    for name in release.columns:
+        if name in known:
+            continue
+        values = [row[release.columns.index(name)] for row in release.rows]
+        numbers = [int(v) for v in values if v.isdecimal()]
+        alone = sum(1 for n in Counter(values).values() if n == 1)
+        if len(numbers) == len(values) > 0 and alone == len(values):
+            inside = all(0 <= number <= len(raw.rows) for number in numbers)
+            what = "row numbers of the original table" if inside else "numbers of which each occurs once"
+            yield ReleaseFault("index", f"the column holds {what}: every row is the only one of its kind", name, 1)
+        elif name in raw.columns:
+            yield ReleaseFault("column", "an original column is released that was not declared", name, None)
+        else:
+            yield ReleaseFault("column", f"the column was not declared; {alone} of its values occur once", name, None)
+
+
+def find_order(
+    shown: Sequence[tuple[Key, str]], bits: Sequence[int], original: Sequence[tuple[int, str]]
+) -> Iterator[ReleaseFault]:
+    """Rows in the order of the original ones: the n-th row is the n-th person.
+
+    `shown` are labels and sensitive values of the released rows, `bits` their classes; `original` has for each original
+    row the classes that cover it and its sensitive value. Rows that are sorted by what they say have an order that
+    tells nothing. The order may be that of the whole table, forwards or backwards, or that of each class alone, which
+    tools leave that sort by labels.
+    """
+    if shown == sorted(shown):
+        return
+    rows = [(bit, value) for (_, value), bit in zip(shown, bits, strict=True)]
+    for backwards in (False, True):
+        ahead = list(reversed(original)) if backwards else original
+        way = " backwards" if backwards else ""
+        if _arrangements(Counter(rows).values()) >= _CLEAR and _follows(rows, ahead):
+            yield ReleaseFault(
+                "order", f"the rows stand in the order of the original table{way}, which numbers them", None, 1
+            )
+            return
+        if _by_class(rows, ahead):
+            words = f"in each class the rows stand in the order of the original table{way}, which numbers them"
+            yield ReleaseFault("order", words, None, 1)
+            return
+
+
+def _arrangements(counts: Iterable[int]) -> float:
+    """How many bits it takes to say in which order rows stand of which so many are alike."""
+    many = list(counts)
+    return (math.lgamma(sum(many) + 1) - sum(math.lgamma(n + 1) for n in many)) / math.log(2)
+
+
+def _follows(rows: Sequence[tuple[int, str]], original: Sequence[tuple[int, str]]) -> bool:
+    """Whether the rows can be found one after the other in the original table."""
+    at = 0
+    for bit, value in rows:
+        while at < len(original) and not (original[at][0] & bit and original[at][1] == value):
+            at += 1
+        if at == len(original):
+            return False
+        at += 1
+    return True
+
+
+def _by_class(rows: Sequence[tuple[int, str]], original: Sequence[tuple[int, str]]) -> bool:
+    """Whether in every class that has all of its people the sensitive values stand as theirs do, and that is no chance.
+
+    A class whose values are sorted says nothing.
+    """
+    released: dict[int, list[str]] = {}
+    for bit, value in rows:
+        released.setdefault(bit, []).append(value)
+    people: dict[int, list[str]] = {bit: [] for bit in released}
+    for mask, value in original:
+        if mask and not mask & (mask - 1) and mask in people:  # of one class alone
+            people[mask].append(value)
+    evidence = 0.0
+    for bit, values in released.items():
+        if len(people[bit]) != len(values) or values == sorted(values):
+            continue
+        if values != people[bit]:
+            return False
+        evidence += _arrangements(Counter(values).values())
+    return evidence >= _CLEAR
+
+
+def find_sorted(
+    rows: Sequence[tuple[int, str]], original: Sequence[tuple[int, str]], columns: Mapping[str, Sequence[str]]
+) -> Iterator[ReleaseFault]:
+    """Classes whose rows stand in the order of an original column, of which the labels tell less.
+
+    `rows` and `original` are as in `find_order`, by class. Whoever knows the order of people by that column, as by age,
+    knows which row is whose.
+    """
+    if not rows or [value for _, value in rows] == sorted(value for _, value in rows):
+        return
+    released: dict[int, list[str]] = {}
+    for bit, value in rows:
+        released.setdefault(bit, []).append(value)
+    for name, texts in columns.items():
+        places = _ranks(texts)
+        people: dict[int, list[tuple[float, str]]] = {bit: [] for bit in released}
+        for (mask, value), place in zip(original, places, strict=True):
+            if mask in people:  # of one class alone
+                people[mask].append((place, value))
+        for sign, way in ((1, ""), (-1, " backwards")):
+            if _sorted_bits(released, people, sign) >= _CLEAR:
+                yield ReleaseFault(
+                    "order", f"in each class the rows stand in the order of the original values{way}", name, 1
+                )
+                break
+
+
+def _ranks(texts: Sequence[str]) -> list[float]:
+    """Numbers by which texts are compared: their own, or their places in the order of texts."""
+    try:
+        numbers = [float(text) for text in texts]
+    except ValueError:
+        numbers = [math.nan]
+    if all(map(math.isfinite, numbers)):
+        return numbers
+    place = {text: float(i) for i, text in enumerate(sorted(set(texts)))}
+    return [place[text] for text in texts]
+
+
+def _sorted_bits(released: Mapping[int, list[str]], people: Mapping[int, list[tuple[float, str]]], sign: int) -> float:
+    """Bits of evidence that every class that has all of its people is sorted by their numbers; 0 where one is not.
+
+    The n-th row with a sensitive value can only be the n-th of the people who have it. Rows of people with the same
+    number may stand in any order, and say nothing.
+    """
+    bits = 0.0
+    for bit, values in released.items():
+        here = people[bit]
+        if Counter(value for _, value in here) != Counter(values) or values == sorted(values):
+            continue
+        waiting: dict[str, list[float]] = {}
+        for number, value in sorted(((sign * number, value) for number, value in here), reverse=True):
+            waiting.setdefault(value, []).append(number)
+        numbers = [waiting[value].pop() for value in values]
+        if any(after < before for before, after in pairwise(numbers)):
+            return 0.0
+        alike: dict[float, Counter[str]] = {}
+        for number, value in here:
+            alike.setdefault(number, Counter())[value] += 1
+        free = sum(_arrangements(tied.values()) for tied in alike.values())
+        bits += _arrangements(Counter(values).values()) - free
+    return bits
+
+
+def find_formats(release: PublishedTable, columns: Sequence[str], k: int) -> Iterator[ReleaseFault]:
+    """Spellings of one value of which one is rare: it marks its rows, and counts as a value of its own."""
+    for name in columns:
+        place = release.columns.index(name)
+        counts = Counter(row[place] for row in release.rows)
+        forms: dict[str, list[str]] = {}
+        for text in counts:
+            forms.setdefault(_plain(text), []).append(text)
+        for spellings in forms.values():
+            rare = min(spellings, key=lambda text: counts[text])
+            if len(spellings) > 1 and counts[rare] < max(k, 2):
+                row = next(i for i, row in enumerate(release.rows, 1) if row[place] == rare)
+                yield ReleaseFault("format", f"{counts[rare]} rows spell a value in a way of their own", name, row)
+
+
+def _plain(text: str) -> str:
+    """One spelling for numbers and words that differ in zeros, capitals and blanks alone."""
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        return " ".join(text.casefold().split())
+    return str(number.normalize()) if number.is_finite() else text.casefold()
+
+
+def find_extras(release: PublishedTable) -> Iterator[ReleaseFault]:
+    """What the file holds beside the rows."""
+    for extra in release.extras:
+        yield ReleaseFault("metadata", f"the file also holds {extra}")

@@ -1,0 +1,354 @@
+"""Local recoding: classes cut at medians, all classes of a round at once (Mondrian; LeFevre and others, ICDE 2006).
+
+Comes in: compressed tuples and models. Goes out: a Recoding whose labels are ranges `20..29` of numbers and unions of
+hierarchy labels `a|b` of words. A cut is made where both sides satisfy every model, along the widest column that allows
+it; all rows are suppressed if the whole table does not satisfy them, and none otherwise. `generalize` does the same for
+plain rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.anonymity.classes import Classes, Ints, Ladder, Tuples
+from sfumato.anonymity.compress import number_rows
+from sfumato.anonymity.hierarchies import STAR, Hierarchy, keep_or_star
+from sfumato.anonymity.models import Flags, KAnonymity, Model
+from sfumato.anonymity.recoding import Recoding, classes_of, hold_all
+from sfumato.errors import InputError
+
+_PLAIN_NUMBER = re.compile(r"[-+]?\d{1,18}(\.\d{1,18})?")
+_PLAIN_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_LISTED = 12
+"""A set of more values without a hierarchy is shown as `*`."""
+Places = npt.NDArray[np.signedinteger[Any]]
+_TAKEN = np.int64(1 << 40)
+"""Farther from the median than any cut."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A column in an order: `place` of each value code, `leaves` the values, `rows` their labels up to `*`."""
+
+    place: Ints
+    leaves: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: bool
+    extent: float
+
+
+def cut_classes(tuples: Tuples, models: Sequence[Model], hierarchies: Mapping[str, Hierarchy]) -> Recoding:
+    """The classes, with their labels."""
+    if tuples.population is not None:
+        raise InputError("delta-presence is not built for Mondrian", hint="Use --method lattice.")
+    axes = [_axis(ladder.labels[0], hierarchies[ladder.column]) for ladder in tuples.ladders]
+    places = [_narrow(axis.place)[codes] for axis, codes in zip(axes, tuples.codes, strict=True)]
+    counted = tuples
+    if all(isinstance(model, KAnonymity) for model in models):  # sensitive values decide no cut
+        counted = replace(tuples, histogram=tuples.histogram.sum(axis=1, keepdims=True), sensitive=("",))
+    class_of = _Cutter(counted, tuple(models), np.stack(places), [axis.extent for axis in axes]).run()
+    members = stable_order(class_of, int(class_of.max()) + 1)
+    starts = np.flatnonzero(np.diff(class_of[members], prepend=-1))
+    parts = [
+        _labelled(axis, hierarchies[ladder.column], place[members], starts)
+        for axis, ladder, place in zip(axes, tuples.ladders, places, strict=True)
+    ]
+    return _merged(tuples, models, class_of, parts)
+
+
+@dataclass(frozen=True)
+class _Cutter:
+    """Rounds of cuts, each of them for all classes that can still be cut.
+
+    `places` has one row for each column and one entry for each combination.
+    """
+
+    tuples: Tuples
+    models: tuple[Model, ...]
+    places: Places
+    extents: list[float]
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Rows of each combination."""
+        return np.asarray(self.tuples.histogram.sum(axis=1))
+
+    def run(self) -> Ints:
+        """The class of each combination."""
+        many, finished = len(self.tuples.histogram), 0
+        class_of, order, starts = np.zeros(many, np.int64), np.arange(many), np.zeros(1, np.int64)
+        least = 2 * max((model.least for model in self.models), default=1)
+        while len(starts):
+            lengths = np.diff(np.append(starts, len(order)))
+            cut = np.add.reduceat(self.sizes[order], starts) >= least
+            side = np.zeros(len(order), bool)
+            chosen = np.flatnonzero(cut)
+            rows = slice(None) if len(chosen) == len(cut) else np.flatnonzero(np.repeat(cut, lengths))
+            cut[chosen], side[rows] = self._round(order[rows], lengths[chosen])
+            owner = np.repeat(np.arange(len(cut)), lengths)
+            done = ~cut[owner]
+            class_of[order[done]] = (np.cumsum(~cut) - 1 + finished)[owner[done]]
+            finished += int((~cut).sum())
+            key = owner[~done] * 2 + side[~done]
+            turned = stable_order(key, 2 * len(cut))
+            order, key = order[~done][turned], key[turned]
+            starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, np.int64)
+        return class_of
+
+    def _round(self, order: Ints, lengths: Ints) -> tuple[Flags, Flags]:
+        """For each class whether it is cut, and for each combination on which side it lies."""
+        cut, along, limit = np.zeros(len(lengths), bool), np.zeros(len(lengths), np.int64), np.zeros(len(lengths), int)
+        if not len(lengths):
+            return cut, np.zeros(0, bool)
+        places = self.places.take(order, axis=1)
+        starts = np.cumsum(lengths) - lengths
+        widths = (np.maximum.reduceat(places, starts, axis=1) - np.minimum.reduceat(places, starts, axis=1)).T
+        widths = widths / np.maximum(self.extents, 1)
+        owner = np.repeat(np.arange(len(lengths)), lengths)
+        left = np.arange(len(lengths))
+        for _ in range(len(places)):
+            column = widths[left].argmax(axis=1)
+            wide = widths[left, column] > 0
+            left, column = left[wide], column[wide]
+            if not len(left):
+                break
+            along[left], widths[left, column] = column, -1
+            number = np.full(len(lengths), -1)
+            number[left] = np.arange(len(left))
+            rows = np.flatnonzero(number[owner] >= 0) if len(left) < len(lengths) else np.arange(len(order))
+            local = number[owner[rows]]
+            at, border = self._borders(places[column[local], rows].astype(np.int64), order[rows], local, len(left))
+            cut[left[at]] = True
+            limit[left[at]] = border
+            left = left[~cut[left]]
+        side = cut[owner] & (places[along[owner], np.arange(len(order))] > limit[owner])
+        return cut, side
+
+    def _borders(self, values: Ints, rows: Ints, owner: Ints, many: int) -> tuple[Ints, Ints]:
+        """Classes that can be cut along their column, and the last value of the lower side.
+
+        The cut is made at the value nearest to the median, or at the next nearest.
+        """
+        span = int(values.max()) + 1
+        key = owner * span + values
+        turned = stable_order(key, many * span)
+        key = key[turned]
+        last = np.flatnonzero(np.r_[key[1:] != key[:-1], True])  # of each value of each class
+        counted = np.cumsum(self.tuples.histogram[rows[turned]], axis=0)[last]
+        group, value = np.divmod(key[last], span)
+        closing = np.flatnonzero(np.r_[group[1:] != group[:-1], True])
+        before = np.concatenate([np.zeros((1, counted.shape[1]), np.int64), counted[closing[:-1]]])
+        whole = counted[closing] - before
+        ends = np.flatnonzero(np.r_[group[1:] == group[:-1], False])
+        group, value = group[ends], value[ends]
+        left = counted[ends] - before[group]
+        away = np.abs(2 * left.sum(axis=1) - whole[group].sum(axis=1))
+        lead = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+        done, borders, finished = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], np.zeros(many, bool)
+        for _ in range(2):
+            nearest = np.minimum.reduceat(away * len(ends) + np.arange(len(ends)), lead) % len(ends)
+            best = nearest[~finished[group[nearest]] & (away[nearest] < _TAKEN)]
+            low, high = left[best], whole[group[best]] - left[best]
+            best = best[self._hold(low) & self._hold(high)]
+            done.append(group[best])
+            borders.append(value[best])
+            away[nearest] = _TAKEN
+            finished[group[best]] = True
+        return np.concatenate(done), np.concatenate(borders)
+
+    def _hold(self, histogram: Ints) -> Flags:
+        return hold_all(self.models, _bare(histogram), self.tuples.totals)
+
+
+def stable_order(keys: Ints, most: int) -> Ints:
+    """The order of keys, which are below `most`; equal ones stay as they stand. Sorting packed numbers is fastest."""
+    bits = len(keys).bit_length()
+    if most.bit_length() + bits > 63:
+        return np.argsort(keys, kind="stable")
+    packed = keys << bits
+    packed |= np.arange(len(keys))
+    packed.sort()
+    packed &= (1 << bits) - 1
+    return packed
+
+
+def _bare(histogram: Ints) -> Classes:
+    return Classes(np.zeros(len(histogram), np.int64), histogram, histogram.sum(axis=1))
+
+
+def _axis(values: Sequence[str], hierarchy: Hierarchy) -> Axis:
+    """Values in the order of their numbers or dates, or else of their hierarchy from the top."""
+    rows = tuple(hierarchy.labels(value) or (value, STAR) for value in values)
+    numbers = [_number(value) for value in values]
+    mixed = len({"-" in value.strip()[1:] for value in values}) > 1
+    if mixed or any(number is None for number in numbers):
+        place = _ranks([tuple(reversed(row)) for row in rows])
+        return Axis(place, tuple(values), rows, numeric=False, extent=float(len(values) - 1))
+    return Axis(_ranks(numbers), tuple(values), rows, numeric=True, extent=float(len(set(numbers)) - 1))
+
+
+def _narrow(places: Ints) -> Places:
+    """As few bytes as the places need: they are read in random order, again and again."""
+    most = int(places.max(initial=0))
+    return places.astype(np.int16 if most < 1 << 15 else np.int32 if most < 1 << 31 else np.int64)
+
+
+def _number(value: str) -> Fraction | None:
+    """A plain number, or the number of a day."""
+    if _PLAIN_NUMBER.fullmatch(value.strip()):
+        return Fraction(value.strip())
+    try:
+        return Fraction(date.fromisoformat(value).toordinal()) if _PLAIN_DATE.fullmatch(value) else None
+    except ValueError:
+        return None
+
+
+def _ranks(keys: Sequence[Any]) -> Ints:
+    rank = {key: i for i, key in enumerate(sorted(set(keys)))}
+    return np.array([rank[key] for key in keys], np.int64)
+
+
+def _labelled(axis: Axis, hierarchy: Hierarchy, places: Places, starts: Ints) -> tuple[Ints, list[str], list[Fraction]]:
+    """The label of each class along one column: what lies between its least and its greatest value."""
+    low = np.minimum.reduceat(places, starts).astype(np.int64)
+    high = np.maximum.reduceat(places, starts).astype(np.int64)
+    span = int(high.max()) + 1
+    pairs, label_of = np.unique(low * span + high, return_inverse=True)
+    ordered = sorted(range(len(axis.leaves)), key=lambda i: (int(axis.place[i]), axis.leaves[i]))
+    by_place: dict[int, list[int]] = {}
+    for i in ordered:
+        by_place.setdefault(int(axis.place[i]), []).append(i)
+    labels, shares = [], []
+    for pair in pairs.tolist():
+        inside = [i for at in range(pair // span, pair % span + 1) for i in by_place[at]]
+        label, share = _label(axis, hierarchy, inside)
+        labels.append(label)
+        shares.append(share)
+    return label_of, labels, shares
+
+
+def _label(axis: Axis, hierarchy: Hierarchy, inside: list[int]) -> tuple[str, Fraction]:
+    leaves = [axis.leaves[i] for i in inside]
+    if len(leaves) == 1:
+        return leaves[0], Fraction(0)
+    if axis.numeric:
+        return f"{leaves[0]}..{leaves[-1]}", _numeric_share(hierarchy, leaves[0], leaves[-1])
+    if hierarchy.kind == "star":
+        plain = len(leaves) <= _LISTED and all(_is_plain(leaf) and STAR not in leaf for leaf in leaves)
+        return _joined(leaves, axis) if plain else STAR, Fraction(1)
+    parts = _cover(axis, hierarchy, inside)
+    label = _joined([label for _, label in parts], axis) if len(parts) > 1 else parts[0][1]
+    if label == STAR or (len(parts) > 1 and not all(_is_plain(label) for _, label in parts)):
+        return STAR, Fraction(1) if hierarchy.domain > 1 else Fraction(0)
+    size = sum(
+        hierarchy.domain if level == hierarchy.height else hierarchy.size(level, label) for level, label in parts
+    )
+    share = Fraction(size - 1, hierarchy.domain - 1) if hierarchy.domain > 1 else Fraction(0)
+    return label, share
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text can be a member of a set `a|b` and be read back."""
+    return text != "" and text == text.strip() and not set(text) & set("|{}\r\n")
+
+
+def _joined(parts: Sequence[str], axis: Axis) -> str:
+    """The set of these labels; `*` if some value of the column is spelt like that set."""
+    text = "|".join(parts)
+    return STAR if text in axis.leaves else text
+
+
+def _numeric_share(hierarchy: Hierarchy, low: str, high: str) -> Fraction:
+    """The part of the declared domain between two numbers; everything where no domain was declared."""
+    if hierarchy.kind == "star" or hierarchy.domain <= 1:
+        return Fraction(1)
+    first, last = _number(low), _number(high)
+    assert first is not None
+    assert last is not None
+    return min(Fraction(1), (last - first) / (hierarchy.domain - 1))
+
+
+def _cover(axis: Axis, hierarchy: Hierarchy, inside: list[int]) -> list[tuple[int, str]]:
+    """Labels that together stand for these values, as high up as no value outside of them is met in the data."""
+    wanted, parts, done = set(inside), [], set()
+    members: list[dict[str, set[int]]] = [{} for _ in range(hierarchy.height + 1)]
+    for i, row in enumerate(axis.rows):
+        for level, label in enumerate(row):
+            members[level].setdefault(label, set()).add(i)
+    for i in inside:
+        if i in done:
+            continue
+        level = max(level for level, label in enumerate(axis.rows[i]) if members[level][label] <= wanted)
+        label = axis.rows[i][level]
+        done |= members[level][label]
+        parts.append((level, label))
+    return parts
+
+
+def _merged(
+    tuples: Tuples, models: Sequence[Model], class_of: Ints, parts: list[tuple[Ints, list[str], list[Fraction]]]
+) -> Recoding:
+    """Classes that have the same labels are one class: a union of classes that hold."""
+    names = [_same(labels) for _, labels, _ in parts]
+    codes = [place[label_of] for (label_of, _, _), (place, _) in zip(parts, names, strict=True)]
+    first, merged = number_rows(codes, [len(kept) for _, kept in names])
+    class_of = merged[class_of]
+    classes = classes_of(tuples, class_of, len(first))
+    return Recoding(
+        class_of,
+        classes,
+        tuple(code[first] for code in codes),
+        tuple(tuple(kept) for _, kept in names),
+        tuple(_largest(shares, place, len(kept)) for (_, _, shares), (place, kept) in zip(parts, names, strict=True)),
+        hold_all(models, classes, tuples.totals),
+    )
+
+
+def _same(labels: list[str]) -> tuple[Ints, list[str]]:
+    kept = sorted(set(labels))
+    place = {label: i for i, label in enumerate(kept)}
+    return np.array([place[label] for label in labels], np.int64), kept
+
+
+def _largest(shares: list[Fraction], places: Ints, many: int) -> tuple[Fraction, ...]:
+    """The share of each label; of one that several ranges have, the largest."""
+    kept = [Fraction(0)] * many
+    for share, place in zip(shares, places.tolist(), strict=True):
+        kept[place] = max(kept[place], share)
+    return tuple(kept)
+
+
+Row = dict[str, Any]
+
+
+def generalize(rows: Sequence[Row], quasi: Sequence[str], secret: str, k: int) -> list[Row]:
+    """A k-anonymous release of plain rows: quasi-identifiers generalised, the secret as it is, all else left out."""
+    if not quasi or not rows:
+        return [{secret: row[secret]} for row in rows]
+    texts = [["" if row[column] is None else str(row[column]) for row in rows] for column in quasi]
+    values = [sorted(set(column)) for column in texts]
+    codes = [np.unique(np.array(column, dtype=object), return_inverse=True)[1] for column in texts]
+    first, tuple_of = number_rows(codes, [len(kept) for kept in values])
+    counts = np.bincount(tuple_of, minlength=len(first))[:, None]
+    ladders = tuple(Ladder(name, (), (tuple(kept),), ()) for name, kept in zip(quasi, values, strict=True))
+    tuples = Tuples(ladders, tuple(code[first] for code in codes), counts, ("",), 1)
+    recoding = cut_classes(tuples, [KAnonymity(k)], {name: keep_or_star(name) for name in quasi})
+    classes = recoding.class_of[tuple_of]
+    released = []
+    for i in np.argsort(classes, kind="stable").tolist():
+        at = classes[i]
+        shown = {
+            name: labels[place[at]]
+            for name, labels, place in zip(quasi, recoding.labels, recoding.label_of, strict=True)
+        }
+        released.append({**shown, secret: rows[i][secret]})
+    return released

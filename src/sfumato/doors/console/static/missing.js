@@ -1,0 +1,1 @@
+// A page that is not there: the bar is empty, for nobody need be in.

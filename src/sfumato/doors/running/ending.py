@@ -1,0 +1,80 @@
+"""What a process that serves asks of the system and the interpreter: its end in time, files, turns of its threads.
+
+Comes in: a signal to stop. Goes out: an exit, by itself if everything ends in time, and forced otherwise: whatever was
+paid for is on the disk before any row is read, so that nothing can be lost by it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Callable
+
+from sfumato.doors.operator import warn
+
+WORKER, CREW, LAST = 8.0, 8.7, 9.5
+"""Seconds after the first signal at which a worker ends itself whatever runs, at which its crew kills it, and at which
+the crew ends: ten are promised."""
+_FILES = 65_536
+_TURN = 0.001
+"""Seconds that a thread has the interpreter while others wait."""
+_PDEATHSIG = 1
+"""PR_SET_PDEATHSIG: a signal for this process when its parent dies."""
+
+
+def end_within(seconds: float, code: int = 0, first: Callable[[], None] = lambda: None) -> None:
+    """End this process after so many seconds, if it has not ended by itself; `first` is done before.
+
+    Guarantee: the process is gone `seconds` after the call, also where its event loop, the interpreter's own end or an
+        engine does not come to an end; but not where nothing lets this thread run: then its crew ends it.
+    Proof: a thread of its own ends it, which waits for nothing but the clock and one line of a log.
+    Reference: docs/threats.md, Availability.
+    Checked by: doors::a_server_ends_within_ten_seconds_whatever_runs, rooms::a_process_ends_when_its_time_is_over
+    """
+
+    def end() -> None:
+        try:
+            first()
+            warn("stopped while queries were still running; what was charged stays charged")
+            sys.stdout.flush()
+        finally:
+            os._exit(code)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+
+
+def end_with(parent: int) -> None:
+    """End this process when its parent is gone, at once and whatever runs, where the system can do that (Linux).
+
+    Elsewhere the parent's end of a pipe or socket closes, which this process has to notice by itself.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it was gone before that
+        os._exit(1)
+
+
+def share_interpreter() -> None:
+    """Let threads that answer wait less for those that plan.
+
+    The interpreter stands still while it looks for unused objects; those that were imported are used for good, and it
+    need not look at them. Who waits for the interpreter asks for it five times as often as usual.
+    """
+    gc.collect()
+    gc.freeze()
+    sys.setswitchinterval(_TURN)
+
+
+def raise_files() -> None:
+    """Let this process open as many files as the system allows: each connection is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,78 @@
+"""Above the release: ordinary SQL over released tables and public ones.
+
+Comes in: a bound query. Goes out: the SELECT that gives its rows in the order asked for, and which finished tables it
+reads. Everything here is post-processing and free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sfumato.engines.duckdb.expressions import expression, sort_key
+from sfumato.engines.duckdb.relations import Reads, ordering, reading, select
+from sfumato.sql.finished_tables import FinishedTable
+from sfumato.sql.question import Question
+from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TIMESTAMP, Column, columns_of
+from sfumato.words import identifier
+
+_TYPES = {
+    INTEGER: "HUGEINT",
+    DECIMAL: "HUGEINT",
+    DOUBLE: "DOUBLE",
+    DATE: "DATE",
+    TIMESTAMP: "TIMESTAMP",
+    BOOLEAN: "BOOLEAN",
+}
+
+
+@dataclass(frozen=True)
+class Finish:
+    """A SELECT, and the finished tables and columns that it reads."""
+
+    text: str
+    reads: Reads
+
+
+def finish(question: Question) -> Finish:
+    """The last SELECT: each item's value, then what its origins need of the row, for intervals."""
+    relation = question.traced
+    places = [Column(name, relation.columns[name].facts) for name in relation.shape.places]
+    nodes = (*question.computed, *question.traces)
+    read = {name for node in nodes for name in columns_of(node)}
+    read |= {name for s in question.order for name in columns_of(s.node)} | {place.name for place in places}
+    shown = [f"{expression(node)} AS i{n}" for n, node in enumerate(nodes)]
+    by = [sort_key(s.node, s.descending, s.nulls_first) for s in ordering(question.order)]
+    by += [sort_key(place, False, False) for place in places]
+    tail = f" ORDER BY {', '.join(by)}" if by else ""
+    tail += f" LIMIT {question.limit}" if question.limit is not None else ""
+    tail += f" OFFSET {question.offset}" if question.offset else ""
+    with reading() as reads:
+        rows = select(relation, read)
+    return Finish(f"SELECT {', '.join(shown)} FROM ({rows}) AS q{tail}", reads)
+
+
+@dataclass(frozen=True)
+class Temporary:
+    """A finished table on its way to the engine: the statement that creates it, and the values of its columns."""
+
+    create: str
+    values: tuple[list[object], ...]
+
+
+def temporary(table: FinishedTable, columns: set[str]) -> Temporary:
+    """The statement that creates a finished table with these columns; the lists of values are its parameters.
+
+    One without columns has the values of its first column, for its number of rows matters.
+    """
+    names = sorted(columns) or list(table.kinds)[:1]
+    shown = ", ".join(
+        f"unnest(${i}::{_TYPES.get(table.kinds[name], 'VARCHAR')}[]) AS {identifier(name)}"
+        for i, name in enumerate(names, start=1)
+    )
+    create = f"CREATE OR REPLACE TEMP TABLE {identifier(table.name)} AS SELECT {shown}"
+    return Temporary(create, tuple(table.values(name) for name in names))
+
+
+def temporaries(tables: tuple[FinishedTable, ...], reads: Reads) -> list[Temporary]:
+    """Those of the tables that a statement reads."""
+    return [temporary(table, reads[table.name]) for table in tables if table.name in reads]

@@ -1,0 +1,305 @@
+"""The owner's tables in two connections: all of them in one, public ones in another beside it.
+
+Comes in: the policy's source, or rows that were prepared. Goes out: tables as their scans give them, units checked;
+then access to anything outside is switched off for good.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sfumato.engines.duckdb.prepared_file import HOME, PreparedFile
+from sfumato.engines.duckdb.relations import stored_scans
+from sfumato.engines.duckdb.sources import as_read, columns_of, kind_of, read_of, reader, unreadable, view_of
+from sfumato.engines.duckdb.spill import take_spill
+from sfumato.errors import PolicyError
+from sfumato.policy import ROW, Policy, Table, UnitJoin
+from sfumato.words import identifier, string
+
+TWINS = "#twins"
+"""The schema of empty tables."""
+_FREE_MEMORY, _FREE_DISK = 1 << 30, 4 << 30
+"""Bytes that all free runs together may take beside the public tables, in memory and on the disk."""
+_BY_STATISTICS = "statistics_propagation,filter_pushdown"
+"""What is switched off while files are read. The least and the largest value that a Parquet file states leave out NaN;
+from them the optimizer would conclude that there is none, so that one row would decide what the NaN of others become.
+"""
+
+
+class Tables:
+    """The tables of a policy, loaded.
+
+    Guarantee: what a row of a table holds follows from that row of the source and from the policy alone.
+    Proof: a source gives each row by itself (`sources`), scans are functions of one row, and while they are read no
+        optimizer sees what a file states about all of its rows.
+    Reference: semantics 1.3, 1.4.
+    Checked by: rooms::nan_in_a_file_is_missing_whatever_others_hold,
+        rooms::an_object_of_a_frame_does_not_change_what_others_hold
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        frames: dict[str, Any],
+        threads: int | None,
+        *,
+        prepared: PreparedFile | None,
+        into: Path | None,
+        later: bool,
+    ) -> None:
+        """Load the source; of `prepared` tables none. `into` is a new file that rows will be prepared into.
+
+        `later`: rows are read when they are kept, and only as they are kept; until then every look reads the source.
+        """
+        memory = _memory()
+        config: dict[str, Any] = {"memory_limit": f"{memory >> 20}MiB", "disabled_optimizers": _BY_STATISTICS}
+        if prepared is not None:
+            config["perfect_ht_threshold"] = _dense(prepared.people, memory, threads)
+        if threads:
+            config["threads"] = threads
+        self._spills = [take_spill(policy), take_spill(policy)]
+        self.private, self.public = (
+            duckdb.connect(":memory:", config=config | {"temp_directory": spill.folder}) for spill in self._spills
+        )
+        self.views: dict[str, str] = {}
+        self.kept: frozenset[str] = frozenset()
+        self.unique: frozenset[str] = frozenset()
+        self.prepared, self._later = prepared, later
+        self._open = frozenset(table.name for table in policy.tables.values() if table.public)
+        self._schemas: dict[str, dict[str, str]] = {}
+        try:
+            if prepared is not None:
+                self.private.execute(f"ATTACH {string(str(prepared.place))} AS {HOME} (READ_ONLY)")
+            if into is not None:
+                self.private.execute(f"ATTACH {string(str(into))} AS {HOME}")
+            for table in policy.tables.values():
+                if prepared is not None and table.name in prepared.scans:
+                    self._schemas[table.name] = prepared.schemas[table.name]
+                else:
+                    self._load(policy, table, frames)
+            if prepared is None:  # else it was checked when these rows were prepared
+                self._check_units(policy)
+        except duckdb.Error as error:
+            raise unreadable(error) from None
+        if not later:
+            self._seal()
+
+    def _seal(self) -> None:
+        """From now on nothing outside can be reached, and free work has its limits."""
+        used = self.public.execute("SELECT SUM(memory_usage_bytes) FROM duckdb_memory()").fetchone()
+        free = min(_memory(), int(used[0] or 0 if used else 0) + _FREE_MEMORY)
+        self.public.execute(f"SET memory_limit = '{free >> 20}MiB'")
+        self.public.execute(f"SET max_temp_directory_size = '{_FREE_DISK >> 20}MiB'")
+        self.public.execute("SET threads = 1")  # beside the thread that asks there is none: slots bound them all
+        for connection in (self.private, self.public):
+            connection.execute("RESET disabled_optimizers")
+            connection.execute("DETACH DATABASE IF EXISTS source")
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET lock_configuration = true")
+
+    # loading
+    def _load(self, policy: Policy, table: Table, frames: dict[str, Any]) -> None:
+        """A table into its engine; public ones into both, so that private rows can meet them."""
+        for connection in self._holding(table.name):
+            self._load_into(connection, policy, table, frames)
+
+    def _load_into(
+        self, connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, frames: dict[str, Any]
+    ) -> None:
+        files = policy.source.files
+        if table.name in frames:
+            frame = frames[table.name]
+            connection.register("_frame", frame if table.public else as_read(frame))
+            self._create(connection, table, "_frame")
+            if not self._later:
+                connection.unregister("_frame")
+        elif isinstance(files, str):
+            connection.execute(f"ATTACH IF NOT EXISTS {string(files)} AS source (READ_ONLY)")
+            view, source = view_of(connection, table), f"source.{identifier(table.name)}"
+            if view is not None:  # it is not loaded: questions about it are about its tables
+                self.views[table.name] = view
+                there = columns_of(connection, source)
+                self._schemas[table.name] = {name: kind_of(kind) for name, kind in there.items()}
+                return
+            self._create(connection, table, source)
+        elif isinstance(files, dict) and table.name in files:
+            self._create(connection, table, reader(files[table.name], table))
+        else:
+            raise PolicyError(f'no file holds the table "{table.name}"', hint="Name it in [source] files.")
+
+    def _create(self, connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> None:
+        connection.execute(f"CREATE {self._kind} {identifier(table.name)} AS {read_of(connection, table, source)}")
+
+    @property
+    def _kind(self) -> str:
+        return "VIEW" if self._later else "TABLE"
+
+    def schema(self, table: Table) -> dict[str, str]:
+        """The columns of a table with their types, in the policy's words, as its source declares them."""
+        if table.name in self._schemas:
+            return self._schemas[table.name]
+        there = columns_of(self.public if table.public else self.private, identifier(table.name))
+        return {name: kind_of(kind) for name, kind in there.items() if name != ROW}
+
+    def public_decimals(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
+        """The decimals of a public table: the lowest and the highest value, and the grid of their type."""
+        connection, source, found = self.public, identifier(table.name), {}
+        for name, kind in columns_of(connection, source).items():
+            if not kind.startswith("DECIMAL("):
+                continue
+            grid = Fraction(1, 10 ** int(kind.rstrip(")").split(",")[1]))
+            ends = connection.execute(
+                f"SELECT MIN({identifier(name)}), MAX({identifier(name)}) FROM {source}"
+            ).fetchone()
+            low, high = (Fraction(end or 0) for end in ends or (0, 0))
+            found[name] = low, high, grid
+        return found
+
+    def _holding(self, name: str) -> list[duckdb.DuckDBPyConnection]:
+        """The connections that hold a table: public ones are in both."""
+        return [self.private, *([self.public] if name in self._open else [])]
+
+    # units
+    def _check_units(self, policy: Policy) -> None:
+        """Units are compared as they are, without a cast: their types must be the same (semantics 1.1)."""
+        private = [t for t in policy.tables.values() if not t.public and t.name not in self.views]
+        units = [(table.name, table.unit) for table in private if isinstance(table.unit, str)]
+        for (first, one), (other, two) in pairwise(units):
+            self._check_alike((first, one), (other, two))
+        for table in private:
+            if isinstance(table.unit, UnitJoin):
+                self._check_alike((table.name, table.unit.column), (table.unit.table, table.unit.key))
+                self._check_unique(table.unit)
+
+    def _check_alike(self, one: tuple[str, str], other: tuple[str, str]) -> None:
+        types = [self._type(*one), self._type(*other)]
+        if types[0] != types[1] and not all(kind_of(kind) == "integer" for kind in types):
+            raise PolicyError(
+                f'"{one[0]}.{one[1]}" and "{other[0]}.{other[1]}" name persons, but their types differ',
+                detail=f"In the source they are {types[0]} and {types[1]}.",
+                hint="Identifiers are compared as they are: store both in the same type, in files of the same kind.",
+            )
+
+    def _type(self, table: str, column: str) -> str:
+        rows = self.private.execute(f"DESCRIBE {identifier(table)}").fetchall()
+        return next(str(row[1]) for row in rows if str(row[0]) == column)
+
+    def _check_unique(self, unit: UnitJoin) -> None:
+        """The key that leads to a person leads to one: checked when the data are admitted."""
+        key = identifier(unit.key)
+        sql = f"SELECT COUNT(*) - COUNT(DISTINCT {key}) FROM {identifier(unit.table)} WHERE {key} IS NOT NULL"
+        found = self.private.execute(sql).fetchone()
+        if found and found[0]:
+            raise PolicyError(
+                f'"{unit.table}.{unit.key}" leads to persons, but is not unique',
+                hint="A key of a foreign key must name one row; the data of this version cannot be admitted.",
+            )
+
+    # tables as their scans give them
+    def keep(self, policy: Policy, names: Iterable[str]) -> None:
+        """Keep each table as its scan gives it: domains are enforced once, when the data are loaded, not each time."""
+        scans = stored_scans(policy, names)
+        loaded = {name: sql for name, sql in scans.items() if name not in self.counted()}
+        try:
+            for name, sql in loaded.items():
+                for connection in self._holding(name):
+                    connection.execute(f"CREATE TABLE {identifier('#' + name)} AS {sql}")
+        except duckdb.Error as error:
+            raise unreadable(error) from None
+        for name in loaded:
+            for connection in self._holding(name):
+                connection.execute(f"DROP {self._kind} {identifier(name)}")
+                connection.execute(f"ALTER TABLE {identifier('#' + name)} RENAME TO {identifier(name)}")
+        for name in self.counted():
+            for kind, prefix in (("VIEW", ""), ("VIEW", "#people "), ("TABLE", "#sizes ")):  # the last is short
+                there = identifier(prefix + name)
+                self.private.execute(f"CREATE {kind} {there} AS SELECT * FROM {HOME}.{there}")
+        self.kept = frozenset(scans)
+        self.unique = frozenset(name for name in loaded if name not in self._open and self._is_unique(name))
+        if self.prepared is not None:
+            self.unique |= self.prepared.unique
+        self._check_apart(policy, scans)
+        self._create_twins()
+        if self._later:
+            self._seal()
+
+    def _check_apart(self, policy: Policy, names: Iterable[str]) -> None:
+        """Rows that are people have different numbers: two of 122 random bits are equal once in an age."""
+        for name in names:
+            if policy.tables[name].unit == ROW and name not in self.unique:
+                raise PolicyError(f'the rows of table "{name}" could not be told apart', hint="Try again.")
+
+    def _create_twins(self) -> None:
+        """An empty table for each table and view that a question can read."""
+        schema = identifier(TWINS)
+        self.private.execute(f"CREATE SCHEMA {schema}")
+        rows = self.private.execute(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' AND table_catalog = 'memory'"
+        ).fetchall()
+        for name in (identifier(row[0]) for row in rows):
+            self.private.execute(f"CREATE TABLE {schema}.{name} AS SELECT * FROM main.{name} LIMIT 0")
+
+    def prepare(self, tables: dict[str, str], record: str) -> None:
+        """Write what these SELECTs give of kept tables into the new file, then its record, and let go of it."""
+        for name, sql in tables.items():
+            self.private.execute(f"CREATE TABLE {HOME}.{name} AS {sql}")
+        self.private.execute(f"CREATE TABLE {HOME}.{HOME} AS SELECT ? AS record", [record])
+        self.private.execute(f"CHECKPOINT {HOME}")
+        self.private.execute(f"DETACH {HOME}")
+
+    def _is_unique(self, name: str) -> bool:
+        person = identifier("#person")
+        sql = f"SELECT COUNT(*) = COUNT(DISTINCT {person}) FROM {identifier(name)}"
+        found = self.private.execute(sql).fetchone()
+        return bool(found and found[0])
+
+    def people(self, names: Iterable[str]) -> int:
+        """How many persons these kept tables have together."""
+        everybody = " UNION ".join(f"SELECT {identifier('#person')} FROM {identifier(name)}" for name in names)
+        found = self.private.execute(f"SELECT COUNT(*) FROM ({everybody})").fetchone() if everybody else None
+        return int(found[0]) if found else 0
+
+    def same(self, name: str) -> list[str]:
+        """The columns of a kept table that are the same in all rows of each person, where somebody has several rows."""
+        rows = self.private.execute(f"DESCRIBE {identifier(name)}").fetchall()
+        exact = [str(row[0]) for row in rows if str(row[1]) not in ("FLOAT", "DOUBLE")]  # -0 equals 0, and is another
+        return [c for c in exact if c != "#person" and name not in self.unique and self._is_same(name, c)]
+
+    def _is_same(self, name: str, column: str) -> bool:
+        """A few persons show of most columns that they are not."""
+        person, rows, x = identifier("#person"), identifier(name), identifier(column)
+        few = f"(SELECT * FROM {rows} WHERE {person} IN (SELECT {person} FROM {rows} LIMIT 1000))"
+        alike = f"MIN({x}) IS NOT DISTINCT FROM MAX({x}) AND COUNT({x}) IN (0, COUNT(*))"
+        asked = (f"SELECT BOOL_AND(s) FROM (SELECT {alike} AS s FROM {t} GROUP BY {person})" for t in (few, rows))
+        return all((found := self.private.execute(sql).fetchone()) and found[0] for sql in asked)
+
+    def counted(self) -> dict[str, tuple[str, ...]]:
+        """Tables that are prepared, and what is stored of them, by its names in order."""
+        return {} if self.prepared is None else self.prepared.names
+
+    def close(self) -> None:
+        """Let go of the data."""
+        self.private.close()
+        self.public.close()
+        for spill in self._spills:
+            spill.release()
+
+
+def _memory() -> int:
+    """What the engine may take: half of the machine's memory. A question cannot change it."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def _dense(people: int, memory: int, threads: int | None) -> int:
+    """Up to so many bits whole numbers are grouped in arrays instead of hash tables: as many as these persons' numbers
+    need. Each thread has an array, of some 64 bytes a person with three sums: together at most an eighth of the memory.
+    """
+    room = memory // (512 * (threads or os.cpu_count() or 1))
+    return max(12, min((people + 1).bit_length(), room.bit_length() - 1))

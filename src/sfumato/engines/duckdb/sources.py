@@ -1,0 +1,123 @@
+"""Where the rows of a table come from: files, a DuckDB database, or a frame.
+
+Comes in: the policy's source and one of its tables. Goes out: what stands in FROM, and the columns that are read of it.
+Text files are read as text, and so is what a frame of pandas holds as Python objects: scans cast text totally, so no
+value of a row decides a type.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sfumato.engines.base import OPERATOR
+from sfumato.engines.duckdb import text_files
+from sfumato.errors import PolicyError
+from sfumato.policy import ROW, Table
+from sfumato.words import identifier, string
+
+_LINES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
+
+
+def as_read(frame: Any) -> Any:
+    """A frame as it is read: of pandas, columns of Python objects become text, value by value.
+
+    Guarantee: what a row holds does not depend on other rows.
+    Proof: other columns have a type of their own. DuckDB would look at the objects of a column for the type of all of
+        them; here each becomes its own text, and a missing one stays missing.
+    Reference: semantics 1.3.
+    Checked by: rooms::an_object_of_a_frame_does_not_change_what_others_hold
+    """
+    kinds = getattr(frame, "dtypes", None)
+    if not type(frame).__module__.startswith("pandas") or kinds is None:
+        return frame
+    objects = [name for name, kind in kinds.items() if kind == object]  # noqa: E721  a kind of pandas equals a class
+    texts = {name: frame[name].map(str, na_action="ignore").astype("string") for name in objects}
+    return frame.assign(**texts) if texts else frame
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection, source: str) -> dict[str, str]:
+    """The columns of what stands in FROM, with the engine's names of their types."""
+    return {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+
+
+def read_of(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> str:
+    """The SELECT of the columns that the policy names; texts by their bytes, so that no collation of the source makes
+    two of them equal.
+
+    Where each row is a person, the person is a random number: it says nothing of the row, its place or the others.
+    """
+    there = columns_of(connection, source)
+    missing = [name for name in table.columns if name not in there]
+    if missing:
+        raise PolicyError(
+            f'table "{table.name}" has no column "{missing[0]}"',
+            detail=f"The source has: {', '.join(sorted(there))}.",
+            hint="Names must match to the letter.",
+        )
+    shown = [
+        f"DECODE(ENCODE({identifier(name)})) AS {identifier(name)}"
+        if there[name].startswith("VARCHAR")
+        else identifier(name)
+        for name in (table.columns if table.columns or table.unit == ROW else there)
+    ]
+    shown = [*([f"uuid() AS {identifier(ROW)}"] if table.unit == ROW else []), *shown]
+    return f"SELECT {', '.join(shown) or '*'} FROM {source}"
+
+
+def view_of(connection: duckdb.DuckDBPyConnection, table: Table) -> str | None:
+    """The query of a view of the attached database, or None for a stored table."""
+    rows = connection.execute(
+        "SELECT sql FROM duckdb_views() WHERE database_name = 'source' AND view_name = ?", [table.name]
+    ).fetchall()
+    if rows:
+        query = str(rows[0][0]).split(" AS ", 1)[1].strip().rstrip(";").replace("count_star()", "count(*)")
+        names = ", ".join(map(identifier, columns_of(connection, f"source.{identifier(table.name)}")))
+        return f"SELECT * FROM ({query}) AS v ({names})"
+    found = connection.execute(
+        "SELECT COUNT(*) FROM duckdb_tables() WHERE database_name = 'source' AND table_name = ?", [table.name]
+    ).fetchone()
+    if not found or not found[0]:
+        raise PolicyError(f'the database has no table "{table.name}"', hint="Names must match to the letter.")
+    return None
+
+
+def reader(paths: str | tuple[str, ...], table: Table) -> str:
+    """The table function that reads a file, several, or a glob; text stays text."""
+    listed = [paths] if isinstance(paths, str) else list(paths)
+    names = f"[{', '.join(string(path) for path in listed)}]"
+    ending = Path(listed[0]).name.lower()
+    if ending.endswith((".parquet", ".pq")):
+        return f"read_parquet({names}, union_by_name = true)"
+    if table.public:  # nobody's data: its values may say its types
+        return text_files.public_reader(listed) if ending.endswith(text_files.ENDINGS) else f"read_json_auto({names})"
+    if ending.endswith(text_files.ENDINGS):
+        return text_files.reader(listed)
+    if ending.endswith(_LINES):
+        columns = ", ".join(f"{string(name)}: 'VARCHAR'" for name in table.columns)
+        return f"read_json({names}, format = 'newline_delimited', columns = {{{columns}}})"
+    raise PolicyError(
+        f'files of kind "{Path(listed[0]).suffix}" cannot be read',
+        hint="Use .parquet, .csv, .jsonl, or one .duckdb database.",
+    )
+
+
+def kind_of(declared: str) -> str:
+    """A type of DuckDB in the policy's words."""
+    name = declared.split("(", maxsplit=1)[0].upper()
+    if name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT"):
+        return "integer"
+    kinds = {"DECIMAL": "decimal", "FLOAT": "double", "DOUBLE": "double", "DATE": "date", "BOOLEAN": "boolean"}
+    return "timestamp" if name.startswith("TIMESTAMP") else kinds.get(name, "text")
+
+
+def unreadable(error: duckdb.Error) -> PolicyError:
+    """What is said of a source that cannot be read; the engine's words go to the operator."""
+    OPERATOR.error("loading failed: %s", str(error)[:10_000])
+    return PolicyError(
+        "the source cannot be read",
+        detail=text_files.words_of(str(error)),
+        hint="Check files and columns of the policy.",
+    )

@@ -1,0 +1,65 @@
+"""Functions of text as DuckDB spells them: total, NULL in and NULL out.
+
+Comes in: a call and the SQL of its arguments. Goes out: SQL.
+"""
+
+from __future__ import annotations
+
+from sfumato.sql.pattern_meaning import groups, template
+from sfumato.sql.tree import Call, Constant
+from sfumato.words import string
+
+_WORDS = r"'[\p{L}\p{N}]+|[^\p{L}\p{N}]+'"
+
+
+def split_part(_: Call, args: list[str]) -> str:
+    """The n-th part; the empty text where there is none."""
+    text, delimiter, n = args
+    return f"CASE WHEN {text} IS NOT NULL THEN COALESCE(STRING_SPLIT({text}, {delimiter})[{n}], '') END"
+
+
+def initcap(_: Call, args: list[str]) -> str:
+    """Each word: the first letter in upper case, the others in lower case."""
+    words = f"REGEXP_EXTRACT_ALL({args[0]}, {_WORDS})"
+    return f"ARRAY_TO_STRING(LIST_TRANSFORM({words}, lambda w: UPPER(w[1]) || LOWER(w[2:])), '')"
+
+
+def pad(function: str, args: list[str]) -> str:
+    """Exactly so many characters."""
+    text, width, fill = args
+    return f"{function}({text}, CAST({width} AS INTEGER), {fill})"
+
+
+def concat_ws(_: Call, args: list[str]) -> str:
+    """The texts that are not NULL, with the first between them."""
+    return f"CONCAT_WS({', '.join(args)})"
+
+
+def regexp_replace(node: Call, args: list[str]) -> str:
+    """The first match, or all of them, by what the replacement says."""
+    new = node.args[2]
+    assert isinstance(new, Constant)
+    parts = template(str(new.value)) or []
+    written = "".join(f"\\{part}" if isinstance(part, int) else part.replace("\\", "\\\\") for part in parts)
+    return f"REGEXP_REPLACE({args[0]}, {args[1]}, {string(written)}, {string('s' + node.extra)})"
+
+
+def regexp_substring(node: Call, args: list[str]) -> str:
+    """What matches, or its first group; NULL where nothing does."""
+    pattern = node.args[1]
+    assert isinstance(pattern, Constant)
+    group = 1 if groups(str(pattern.value)) else 0
+    found = f"REGEXP_EXTRACT({args[0]}, {args[1]}, {group}, 's')"
+    return f"CASE WHEN REGEXP_MATCHES({args[0]}, {args[1]}, 's') THEN {found} END"
+
+
+TEXT_SPELLINGS = {
+    "split_part": split_part,
+    "initcap": initcap,
+    "lpad": lambda _, args: pad("LPAD", args),
+    "rpad": lambda _, args: pad("RPAD", args),
+    "concat_ws": concat_ws,
+    "regexp_replace": regexp_replace,
+    "regexp_substring": regexp_substring,
+}
+"""Functions of text by name."""

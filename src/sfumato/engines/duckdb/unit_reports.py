@@ -1,0 +1,33 @@
+"""The SQL of reports over the units of one table: histograms of what units have, and the elements of a column.
+
+Comes in: a Histogram or Elements. Goes out: one SELECT over the table's own scan. Their guarantees stand with those
+records (`sql/release/unit_histogram.py`, `sql/release/column_elements.py`).
+"""
+
+from __future__ import annotations
+
+from sfumato.engines.duckdb.relations import select
+from sfumato.sql.release.column_elements import Elements
+from sfumato.sql.release.unit_histogram import Histogram
+from sfumato.sql.tree import BOOLEAN
+from sfumato.words import identifier
+
+
+def histogram_sql(of: Histogram) -> str:
+    """Buckets, and the number of units in each; a bucket without units is left out."""
+    read = [] if of.column is None else [of.column.name]
+    measure = "COUNT(*)"
+    if of.column is not None:
+        measure = f"COALESCE(SUM(ABS(CAST({identifier(of.column.name)} AS HUGEINT))), 0)"
+    arms = " ".join(f"WHEN m <= {1 << k} THEN {k}" for k in range(of.buckets - 1))
+    persons = f"SELECT _u, {measure} AS m FROM ({select(of.scan, read)}) AS q GROUP BY _u"
+    placed = f"SELECT CASE {arms} ELSE {of.buckets - 1} END AS b FROM ({persons}) AS p"
+    return f"SELECT b, COUNT(*) FROM ({placed}) AS h GROUP BY b"
+
+
+def elements_sql(of: Elements) -> str:
+    """Values in steps of their grid, and how often each occurs."""
+    name = of.column.name
+    value = f"CAST({identifier(name)} AS {'INTEGER' if of.column.facts.kind == BOOLEAN else 'HUGEINT'})"
+    rows = f"SELECT {value} AS v, COUNT(*) OVER (PARTITION BY _u) AS n FROM ({select(of.scan, [name])}) AS q"
+    return f"SELECT v, COUNT(*) FROM ({rows}) AS r WHERE n <= {of.most} AND v IS NOT NULL GROUP BY v"

@@ -1,0 +1,393 @@
+"""The engine of a live PostgreSQL: jobs run where the rows are, and no row leaves the server.
+
+Comes in: a policy with the address of a server. Goes out: an Engine. Public tables are read once, into an embedded
+DuckDB that never holds a private row: planning, public sub-queries and what lies above the releases are its work. A job
+is handed the public rows that planning has counted; of the server it reads private tables alone.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.engines.base import JobRows, Measured, Rows, Say, failure
+from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.postgres import catalog, measuring
+from sfumato.engines.postgres.jobs import Compiled, Statement, compile_job
+from sfumato.engines.postgres.relations import Handed, Writer
+from sfumato.engines.postgres.reports import elements_sql, histogram_sql
+from sfumato.engines.postgres.scans import public_value
+from sfumato.engines.postgres.server import PostgresServer
+from sfumato.engines.postgres.source import ServerTable, Tables
+from sfumato.errors import PolicyError
+from sfumato.interrupts import FREE_SECONDS, Slots, current, stopped
+from sfumato.policy import Policy, Table, UnitJoin
+from sfumato.recent import Recent
+from sfumato.sql.aggregates import AGGREGATES
+from sfumato.sql.aggregates.base import CHOICE
+from sfumato.sql.bind.sources import scan_of
+from sfumato.sql.finished_tables import FinishedTable
+from sfumato.sql.job import Job
+from sfumato.sql.public_rows import KeyList, TableValues
+from sfumato.sql.question import Question
+from sfumato.sql.relations import Fixed, Kept, Relation
+from sfumato.sql.release.column_elements import Elements
+from sfumato.sql.release.releases import Cut
+from sfumato.sql.release.unit_histogram import Histogram
+from sfumato.sql.tree import Node
+from sfumato.words import Exact
+
+_REMEMBERED = 1024
+"""Dry runs that are held once, and compiled jobs."""
+_FREE = 4
+"""Free statements on the server at the same time; one analyst has half of them at most."""
+
+
+class PostgreSQL:
+    """The owner's tables on their server."""
+
+    def __init__(self, policy: Policy) -> None:
+        """Look at the catalog, and read public tables."""
+        assert policy.source.dsn is not None
+        self._server, self._free = PostgresServer(policy.source.dsn), Slots(_FREE, _FREE // 2)
+        self._compiled: Recent[Compiled] = Recent(_REMEMBERED)
+        self._tried: Recent[bool] = Recent(_REMEMBERED)
+        self._beside: DuckDB | None = None
+        try:
+            self.tables: Tables = {name: catalog.table(self._server, name) for name in policy.tables}
+            for name, table in policy.tables.items():
+                _check_columns(table, self.tables[name])
+            _check_units(policy, self.tables)
+            self._keys = _keys(policy, self.tables)
+            _check_partition(policy)
+            public = {name: table for name, table in policy.tables.items() if table.public}
+            frames = {name: self._read_public(self.tables[name]) for name in public}
+            self._beside = DuckDB(replace(policy, tables=public), frames)
+        except self._server.error as error:
+            self.close()
+            raise failure(error, paid=False) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _read_public(self, table: ServerTable) -> pa.Table:
+        """The rows of a public table: numbers that are not doubles as text, times within the years 1 to 9999."""
+        shown = {name: public_value(column) for name, column in table.columns.items()}
+        with self._server.reading() as cursor:
+            listed = ", ".join(sql for sql, _ in shown.values()) or "1"
+            rows = cursor.execute(f"SELECT {listed} FROM {table.place} AS t").fetchall()
+        arrays = [pa.array([row[i] for row in rows], kind) for i, (_, kind) in enumerate(shown.values())]
+        return pa.table(arrays, list(shown))
+
+    @property
+    def _embedded(self) -> DuckDB:
+        assert self._beside is not None
+        return self._beside
+
+    # the source
+    def schema(self, table: Table) -> dict[str, str]:
+        """The columns of a table with their types, in the policy's words, as the server declares them."""
+        return {name: column.word for name, column in self.tables[table.name].columns.items()}
+
+    def public_decimals(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
+        """The decimals of a public table: the lowest and the highest value, and the grid of their type."""
+        return self._embedded.public_decimals(table)
+
+    def check_scan(self, policy: Policy, name: str) -> None:
+        """Raise QueryError where a table cannot be scanned as it is declared; no row is read."""
+        if policy.tables[name].public:
+            self._embedded.check_scan(policy, name)
+            return
+        scan = scan_of(policy.tables[name], policy, 0)
+        Writer(self.tables).select(scan, scan.columns)
+
+    def keep(self, policy: Policy, names: Iterable[str]) -> None:
+        """Keep public tables as their scans give them; others stay where they are."""
+        for name in names:
+            if not policy.tables[name].public:
+                self.check_scan(policy, name)
+        self._embedded.keep(policy, [name for name in names if policy.tables[name].public])
+
+    def stored(self) -> frozenset[str]:
+        """The tables that are kept: public ones."""
+        return self._embedded.stored()
+
+    def views(self) -> dict[str, str]:
+        """The tables of the policy that are views, with their queries."""
+        return {name: table.view for name, table in self.tables.items() if table.view is not None}
+
+    def measure(self, policy: Policy, say: Say) -> dict[str, Measured]:
+        """How far the rows keep to what was declared, for the owner alone."""
+        try:
+            with self._server.reading() as cursor:
+                return measuring.measure(policy, self.tables, cursor, say)
+        except self._server.error as error:
+            raise failure(error, paid=False) from None
+
+    def salt(self) -> str:
+        """The hash key by which a person's open keys are kept: a new one each time."""
+        return secrets.token_hex(16)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Everything that is run inside of the block sees the same rows."""
+        try:
+            with self._server.snapshot():
+                yield
+        except self._server.error as error:
+            raise failure(error) from None
+
+    def marker(self) -> str:
+        """What changes whenever a transaction has begun to write or has ended, and never comes again."""
+        try:
+            with self._server.reading(current(), seconds=FREE_SECONDS) as cursor:
+                started, snapshot = cursor.execute(
+                    "SELECT pg_postmaster_start_time()::text, pg_current_snapshot()::text"
+                ).fetchone()
+        except self._server.error as error:
+            raise failure(error, paid=False) from None
+        return f"{started} {snapshot}"
+
+    # jobs
+    def compile(self, job: Job) -> None:
+        """Write a job, or raise QueryError where it cannot be; nothing is run."""
+        self.compiled(job)
+
+    def compiled(self, job: Job) -> Compiled:
+        """The statements of a job, written once."""
+        key = id(job), job
+        found = self._compiled.get(key)
+        if found is None:
+            found = compile_job(job, self.tables)
+            self._compiled.put(key, found)
+        return found
+
+    def identity(self, job: Job) -> str:
+        """Never twice the same: rows of a live server change, so that no later numbers are those of earlier ones."""
+        self.compiled(job)
+        return secrets.token_hex(16)
+
+    def dry_run(self, job: Job, fixed: Mapping[int, FinishedTable]) -> None:
+        """Plan a job over its tables, read its patterns, and run it over tables without rows: what its text alone
+        breaks is raised here, for free.
+        """
+        empty = {name: _Empty.of(table) for name, table in self.tables.items()}
+        bare = compile_job(job, empty)
+        for statement, without in zip(self.compiled(job).statements(), bare.statements(), strict=True):
+            if self._keys or self._tried.get(statement.text) is None:  # a key to persons may be lost meanwhile
+                self._try(statement, without, fixed)
+                self._tried.put(statement.text, True)
+
+    def _try(self, statement: Statement, without: Statement, fixed: Mapping[int, FinishedTable]) -> None:
+        leash = current()
+        given = self._parameters(statement, fixed, "salt")
+        try:
+            with (
+                self._free.of("" if leash is None else leash.analyst),
+                self._server.reading(leash, seconds=None if leash is None else FREE_SECONDS) as cursor,
+            ):
+                self._check_keys(cursor, paid=False)
+                if statement.salted:  # no row of an empty table is hashed, and some servers do not let md5 be used
+                    cursor.execute("SELECT md5($1::text)", ["salt"])
+                for pattern in statement.patterns:
+                    cursor.execute("SELECT (''::text COLLATE \"C\") ~ $1::text", [pattern])
+                cursor.execute(f"EXPLAIN {statement.text}", given)
+                cursor.execute(without.text, given)
+        except self._server.error as error:
+            raise failure(error, paid=False) from None
+
+    def run(self, job: Job, fixed: Mapping[int, FinishedTable], salt: str) -> JobRows:
+        """The rows of a job, all of one snapshot."""
+        written, keys = self.compiled(job), len(job.kept)
+        with self.snapshot():
+            sums = [] if written.sums is None else self._paid(written.sums, fixed, salt, keys)
+            people = [] if written.people is None else self._paid(written.people, fixed, salt, len(job.chosen))
+            if job.chosen and written.people is None:  # the last of the sums is the number of people
+                last, order = sum(len(bundle.parts) for bundle in job.bundles), [job.kept.index(i) for i in job.chosen]
+                people = [(tuple(group[i] for i in order), row.some(last, 1)) for group, row in sums]
+            extras = []
+            for aggregate, statement in zip(job.extras, written.extras, strict=True):
+                width = keys + (AGGREGATES[aggregate.name].measure == CHOICE)
+                extras.append(self._paid(statement, fixed, salt, width))
+        return JobRows(sums, people, tuple(extras))
+
+    def _paid(self, statement: Statement, fixed: Mapping[int, FinishedTable], salt: str, keys: int) -> Rows:
+        """Rows as (group, sealed sums). It was paid for: nothing but the end of the server interrupts it."""
+        given = self._parameters(statement, fixed, salt)
+        try:
+            with self._server.reading() as cursor:
+                self._check_keys(cursor, paid=True)
+                rows = cursor.execute(statement.text, given).fetchall()
+        except (self._server.error, MemoryError, UnicodeError) as error:
+            raise failure(error) from None
+        return [(tuple(map(_key, row[:keys])), Exact(tuple(map(_key, row[keys:])))) for row in rows]
+
+    def _check_keys(self, cursor: Any, *, paid: bool) -> None:
+        """Raise where a key that leads to persons is not kept unique any more.
+
+        The catalog is read in the snapshot of the rows: an index that is there has met every row that is seen. A row
+        that led to two persons would count for both, and no limit of one of them would hold for the row.
+        """
+        lost = catalog.not_unique(cursor, self._keys)
+        if lost:
+            raise failure(PolicyError(f"{lost[0][0]} ({lost[0][1]}) is not kept unique any more"), paid=paid)
+
+    def _parameters(self, statement: Statement, fixed: Mapping[int, FinishedTable], salt: str) -> list[Any]:
+        """The hash key, then an array for each column of the public rows that a statement is handed."""
+        given: list[Any] = [salt] if statement.salted else []
+        for handed in statement.handed:
+            columns, count = self._handed(handed, fixed)
+            given += [[_sent(value) for value in values] for values in columns] if handed.columns else [count]
+        return given
+
+    def _handed(self, handed: Handed, fixed: Mapping[int, FinishedTable]) -> tuple[list[list[Any]], int]:
+        of = handed.relation
+        if isinstance(of, Fixed) and of.kept is None and of.number in fixed:
+            table = fixed[of.number]
+            return [table.values(name) for name in handed.columns], len(table.values(next(iter(table.kinds))))
+        rows = self._embedded.public_rows(of, handed.columns)
+        return [[row[i] for row in rows] for i in range(len(handed.columns))], len(rows)
+
+    def histogram(self, of: Histogram) -> Rows:
+        """Buckets, and the number of units in each."""
+        return self._paid(Statement(histogram_sql(of, self.tables), False, (), ()), {}, "", 1)
+
+    def elements(self, of: Elements) -> Rows:
+        """Rows without a key: a value in steps of its grid, and how often it occurs."""
+        return self._paid(Statement(elements_sql(of, self.tables), False, (), ()), {}, "", 0)
+
+    def first_digest(self, policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> str | None:  # noqa: ARG002  nothing to look for
+        """There were no answers of this engine before the normal form."""
+        return None
+
+    def first_text(self, of: Histogram | Elements) -> str | None:  # noqa: ARG002  nothing to look for
+        """Nor keys of that time."""
+        return None
+
+    # public rows, and above the releases
+    def fix(self, relation: Relation) -> Kept:
+        """Public rows that private rows will meet, computed once; kept as long as the handle."""
+        return self._embedded.fix(relation)
+
+    def images(self, keys: KeyList) -> list[tuple[Any, ...]]:
+        """The different images of a list of keys, in order."""
+        return self._embedded.images(keys)
+
+    def count_values(self, table: TableValues) -> int:
+        """How many rows these values of a public table are."""
+        return self._embedded.count_values(table)
+
+    def most_alike(self, relation: Relation, nodes: Sequence[Node]) -> int:
+        """The largest number of alike rows of a public relation, as private rows will meet it."""
+        return self._embedded.most_alike(relation, nodes)
+
+    def fixed_table(self, fixed: Fixed, released: tuple[FinishedTable, ...]) -> FinishedTable:
+        """Public rows made of released tables, computed once."""
+        return self._embedded.fixed_table(fixed, released)
+
+    def finish(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
+        """The rows of what lies above the releases."""
+        return self._embedded.finish(question, released)
+
+    def rehearse(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
+        """The same over stand-ins."""
+        return self._embedded.rehearse(question, released)
+
+    def stop(self) -> None:
+        """End every run, now and later: the server shuts down."""
+        self._server.life.cancel(stopped())
+        self._embedded.stop()
+
+    def close(self) -> None:
+        """Let go of the data."""
+        self._server.close()
+        if self._beside is not None:
+            self._beside.close()
+
+
+class _Empty(ServerTable):
+    """A table without its rows."""
+
+    @classmethod
+    def of(cls, table: ServerTable) -> ServerTable:
+        """The same columns, and no row."""
+        return cls(table.name, table.schema, table.columns, table.unique, only=table.only)
+
+    @property
+    def place(self) -> str:
+        """Nothing of the table."""
+        return f"(SELECT * FROM {super().place} WHERE FALSE OFFSET 0)"
+
+
+def _key(value: Any) -> Any:
+    """Whole numbers as such: numeric comes as a decimal."""
+    return int(value) if isinstance(value, Decimal) else value
+
+
+def _sent(value: Any) -> Any:
+    """A public value as a parameter: whole numbers as text, for they may be of any size."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _check_columns(table: Table, there: ServerTable) -> None:
+    missing = [name for name in table.columns if name not in there.columns]
+    if missing:
+        raise PolicyError(
+            f'table "{table.name}" has no column "{missing[0]}" that can be read',
+            detail=f"There are: {', '.join(sorted(there.columns))}.",
+            hint="Names must match to the letter; the role needs SELECT; types must be the server's own.",
+        )
+
+
+def _check_units(policy: Policy, tables: Tables) -> None:
+    """Units are compared as they are, and a key that leads to a person must be one by the server's own word."""
+    private = [t for t in policy.tables.values() if not t.public and tables[t.name].view is None]
+    units = [(table.name, table.unit) for table in private if isinstance(table.unit, str)]
+    for (first, one), (other, two) in pairwise(units):
+        _check_alike(tables, (first, one), (other, two))
+    for table in private:
+        unit = table.unit
+        if not isinstance(unit, UnitJoin):
+            continue
+        _check_alike(tables, (table.name, unit.column), (unit.table, unit.key))
+        if unit.key not in tables[unit.table].unique:
+            raise PolicyError(
+                f'"{unit.table}.{unit.key}" leads to persons, but the server does not keep it unique',
+                detail="Rows of a live database change, so that looking once would not do.",
+                hint=f"Add a primary key, or CREATE UNIQUE INDEX ON {unit.table} ({unit.key}).",
+            )
+
+
+def _keys(policy: Policy, tables: Tables) -> frozenset[tuple[str, str]]:
+    """The keys that lead to persons: full names of tables, and columns."""
+    joins = [table.unit for table in policy.tables.values() if isinstance(table.unit, UnitJoin)]
+    return frozenset((tables[one.table].full, one.key) for one in joins if tables[one.table].view is None)
+
+
+def _check_partition(policy: Policy) -> None:
+    """Who is in which cell of people must not change, or a person could be charged in one cell after another."""
+    if policy.privacy.partition is not None:
+        raise PolicyError(
+            "a partition needs rows that do not change",
+            detail="In a live database a person may move from one cell to another, and be charged in each for a part.",
+            hint="Leave partition out, or serve files.",
+        )
+
+
+def _check_alike(tables: Tables, one: tuple[str, str], other: tuple[str, str]) -> None:
+    columns = [tables[table].columns[column] for table, column in (one, other)]
+    first, second = columns
+    if first.type != second.type and (first.family != second.family or first.word not in ("integer", "text")):
+        raise PolicyError(
+            f'"{one[0]}.{one[1]}" and "{other[0]}.{other[1]}" name persons, but their types differ',
+            detail=f"On the server they are {first.type} and {second.type}.",
+            hint="Identifiers are compared as they are: store both in the same type.",
+        )

@@ -1,0 +1,34 @@
+"""What an analyst may spend, as `Gateway.budget` returns it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sfumato.gateway.display import budget_html, budget_text
+from sfumato.ledger import Standing
+from sfumato.words import Loss
+
+
+@dataclass(frozen=True, repr=False)
+class AnalystBudget:
+    """What is allowed in all, what was spent, and what is left: each with `epsilon`, `rho` and `delta` as Fractions.
+
+    Without an `analyst` it is the budget of everybody together. What is left to an analyst is never more than what is
+    left to everybody.
+    """
+
+    total: Loss
+    spent: Loss
+    remaining: Loss
+    analyst: str | None = None
+
+    @classmethod
+    def of(cls, standing: Standing, analyst: str | None) -> AnalystBudget:
+        """What the ledger says."""
+        return cls(standing.total, standing.spent, standing.remaining, analyst)
+
+    def __repr__(self) -> str:
+        return budget_text(self)
+
+    def _repr_html_(self) -> str:
+        return budget_html(self)

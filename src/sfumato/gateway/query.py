@@ -1,0 +1,49 @@
+"""A query as it comes in from every interface: the text, and the options as they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from sfumato.words import certainty
+
+OWNER = "owner"
+"""The name under which the owner asks: the owner has no share of the budget."""
+_WRITTEN = (type(None), str, int, float, Decimal, Fraction)
+
+
+class QueryTime(NamedTuple):
+    """When a query came in: the day that now() stands for, and which rows there are, where rows change by themselves
+    (`Engine.marker`).
+    """
+
+    day: date
+    rows: str = ""
+
+
+class Query(NamedTuple):
+    """SQL with its options. An option that is None is left to the policy; `within` chooses epsilon by a width."""
+
+    sql: str
+    epsilon: Any = None
+    rows_per_unit: int | None = None
+    noise: str | None = None
+    within: Any = None
+    confidence: Any = Fraction(95, 100)
+
+    def checked(self) -> Query:
+        """The same with its confidence as a number; InputError where it is none."""
+        return self._replace(confidence=certainty(self.confidence))
+
+    def key(self, at: QueryTime) -> Hashable | None:
+        """The query at a moment as a key of a cache: options by type too, since True is 1 for Python alone.
+
+        None where an option cannot be a part of a key.
+        """
+        kinds = [type(value) for value in self[1:]]
+        if any(kind not in _WRITTEN for kind in kinds):
+            return None
+        return (*self, *kinds, at.day.toordinal(), at.rows)

@@ -1,0 +1,95 @@
+"""Which columns are positions, and what happens to the others: kept, dropped or refused, by an explicit choice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sfumato.errors import InputError
+
+_LAT = ("lat", "latitude", "y_lat", "lat_deg", "start_lat", "gps_lat", "breite", "latitud")
+_LON = ("lon", "lng", "long", "longitude", "x_lon", "lon_deg", "start_lon", "gps_lon", "gps_lng", "laenge", "longitud")
+_TELLING = re.compile(
+    r"time|date|day|hour|month|year|(^|_)t(s)?$|alt|ele|height|speed|veloc|head|bear|course|azimuth|accura|hdop|geohash|h3|s2|cell|bbox|geom"
+    r"|utm|mgrs|easting|northing|address|street|city|zip|post|place|tz|wifi|ssid|ip$|^x$|^y$|lat|lon|lng",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """What a person chose: names of the position columns, and the other columns to keep. `refuse` makes any other
+    column an error; otherwise it is dropped.
+    """
+
+    lat: str | None = None
+    lon: str | None = None
+    keep: tuple[str, ...] = ()
+    keep_all: bool = False
+    refuse: bool = False
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What will be done to the columns of a file, in the file's order."""
+
+    lat: str
+    lon: str
+    kept: tuple[str, ...]
+    dropped: tuple[str, ...]
+    guessed: bool
+
+    @property
+    def telling(self) -> tuple[str, ...]:
+        """Kept columns whose names suggest that they tell where or when somebody was."""
+        return tuple(name for name in self.kept if _TELLING.search(name))
+
+
+def decide(names: Sequence[str], choice: ColumnChoice, *, position: tuple[str, str] | None = None) -> Columns:
+    """The plan for a file with these columns; `position` names them where the format itself does."""
+    if len(set(names)) != len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f'two columns are named "{twice}"', hint="Rename one of them.")
+    if position is not None:
+        lat, lon, guessed = *position, False
+    else:
+        lat, lon, guessed = _positions(names, choice)
+    others = [name for name in names if name not in (lat, lon)]
+    strange = [name for name in choice.keep if name not in others]
+    if strange:
+        raise InputError(
+            f'there is no other column "{strange[0]}" to keep', detail=f"The columns are: {', '.join(names)}."
+        )
+    kept = tuple(name for name in others if choice.keep_all or name in choice.keep)
+    dropped = tuple(name for name in others if name not in kept)
+    if dropped and choice.refuse:
+        raise InputError(
+            f"the file has columns beside the position: {', '.join(dropped)}",
+            hint="Name those to keep with --keep, or use --others drop.",
+        )
+    return Columns(lat, lon, kept, dropped, guessed)
+
+
+def _positions(names: Sequence[str], choice: ColumnChoice) -> tuple[str, str, bool]:
+    for name in (choice.lat, choice.lon):
+        if name is not None and name not in names:
+            raise InputError(f'there is no column "{name}"', detail=f"The columns are: {', '.join(names)}.")
+    lat = choice.lat or _only(names, _LAT, "latitude")
+    lon = choice.lon or _only(names, _LON, "longitude")
+    if lat == lon:
+        raise InputError("latitude and longitude must be two columns")
+    return lat, lon, choice.lat is None or choice.lon is None
+
+
+def _only(names: Sequence[str], words: Sequence[str], what: str) -> str:
+    found = [name for name in names if name.strip().lower() in words]
+    if len(found) != 1:
+        axes = {name.strip().lower(): name for name in names}
+        usual = f" In most files they are --lat {axes['y']} --lon {axes['x']}." if "x" in axes and "y" in axes else ""
+        raise InputError(
+            f"which column is the {what}?",
+            detail=f"The columns are: {', '.join(names)}.",
+            hint=f"Name them with --lat and --lon.{usual}",
+        )
+    return found[0]

@@ -1,0 +1,210 @@
+"""GeoJSON files of points: a FeatureCollection, read feature by feature, or one feature on each line.
+
+Bounding boxes, members of the collection and altitudes are never kept; properties and ids are kept by choice. Lines and
+polygons are refused: their vertices would be many reports about one secret.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.geo.files.columns import ColumnChoice, Columns, decide
+from sfumato.geo.files.streams import Batch, Floats, Write
+
+_CHUNK = 1 << 18
+_ROWS = 20_000
+_ID = "id"
+
+
+def open_geojson(path: Path, choice: ColumnChoice) -> tuple[Columns, Iterator[Batch], dict[str, Any]]:
+    """Names of properties are those of the first thousand features; a new one later on is treated as unknown."""
+    names: dict[str, None] = {}
+    for i, feature in enumerate(_features(path)):
+        if i == 1000:
+            break
+        names |= dict.fromkeys(feature.get("properties") or {})
+        if _ID in feature:
+            names[_ID] = None
+    columns = decide([*names, "latitude ", "longitude "], choice, position=("latitude ", "longitude "))
+    return columns, _batches(path, columns, choice), {}
+
+
+def _batches(path: Path, columns: Columns, choice: ColumnChoice) -> Iterator[Batch]:
+    lat: list[float] = []
+    lon: list[float] = []
+    rest: list[dict[str, Any]] = []
+    known, kept, done = {*columns.kept, *columns.dropped}, set(columns.kept), 0
+    for number, feature in enumerate(_features(path), 1):
+        x, y = _point(feature, number)
+        lat.append(y)
+        lon.append(x)
+        properties = dict(feature.get("properties") or {})
+        if choice.refuse and not properties.keys() <= known:
+            raise InputError(f"feature {number} has properties that those before it do not have")
+        keeps = {k: v for k, v in properties.items() if choice.keep_all or k in kept}
+        rest.append({"properties": keeps} | ({_ID: feature[_ID]} if _ID in kept and _ID in feature else {}))
+        if len(lat) == _ROWS:
+            yield Batch(np.array(lat), np.array(lon), rest, done)
+            done, lat, lon, rest = number, [], [], []
+    if lat:
+        yield Batch(np.array(lat), np.array(lon), rest, done)
+
+
+def _point(feature: dict[str, Any], number: int) -> tuple[float, float]:
+    geometry = feature.get("geometry") or {}
+    if geometry.get("type") != "Point":
+        kind = geometry.get("type", "without a geometry")
+        raise InputError(
+            f"feature {number} is {kind}, not a Point",
+            hint="Only points are protected one by one; each vertex of a line or polygon would be a report of its own.",
+        )
+    try:
+        x, y = geometry["coordinates"][:2]
+        return float(x), float(y)
+    except (TypeError, ValueError, KeyError):
+        raise InputError(f"feature {number} has no position") from None
+
+
+def _features(path: Path) -> Iterator[dict[str, Any]]:
+    """The features of a file, without reading all of it at once."""
+    with path.open(encoding="utf-8-sig") as file:
+        text = _Text(file, path.name)
+        text.skip("{")
+        listed = text.seek_features()
+        yield from text.values(listed=listed)
+
+
+class _Text:
+    """A window on a JSON text from which one value after another is decoded."""
+
+    def __init__(self, file: TextIO, name: str) -> None:
+        self.file, self.name, self.held, self.ended = file, name, "", False
+        self.decoder = json.JSONDecoder()
+
+    def more(self) -> bool:
+        chunk = self.file.read(_CHUNK)
+        self.held += chunk
+        self.ended = not chunk
+        return bool(chunk)
+
+    def fail(self) -> InputError:
+        return InputError(f'"{self.name}" is not GeoJSON', hint="A FeatureCollection of points, or one feature a line.")
+
+    def skip(self, expected: str) -> None:
+        start = self.blank(0)
+        self.held = self.held[start:]
+        if not self.held.startswith(expected):
+            raise self.fail()
+
+    def seek_features(self) -> bool:
+        """Move behind the bracket of "features", or return False where the text begins with a feature itself."""
+        at = 1
+        while True:
+            key, at = self.string(at)
+            at = self.after(at, ":")
+            if key == "features":
+                at = self.after(at, "[")
+                self.held = self.held[at:]
+                return True
+            value, end = self.value(at)
+            if key == "type" and value == "Feature":
+                return False
+            end = self.blank(end)
+            if self.held[end : end + 1] != ",":
+                raise self.fail()
+            at = end + 1
+
+    def blank(self, at: int) -> int:
+        while True:
+            while at < len(self.held) and self.held[at] in " \t\r\n\x1e":
+                at += 1
+            if at < len(self.held) or not self.more():
+                return at
+
+    def after(self, at: int, sign: str) -> int:
+        at = self.blank(at)
+        if self.held[at : at + 1] != sign:
+            raise self.fail()
+        return at + 1
+
+    def string(self, at: int) -> tuple[str, int]:
+        value, end = self.value(at)
+        if not isinstance(value, str):
+            raise self.fail()
+        return value, end
+
+    def value(self, at: int) -> tuple[Any, int]:
+        at = self.blank(at)
+        while True:
+            try:
+                value, end = self.decoder.raw_decode(self.held, at)
+            except json.JSONDecodeError:
+                if not self.more():
+                    raise self.fail() from None
+                continue
+            if end < len(self.held) or not self.more():  # a number may go on in the next chunk
+                return value, end
+
+    def values(self, *, listed: bool) -> Iterator[dict[str, Any]]:
+        """The features: up to the bracket that closes their list, or else up to the end of the text."""
+        at = 0
+        while True:
+            at = self.blank(at)
+            sign = self.held[at : at + 1]
+            if listed and sign == "]":
+                self.finish(at + 1)
+                return
+            if sign == "":
+                if listed:
+                    raise self.cut_off()
+                return
+            if sign == ",":
+                at += 1
+                continue
+            value, at = self.value(at)
+            if not isinstance(value, dict) or value.get("type") != "Feature":
+                raise self.fail()
+            yield value
+            if at > _CHUNK:
+                self.held, at = self.held[at:], 0
+
+    def finish(self, at: int) -> None:
+        """Read what follows the list of features: other members, the closing brace, and nothing more."""
+        while self.held[(at := self.blank(at)) : at + 1] == ",":
+            key, at = self.string(at + 1)
+            _, at = self.value(self.after(at, ":"))
+            if key == "features":
+                raise self.fail()
+        if at == len(self.held):
+            raise self.cut_off()
+        at = self.blank(self.after(at, "}"))
+        if at < len(self.held):
+            raise self.fail()
+
+    def cut_off(self) -> InputError:
+        return InputError(f'"{self.name}" ends before its list of features does', hint="Copy the whole file again.")
+
+
+@contextmanager
+def write_geojson(path: Path, columns: Columns) -> Iterator[Write]:
+    """A FeatureCollection, a feature on each line."""
+    with path.open("w", encoding="utf-8") as file:
+        file.write('{"type": "FeatureCollection", "features": [')
+        lead = ["\n"]
+
+        def write(batch: Batch, lat: Floats, lon: Floats) -> None:
+            rests = batch.rest if batch.rest and columns.kept else [{"properties": {}}] * len(lat)
+            for a, b, rest in zip(lat.tolist(), lon.tolist(), rests, strict=True):
+                point = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [b, a]}} | rest
+                file.write(lead[0] + json.dumps(point, ensure_ascii=False))
+                lead[0] = ",\n"
+
+        yield write
+        file.write("\n]}\n")

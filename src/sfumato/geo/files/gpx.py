@@ -1,0 +1,135 @@
+"""GPX files: waypoints, routes and tracks. Positions are reported, segments stay; all else is dropped unless kept.
+
+The file's metadata (author, bounds, links, times) is never kept. A document type is refused: it may hold entities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.geo.files.columns import ColumnChoice, Columns, decide
+from sfumato.geo.files.streams import Batch, Floats, Write
+
+_POINTS = {"wpt", "rtept", "trkpt"}
+_GROUPS = {"rte", "trk", "trkseg"}
+_SIMPLE = {
+    *("ele", "time", "magvar", "geoidheight", "name", "cmt", "desc", "src"),
+    *("sym", "type", "fix", "sat", "hdop", "vdop", "pdop"),
+}
+_CHUNK = 1 << 18
+_ROWS = 20_000
+LAT, LON = "@lat", "@lon"
+
+
+@dataclass(eq=False)
+class _GpxReader:
+    """Events of the parser as points and group borders; `rest` items are (tag, children) or a border."""
+
+    name: str
+    lat: list[float] = field(default_factory=list)
+    lon: list[float] = field(default_factory=list)
+    rest: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    children: dict[str, str] = field(default_factory=dict)
+    text: list[str] = field(default_factory=list)
+    done: int = 0
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        tag = tag.rpartition(":")[2]
+        if not self.tags and tag != "gpx":
+            raise InputError(f'"{self.name}" is not a GPX file')
+        self.tags.append(tag)
+        self.text.clear()
+        if tag in _GROUPS:
+            self.rest.append((f"<{tag}", {}))
+        if tag in _POINTS:
+            self.children = {}
+            try:
+                lat, lon = float(attributes["lat"]), float(attributes["lon"])
+            except (KeyError, ValueError):
+                raise InputError(f"point {self.done + len(self.lat) + 1} has no position") from None
+            self.lat.append(lat)
+            self.lon.append(lon)
+
+    def end(self, tag: str) -> None:
+        tag = tag.rpartition(":")[2]
+        self.tags.pop()
+        parent = self.tags[-1] if self.tags else ""
+        if parent in _POINTS:
+            self.children[tag] = "".join(self.text).strip() if tag in _SIMPLE else ""
+        if tag in _POINTS:
+            self.rest.append((tag, self.children))
+        if tag in _GROUPS:
+            self.rest.append((f">{tag}", {}))
+        self.text.clear()
+
+    def refuse(self, *_: object) -> None:
+        raise InputError(f'"{self.name}" has a document type, which is not read', hint="Remove the DOCTYPE line.")
+
+
+def open_gpx(path: Path, choice: ColumnChoice) -> tuple[Columns, Iterator[Batch], dict[str, Any]]:
+    """Columns are the names of elements inside of points, found by reading the file once."""
+    names: dict[str, None] = {}
+    for batch in _parsed(path):
+        for _, children in batch.rest:
+            names |= dict.fromkeys(children)
+    columns = decide([*names, LAT, LON], choice, position=(LAT, LON))
+    strange = [name for name in columns.kept if name not in _SIMPLE]
+    if strange:
+        raise InputError(
+            f'"{strange[0]}" of a GPX file cannot be kept', hint=f"These can: {', '.join(sorted(_SIMPLE))}."
+        )
+    return columns, _parsed(path), {}
+
+
+def _parsed(path: Path) -> Iterator[Batch]:
+    reader = _GpxReader(path.name)
+    parser = expat.ParserCreate()
+    parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
+    parser.CharacterDataHandler = reader.text.append
+    parser.StartDoctypeDeclHandler = reader.refuse
+    with path.open("rb") as file:
+        while True:
+            chunk = file.read(_CHUNK)
+            try:
+                parser.Parse(chunk, not chunk)
+            except expat.ExpatError as error:
+                raise InputError(f'"{path.name}" is not XML', detail=str(error)) from None
+            open_point = bool(_POINTS & set(reader.tags))
+            if not open_point and (len(reader.lat) >= _ROWS or not chunk):
+                yield Batch(np.array(reader.lat), np.array(reader.lon), reader.rest, reader.done)
+                reader.done += len(reader.lat)
+                reader.lat, reader.lon, reader.rest = [], [], []
+            if not chunk:
+                return
+
+
+@contextmanager
+def write_gpx(path: Path, columns: Columns) -> Iterator[Write]:
+    """A new GPX file with the same segments."""
+    with path.open("w", encoding="utf-8") as file:
+        file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
+        file.write('<gpx version="1.1" creator="sfumato" xmlns="http://www.topografix.com/GPX/1/1">\n')
+
+        def write(batch: Batch, lat: Floats, lon: Floats) -> None:
+            points = zip(lat.tolist(), lon.tolist(), strict=True)
+            ours = batch.rest and isinstance(batch.rest[0], tuple)
+            for tag, children in batch.rest if ours else [("wpt", {})] * len(lat):
+                if tag[0] in "<>":
+                    file.write(f"<{'/' if tag[0] == '>' else ''}{tag[1:]}>\n")
+                    continue
+                a, b = next(points)
+                inside = "".join(f"<{k}>{escape(v)}</{k}>" for k, v in children.items() if k in columns.kept)
+                file.write(f'<{tag} lat="{a:.7f}" lon="{b:.7f}">{inside}</{tag}>\n')
+
+        yield write
+        file.write("</gpx>\n")

@@ -1,0 +1,66 @@
+"""Fake reports: how far m of them can move an estimate.
+
+Anybody can send reports, and a collector cannot tell a fake one from an honest one. What it can tell is how much weight
+a report has. Each bound compares the estimate with what it would be if the m fakes had been honest: an honest report
+contributes between 0 and 1 on average, a fake one whatever the most extreme report contributes.
+
+Guarantee: replacing `fake` of the reports by any others moves the expectation of the estimate by at most the bound.
+Proof: every estimate is a sum over reports; the bound is `fake` times the largest difference of two summands. Heavy
+hitters are estimated from the reports of one length, so that all fakes may be of that length. For RAPPOR the summands
+follow from the fitted regression, with as many reports in each cohort as there are.
+Reference: Cheu, Smith, Ullman, S&P 2021; Cao, Jia, Gong, USENIX Security 2021.
+Checked by: local::poisoning_moves_an_estimate_as_far_as_stated_and_no_further,
+local::fake_reports_move_a_mean_as_far_as_stated_and_no_further, local::fakes_of_one_length_move_a_heavy_hitter,
+local::fakes_move_rappor_no_further_than_stated
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.local.base import Tally, Worth
+from sfumato.local.numbers import Means
+from sfumato.local.rappor import Rappor
+from sfumato.local.strings import design, solution
+from sfumato.words import whole
+
+
+def check_fakes(n: int, fake: int) -> None:
+    """As many as there are reports, at most."""
+    if not 0 <= whole(fake, "fake", 0) <= n:
+        raise InputError(f"of {n} reports 0 to {n} can be fake, but not {fake}")
+
+
+def bound_poisoning(worth: Worth, n: int, fake: int) -> tuple[float, float]:
+    """How far `fake` reports among n can move the estimate of one share, down and up."""
+    check_fakes(n, fake)
+    return fake / n * (float(worth.low) - 1), fake / n * float(worth.high)
+
+
+def bound_mean_poisoning(encoder: Means, n: int, fake: int) -> tuple[float, float]:
+    """How far `fake` reports among n can move the estimate of the mean of u = (x - low)/(high - low), down and up."""
+    check_fakes(n, fake)
+    ends = [float(end) for part in encoder.parts for end in part.ends]
+    return fake / n * (min(ends) - 1), fake / n * max(ends)
+
+
+def bound_rappor_poisoning(encoder: Rappor, tally: Tally, candidates: Sequence[str], fake: int) -> float:
+    """How far `fake` reports can move the share of any of these candidates, down or up."""
+    counts = tally.reshape(encoder.cohorts, -1)[:, 0]
+    check_fakes(int(counts.sum()), fake)
+    weights = np.abs(solution(encoder, tally, design(encoder, candidates)))[:-1]
+    total = weights.reshape(len(candidates), encoder.cohorts, encoder.filter).sum(axis=2)
+    each = total / np.maximum(counts, 1) / float(encoder.p - encoder.q)
+    return max(_most(row, counts, fake) for row in each)
+
+
+def _most(each: np.ndarray[tuple[int, ...], np.dtype[np.float64]], counts: Tally, fake: int) -> float:
+    """The fakes go to the cohorts in which one report moves most, no more to each than it has reports."""
+    moved = 0.0
+    for cohort in np.argsort(-each).tolist():
+        here = min(fake, int(counts[cohort]))
+        moved, fake = moved + here * float(each[cohort]), fake - here
+    return moved

@@ -1,0 +1,258 @@
+"""Functions that the parser knows by name only, or in a form of its own: bound one by one.
+
+Comes in: the parser's node and what binds its arguments. Goes out: a call of our tree; written arguments are read here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from fractions import Fraction
+from functools import partial
+from typing import Any, Protocol
+
+from sqlglot import exp
+
+from sfumato.errors import QueryError
+from sfumato.sql import interval_values as intervals
+from sfumato.sql.bind.constants import constant, time_constant
+from sfumato.sql.bind.points import cell_call
+from sfumato.sql.functions import call
+from sfumato.sql.interval_ends import ENDS
+from sfumato.sql.pattern_meaning import any_case
+from sfumato.sql.read.parser import place
+from sfumato.sql.tree import DATE, TEXT, TIMESTAMP, Constant, Node
+
+
+class Binds(Protocol):
+    """What binds arguments."""
+
+    def node(self, node: exp.Expression) -> Node:
+        """A node of our tree for one of the parser's."""
+
+    def text(self, node: exp.Expression) -> Node:
+        """The same; what is not text becomes text."""
+
+
+def by_name(binds: Binds, node: exp.Expression) -> Node:
+    """A function that the parser has no kind of node for."""
+    name, args = node.name.lower(), tuple(map(binds.node, node.expressions))
+    bind = _BY_NAME[name]
+    return bind(args, place(node))
+
+
+def _text_of(args: tuple[Node, ...], at: int, what: str, position: int) -> str:
+    """A text that is written in the query."""
+    value = args[at].value if len(args) > at and isinstance(args[at], Constant) else None  # type: ignore[union-attr]
+    if not isinstance(value, str):
+        raise QueryError(f"{what} must be a written text", position=position, sqlstate="42883")
+    return value
+
+
+def _age(args: tuple[Node, ...], position: int) -> Node:
+    return call("age", _as_times(args), "", position)
+
+
+def _as_times(args: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Written texts as timestamps."""
+    return tuple(_as_time(arg) for arg in args)
+
+
+def _as_time(arg: Node) -> Node:
+    written = isinstance(arg, Constant) and isinstance(arg.value, str)
+    return time_constant(str(arg.value), TIMESTAMP, arg.position) if written else arg  # type: ignore[union-attr]
+
+
+def _to_char(args: tuple[Node, ...], position: int) -> Node:
+    return call("to_char", args[:1], _text_of(args, 1, "the pattern of to_char", position), position)
+
+
+_WORDS = {
+    "YYYY": "%Y", "MM": "%m", "DD": "%d", "HH24": "%H", "HH": "%I", "HH12": "%I", "MI": "%M", "SS": "%S", "US": "%f",
+    "MS": "%f", "FF6": "%f", "MON": "%b", "MONTH": "%B", "AM": "%p", "PM": "%p",
+    "YY": "%y", "DDD": "%j",
+}  # fmt: skip
+_WORD = re.compile("|".join(sorted(_WORDS, key=len, reverse=True)), re.IGNORECASE)
+
+
+def _reading(kind: str) -> Callable[[tuple[Node, ...], int], Node]:
+    """to_date and to_timestamp: of a written text a constant, of a column a function; of a number seconds from 1970."""
+    name = "to_date" if kind == DATE else "to_timestamp"
+
+    def bind(args: tuple[Node, ...], position: int) -> Node:
+        if len(args) == 1 and kind == TIMESTAMP:
+            return _from_epoch(args[0], position)
+        pattern = _text_of(args, 1, f"the format of {name}", position)
+        words = _WORD.sub(lambda m: _WORDS[m[0].upper()], pattern)
+        if "%" in pattern or re.search("[A-Za-z]", re.sub("%.|T", "", words)):
+            raise QueryError(f"the format {pattern!r} is not supported", position=position, hint="Write YYYY-MM-DD.")
+        text = args[0]
+        if not isinstance(text, Constant) or not isinstance(text.value, str):
+            return call(name, args[:1], words, position)
+        try:
+            moment = datetime.strptime(text.value.strip(), words)  # noqa: DTZ007  times have no zone here
+        except ValueError:
+            raise QueryError(
+                f"{text.value!r} does not have the format {pattern!r}", position=position, sqlstate="22007"
+            ) from None
+        return constant(moment.date() if kind == DATE else moment, position)
+
+    return bind
+
+
+def _from_epoch(arg: Node, position: int) -> Node:
+    """to_timestamp(seconds), of a written number."""
+    value = arg.value if isinstance(arg, Constant) else None
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        hint = "Write to_timestamp(x, 'YYYY-MM-DD')."
+        raise QueryError("to_timestamp of a column needs a format", position=position, hint=hint)
+    try:
+        moment = datetime(1970, 1, 1) + timedelta(microseconds=int(value * 10**6))  # noqa: DTZ001  the same
+    except OverflowError:
+        raise QueryError("timestamp out of range", position=position, sqlstate="22008") from None
+    return constant(moment, position)
+
+
+def _make_date(args: tuple[Node, ...], position: int) -> Node:
+    return call("make_date", args, "", position)
+
+
+def _date_bin(args: tuple[Node, ...], position: int) -> Node:
+    """date_bin(stride, moment, origin): a written stride without months, and a written origin."""
+    if len(args) != 3:
+        raise QueryError("date_bin takes a stride, a timestamp and an origin", position=position, sqlstate="42883")
+    stride, moment, origin = args[0], args[1], _as_time(args[2])
+    span = stride.value if isinstance(stride, Constant) else None
+    if isinstance(span, str):
+        span = intervals.read(span)
+    start = origin.value if isinstance(origin, Constant) else None
+    if not isinstance(span, intervals.Span) or not isinstance(start, date):
+        raise QueryError("date_bin needs a written stride and a written origin", position=position, sqlstate="22007")
+    width = span.days * intervals.DAY + span.microseconds
+    if span.months or not 0 < width <= intervals.LAST * intervals.DAY:
+        raise QueryError("a stride has days or less, and is longer than nothing", position=position, sqlstate="22008")
+    at = start if isinstance(start, datetime) else datetime.combine(start, time())
+    micros = (at - datetime(1, 1, 1)) // timedelta(microseconds=1)  # noqa: DTZ001  the same
+    return call("date_bin", (moment,), f"{width} {micros}", position)
+
+
+def _padded(name: str) -> Callable[[tuple[Node, ...], int], Node]:
+    def bind(args: tuple[Node, ...], position: int) -> Node:
+        filled = args if len(args) > 2 else (*args, constant(" ", position))
+        return call(name, _texts(filled[:1]) + filled[1:], "", position)
+
+    return bind
+
+
+def _texts(args: tuple[Node, ...]) -> tuple[Node, ...]:
+    return tuple(arg if arg.facts.kind in (TEXT, "null") else call("cast", (arg,), TEXT, arg.position) for arg in args)
+
+
+def _end(name: str, args: tuple[Node, ...], position: int) -> Node:
+    """sfumato_low(x) and the like."""
+    if len(args) != 1:
+        raise QueryError(f"{name} takes one number", position=position, sqlstate="42883")
+    return call(name, args, "", position)
+
+
+_BY_NAME: dict[str, Callable[[tuple[Node, ...], int], Node]] = {
+    "geo_cell": cell_call,
+    "age": _age,
+    "to_char": _to_char,
+    "to_date": _reading(DATE),
+    "to_timestamp": _reading(TIMESTAMP),
+    "make_date": _make_date,
+    "lpad": _padded("lpad"),
+    "rpad": _padded("rpad"),
+    **{name: partial(_end, name) for name in ENDS},
+}
+BY_NAME = tuple(_BY_NAME)
+
+
+# nodes of the parser
+def split_part(binds: Binds, node: exp.Expression) -> Node:
+    """The n-th part of a text."""
+    parts = [binds.node(node.args[part]) for part in ("this", "delimiter", "part_index") if node.args.get(part)]
+    return call("split_part", tuple(parts), "", place(node))
+
+
+def pad(binds: Binds, node: exp.Expression) -> Node:
+    """lpad and rpad; blanks fill where nothing else is written."""
+    fill = node.args.get("fill_pattern")
+    args = (binds.text(node.this), binds.node(node.expression), constant(" ") if fill is None else binds.node(fill))
+    return call("lpad" if node.args.get("is_left") else "rpad", args, "", place(node))
+
+
+def concat_ws(binds: Binds, node: exp.Expression) -> Node:
+    """Texts with one between them: whole numbers, truths and times are text here."""
+    return call("concat_ws", tuple(map(binds.text, node.expressions)), "", place(node))
+
+
+def date_bin(binds: Binds, node: exp.Expression) -> Node:
+    """date_bin, whose parts the parser names in its own way."""
+    parts = [node.this, node.expression, node.args.get("unit")]
+    return _date_bin(tuple(binds.node(part) for part in parts if part is not None), place(node))
+
+
+def regexp_ilike(binds: Binds, node: exp.Expression) -> Node:
+    """x ~* pattern: the same as ~ with both cases of every letter."""
+    pattern = binds.node(node.expression)
+    written = any_case(pattern.value) if isinstance(pattern, Constant) and isinstance(pattern.value, str) else None
+    if written is None:
+        raise QueryError(
+            "~* needs a written pattern of ASCII characters",
+            position=place(node),
+            hint="Write LOWER(x) ~ 'é+', in lower case.",
+        )
+    return call("regexp_like", (binds.node(node.this), constant(written, pattern.position)), "", place(node))
+
+
+def regexp_replace(binds: Binds, node: exp.Expression) -> Node:
+    """A text with what matches replaced; the flag i is written into the pattern."""
+    if any(node.args.get(part) is not None for part in ("position", "occurrence")):
+        raise QueryError("regexp_replace takes text, pattern, replacement and flags", position=place(node))
+    flags, new = node.args.get("modifiers"), node.args.get("replacement")
+    words = flags.name if isinstance(flags, exp.Literal) else ""
+    pattern = binds.node(node.expression)
+    if "i" in words and isinstance(pattern, Constant) and isinstance(pattern.value, str):
+        both = any_case(pattern.value)
+        if both is not None:
+            pattern, words = constant(both, pattern.position), words.replace("i", "")
+    args = (binds.node(node.this), pattern, constant("") if new is None else binds.node(new))
+    return call("regexp_replace", args, words, place(node))
+
+
+def substring(binds: Binds, node: exp.Expression) -> Node:
+    """SUBSTRING in its three forms: by place, by place and length, and from a pattern."""
+    start, length = node.args.get("start"), node.args.get("length")
+    if length is None and isinstance(start, exp.Literal) and start.is_string:
+        return call("regexp_substring", (binds.node(node.this), binds.node(start)), "", place(node))
+    parts = [part for part in (node.this, start, length) if part is not None]
+    return call("substring", tuple(map(binds.node, parts)), "", place(node))
+
+
+def extract(binds: Binds, node: exp.Expression) -> Node:
+    """EXTRACT; of age() by itself, in whole years, months and days."""
+    word, inner = node.this.name.lower(), node.expression.unnest()
+    aged = isinstance(inner, exp.Anonymous) and inner.name.lower() == "age"
+    if aged and word in ("year", "month", "day"):
+        return call("age_part", _as_times(tuple(map(binds.node, inner.expressions))), word, place(node))
+    return call("extract", (binds.node(node.expression),), _PARTS.get(word, word), place(node))
+
+
+_PARTS = {"years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
+          "weeks": "week", "dayofweek": "dow", "dayofyear": "doy"}  # fmt: skip
+KINDS: dict[type[exp.Expression], Callable[[Any, Any], Node]] = {
+    exp.Anonymous: by_name,
+    exp.SplitPart: split_part,
+    exp.Pad: pad,
+    exp.ConcatWs: concat_ws,
+    exp.DateBin: date_bin,
+    exp.RegexpILike: regexp_ilike,
+    exp.RegexpReplace: regexp_replace,
+    exp.Substring: substring,
+    exp.Extract: extract,
+    exp.Initcap: lambda binds, node: call("initcap", (binds.node(node.this),), "", place(node)),
+}
+"""The parser's nodes that are bound here."""

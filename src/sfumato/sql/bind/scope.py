@@ -1,0 +1,65 @@
+"""What names mean inside one SELECT: each visible column, under its table's name, as an expression over the relation.
+
+Comes in: what FROM says. Goes out: the node that a name stands for. A sub-query sees the row around it through `outer`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sfumato.errors import QueryError
+from sfumato.sql.relations import Relation
+from sfumato.sql.tree import Node
+
+
+@dataclass(frozen=True)
+class ScopeColumn:
+    """A visible column; a hidden one answers only to its table's name."""
+
+    owner: str
+    name: str
+    node: Node
+    hidden: bool = False
+
+
+@dataclass
+class Scope:
+    """The relation that FROM has made, and its visible columns."""
+
+    relation: Relation
+    entries: list[ScopeColumn] = field(default_factory=list)
+    outer: Scope | None = None
+
+    def find(self, owner: str | None, name: str, position: int) -> Node:
+        """The node of a name, here or in the query around."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = [
+                e for e in scope.entries if e.name == name and (e.owner == owner or (owner is None and not e.hidden))
+            ]
+            if len(found) > 1:
+                owners = " or ".join(f"{entry.owner}.{name}" for entry in found)
+                raise QueryError(
+                    f'column "{name}" is ambiguous', position=position, sqlstate="42702", hint=f"Write {owners}."
+                )
+            if found:
+                return found[0].node
+            scope = scope.outer
+        raise self._unknown(owner, name, position)
+
+    def _unknown(self, owner: str | None, name: str, position: int) -> QueryError:
+        owners = list(dict.fromkeys(entry.owner for entry in self.entries))
+        if owner is not None and owner not in owners:
+            return QueryError(f'there is no table "{owner}" here', position=position, sqlstate="42P01")
+        place = owner if owner is not None else ", ".join(owners)
+        known = dict.fromkeys(e.name for e in self.entries if owner in (None, e.owner))
+        return QueryError(
+            f'there is no column "{name}"' + (f' in "{place}"' if place else ""),
+            position=position,
+            sqlstate="42703",
+            hint=f"There are: {', '.join(known)}." if known else "A question names the table that it is about: FROM.",
+        )
+
+    def shown(self, owner: str | None = None) -> list[ScopeColumn]:
+        """The columns of *, or of owner.*."""
+        return [e for e in self.entries if (not e.hidden if owner is None else e.owner == owner)]

@@ -1,0 +1,45 @@
+"""sfumato_low(x), sfumato_high(x), sfumato_error(x): the ends of a number's interval as columns of an answer.
+
+Comes in: bound items. Goes out: the items as the numbers themselves, and of which of them an end is shown instead. They
+read nothing of their own: a tool that cannot SET has its error bars, and they are free beside the number.
+"""
+
+from __future__ import annotations
+
+from sfumato.errors import QueryError
+from sfumato.sql.function_rules import Mismatch, Rule
+from sfumato.sql.tree import NUMBERS, Call, Facts, Node
+
+LOW, HIGH, ERROR = "sfumato_low", "sfumato_high", "sfumato_error"
+ENDS = (LOW, HIGH, ERROR)
+Items = tuple[tuple[str, Node], ...]
+
+
+def _rule(args: tuple[Node, ...], _: str) -> Facts:
+    facts = args[0].facts
+    if facts.kind not in NUMBERS:
+        raise Mismatch(f"an interval belongs to a number, but this is {facts.kind}")
+    return Facts(facts.kind, None, None, facts.grid, True)
+
+
+END_FUNCTIONS: dict[str, Rule] = dict.fromkeys(ENDS, _rule)
+
+
+def without_ends(items: Items) -> tuple[Items, tuple[tuple[int, str], ...]]:
+    """The numbers themselves, and which item shows which end."""
+    found = tuple((i, node.name) for i, (_, node) in enumerate(items) if isinstance(node, Call) and node.name in ENDS)
+    places = dict(found)
+    shown = tuple(
+        (name, node.args[0]) if i in places and isinstance(node, Call) else (name, node)
+        for i, (name, node) in enumerate(items)
+    )
+    return shown, found
+
+
+def misplaced(node: Call) -> QueryError:
+    """The refusal of an end that something is computed from."""
+    return QueryError(
+        f"{node.name} can only be a column of the answer",
+        position=node.position,
+        hint=f"Put {node.name}(…) into the select list, by itself.",
+    )

@@ -1,0 +1,1 @@
+"""Intervals: what a released number is made of, and the confidence interval of what is computed from it."""

@@ -1,0 +1,83 @@
+"""Written dates and timestamps, in the text forms that PostgreSQL reads and drivers send.
+
+Comes in: text. Goes out: a date, or a moment without a zone in UTC; None for what is neither. Times have no zone here:
+`timestamp` passes over a zone in the text, as PostgreSQL does, and `timestamptz` turns it into UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, timedelta
+
+_WORD = r"(?P<word>[A-Za-z]{3,9})\.?"
+_DAY = (
+    r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})",
+    r"(?P<y>\d{4})/(?P<m>\d{1,2})/(?P<d>\d{1,2})",
+    r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})",
+    r"(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>\d{4})",
+    rf"{_WORD}[ -]+(?P<d>\d{{1,2}}),?[ -]+(?P<y>\d{{4}})",
+    rf"(?P<d>\d{{1,2}})[ -]+{_WORD}[ -]+(?P<y>\d{{4}})",
+    rf"(?P<y>\d{{4}})[ -]+{_WORD}[ -]+(?P<d>\d{{1,2}})",
+)
+_CLOCK = r"(?:(?:[Tt]|[ ]+)(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,](?P<f>\d{1,9}))?)?)?"
+_ZONE = r"[ ]*(?P<zone>[Zz]|[Uu][Tt][Cc]|[Gg][Mm][Tt]|[+-]\d{1,2}(?::?\d{2})?(?::\d{2})?)?"
+_FORMS = tuple(re.compile(rf"\s*{day}{_CLOCK}{_ZONE}\s*", re.ASCII) for day in _DAY)
+
+
+def read_timestamp(text: str, *, in_utc: bool = False) -> datetime | None:
+    """The moment that a text names; `in_utc` moves it by its zone.
+
+    >>> read_timestamp("2024-06-01T12:30:00.5Z")
+    datetime.datetime(2024, 6, 1, 12, 30, 0, 500000)
+    >>> read_timestamp("2024-06-01 12:30+02", in_utc=True)
+    datetime.datetime(2024, 6, 1, 10, 30)
+    >>> read_timestamp("June 1, 2024")
+    datetime.datetime(2024, 6, 1, 0, 0)
+    """
+    found = next((match for match in (form.fullmatch(text) for form in _FORMS) if match), None)
+    if found is None or len(text) > 60:
+        return None
+    parts = found.groupdict()
+    month = parts.get("m") or _month(parts.get("word") or "")
+    fraction = round(int((parts["f"] or "0").ljust(9, "0")) / 1000)
+    try:
+        day = date(int(parts["y"]), int(month), int(parts["d"]))
+        clock = [int(parts[part] or 0) for part in ("h", "mi", "s")]
+        if not (clock[0] < 24 or clock == [24, 0, 0]) or clock[1] > 59 or clock[2] > 60:
+            return None
+        moment = datetime(day.year, day.month, day.day) + timedelta(  # noqa: DTZ001  times have no zone here
+            hours=clock[0], minutes=clock[1], seconds=clock[2], microseconds=fraction
+        )
+        return moment - _offset(parts["zone"]) if in_utc else moment
+    except (ValueError, OverflowError):
+        return None
+
+
+def read_date(text: str) -> date | None:
+    """The day that a text names; a time and a zone after it are passed over.
+
+    >>> read_date("2024-06-01 +00")
+    datetime.date(2024, 6, 1)
+    """
+    moment = read_timestamp(re.sub(r"[Tt ]+\d{1,2}:.*$", "", text) if len(text) <= 60 else "")
+    return None if moment is None or read_timestamp(text) is None else moment.date()
+
+
+def _month(word: str) -> int:
+    full = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+            "november", "december")  # fmt: skip
+    low = word.lower()
+    found = [i for i, name in enumerate(full, 1) if low in (name, name[:3]) or (low == "sept" and i == 9)]
+    if not found:
+        raise ValueError(word)
+    return found[0]
+
+
+def _offset(zone: str | None) -> timedelta:
+    """How far a zone is ahead of UTC."""
+    if zone is None or zone[0] not in "+-":
+        return timedelta()
+    digits = zone[1:].replace(":", "")
+    hours, rest = (digits[:2], digits[2:]) if len(digits) > 2 else (digits, "")
+    size = timedelta(hours=int(hours), minutes=int(rest[:2] or 0), seconds=int(rest[2:] or 0))
+    return -size if zone[0] == "-" else size

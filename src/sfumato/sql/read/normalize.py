@@ -1,0 +1,303 @@
+"""Other spellings of SQL: what tools and drivers write becomes the few forms that `bind` knows.
+
+Comes in: the parser's tree. Goes out: the same query in fewer kinds of nodes. Every change here is one that PostgreSQL
+itself would make: LIMIT ALL is no limit, x = ANY (ARRAY[…]) is IN, OVER w is the window that WINDOW names, and in UTC
+AT TIME ZONE 'UTC' changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+from sqlglot import exp
+
+from sfumato.errors import QueryError
+from sfumato.sql.read.arrays import written_array
+
+UTC = ("utc", "gmt", "z", "zulu", "universal", "etc/utc", "etc/gmt", "uct", "+00", "+00:00", "00:00")
+"""Names of the only time zone."""
+_MOST_ROWS = 1_000
+"""Rows of one VALUES list."""
+
+
+def normalize(tree: Any) -> Any:
+    """The tree with other spellings rewritten; places in the text stay with the nodes."""
+    tree = _rewritten(tree)
+    for node in reversed(list(tree.walk())):  # what is below first: what is above may copy it
+        change = _CHANGES.get(type(node))
+        replacement = None if change is None else change(node)
+        if replacement is not None:
+            _keep_place(node, replacement)
+            if isinstance(node.parent, exp.Select) and node.arg_key == "expressions" and type(node) in _TITLES:
+                replacement = exp.Alias(this=replacement, alias=exp.to_identifier(_TITLES[type(node)]))
+            node.replace(replacement)
+    return tree
+
+
+def _rewritten(tree: Any) -> Any:
+    """VALUES as a whole statement."""
+    return _rows(tree) if isinstance(tree, exp.Values) else tree
+
+
+def _keep_place(old: Any, new: Any) -> None:
+    starts = [n.meta["start"] for n in old.walk() if "start" in n.meta]
+    if starts and not any("start" in n.meta for n in new.walk()):
+        new.meta["start"] = min(starts)
+
+
+# LIMIT and FETCH
+def _limit(node: Any) -> Any:
+    """LIMIT ALL and LIMIT NULL are no limit; LIMIT 5::integer is 5."""
+    value = node.expression
+    while isinstance(value, exp.Paren | exp.Cast):
+        value = value.this
+    if isinstance(value, exp.Null) or (isinstance(value, exp.Var) and value.name.upper() == "ALL"):
+        node.parent.set(node.arg_key, None)
+        return None
+    if value is not node.expression and isinstance(value, exp.Literal):
+        number = value.this if value.is_string else value.name
+        node.set("expression", exp.Literal.number(number.strip()))
+    return None
+
+
+def _fetch(node: Any) -> Any:
+    options = node.args.get("limit_options")
+    if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+        return None  # refused by its name
+    count = node.args.get("count")
+    limit = exp.Limit(expression=exp.Literal.number(1) if count is None else count.copy())
+    _keep_place(node, limit)
+    node.replace(limit)
+    _limit(limit)
+    return None
+
+
+# lists
+def _array(node: Any) -> list[Any] | None:
+    """The elements of ARRAY[…], '{…}' or '{…}'::type[]."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    kind: Any = None
+    if isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.ARRAY:
+        kind, node = node.to.expressions[0] if node.to.expressions else None, node.this
+        while isinstance(node, exp.Paren):
+            node = node.this
+    if isinstance(node, exp.Array) and not any(isinstance(one, exp.Query) for one in node.expressions):
+        found = list(node.expressions)
+    elif isinstance(node, exp.Literal) and node.is_string:
+        texts = written_array(node.name)
+        if texts is None:
+            raise QueryError(f'malformed array literal: "{node.name[:40]}"', sqlstate="22P02")
+        found = [exp.Null() if text is None else exp.Literal.string(text) for text in texts]
+    else:
+        return None
+    return found if kind is None else [exp.Cast(this=one.copy(), to=kind.copy()) for one in found]
+
+
+def _listed(node: Any) -> tuple[bool, list[Any]] | None:
+    """Whether it is ALL, and its elements, where a list stands to the right of an operator."""
+    right = node.expression
+    if isinstance(right, exp.Any):
+        found = _array(right.this)
+        return None if found is None else (False, found)
+    if isinstance(right, exp.All):
+        found = _array(right.this)
+        return None if found is None else (True, found)
+    if isinstance(right, exp.Anonymous) and right.name.upper() in ("ALL", "SOME") and len(right.expressions) == 1:
+        found = _array(right.expressions[0])
+        return None if found is None else (right.name.upper() == "ALL", found)
+    return None
+
+
+def _quantified(node: Any) -> Any:
+    """x op ANY (list), and x op ALL (list): one comparison with each element."""
+    sub = _any_of_query(node)
+    if sub is not None:
+        return sub
+    parts = _listed(node)
+    if parts is None:
+        return None
+    every, values = parts
+    if not values:  # of no element: ANY is false and ALL is true, whatever x is
+        return exp.Boolean(this=every)
+    if isinstance(node, exp.EQ) and not every:
+        return exp.In(this=node.this.copy(), expressions=[value.copy() for value in values])
+    if isinstance(node, exp.NEQ) and every:
+        return exp.Not(this=exp.In(this=node.this.copy(), expressions=[value.copy() for value in values]))
+    tests = [_with(node, value) for value in values]
+    joined: Any = exp.And if every else exp.Or
+    return exp.Paren(this=reduce(lambda a, b: joined(this=a, expression=b), tests))
+
+
+def _with(node: Any, value: Any) -> Any:
+    test = node.copy()
+    test.set("expression", value.copy())
+    return test
+
+
+def _any_of_query(node: Any) -> Any:
+    """x = ANY (SELECT …) is IN, and x <> ALL (SELECT …) is NOT IN."""
+    right = node.expression
+    inner = right.this if isinstance(right, exp.Any | exp.All) else None
+    if isinstance(inner, exp.Paren):
+        inner = inner.this
+    if isinstance(inner, exp.Select):
+        inner = exp.Subquery(this=inner.copy())
+    if not isinstance(inner, exp.Subquery):
+        return None
+    if isinstance(right, exp.Any) and isinstance(node, exp.EQ):
+        return exp.In(this=node.this.copy(), query=inner.copy())
+    if isinstance(right, exp.All) and isinstance(node, exp.NEQ):
+        return exp.Not(this=exp.In(this=node.this.copy(), query=inner.copy()))
+    return None
+
+
+# time
+def _zone(node: Any) -> Any:
+    """AT TIME ZONE 'UTC': all times here are UTC."""
+    zone = node.args.get("zone")
+    if isinstance(zone, exp.Literal) and zone.name.lower() in UTC:
+        return node.this.copy()
+    raise QueryError(
+        f"time zone {zone.name if isinstance(zone, exp.Literal) else 'expressions'!s} is not supported",
+        sqlstate="22023",
+        hint="All times are UTC: write AT TIME ZONE 'UTC', or add the offset as an interval.",
+    )
+
+
+def _truncated(node: Any) -> Any:
+    """date_trunc(unit, x, 'UTC')."""
+    zone = node.args.get("zone")
+    if isinstance(zone, exp.Literal) and zone.name.lower() in UTC:
+        node.set("zone", None)
+
+
+def _date(node: Any) -> Any:
+    """date(x) is a cast."""
+    if node.this is None or any(node.args.get(part) for part in ("zone", "expressions")):
+        return None
+    return exp.Cast(this=node.this.copy(), to=exp.DataType.build("date"))
+
+
+def _called(node: Any) -> Any:
+    """Functions that are another spelling of what there is."""
+    name, args = node.name.lower(), node.expressions
+    if name == "timezone" and len(args) == 2 and isinstance(args[0], exp.Literal) and args[0].name.lower() in UTC:
+        return args[1].copy()
+    if name == "age" and len(args) == 1:
+        return exp.Anonymous(this="age", expressions=[exp.CurrentDate(), args[0].copy()])
+    return None
+
+
+# windows
+def _named_windows(node: Any) -> Any:
+    """OVER w, and OVER (w ORDER BY …), by what WINDOW names."""
+    named = {window.this.name.lower(): window for window in node.args.get("windows") or []}
+    if not named:
+        return
+    for window in node.find_all(exp.Window):
+        alias = window.args.get("alias")
+        if alias is None or window.find_ancestor(exp.Select) is not node:
+            continue
+        known = named.get(alias.name.lower())
+        if known is None:
+            raise QueryError(f'window "{alias.name}" does not exist', sqlstate="42704")
+        window.set("alias", None)
+        for part in ("partition_by", "order", "spec"):
+            value = known.args.get(part)
+            if value and not window.args.get(part):
+                window.set(part, [one.copy() for one in value] if isinstance(value, list) else value.copy())
+    node.set("windows", None)
+
+
+def _select(node: Any) -> None:
+    _named_windows(node)
+    _distinct_on(node)
+
+
+def _distinct_on(node: Any) -> None:
+    """DISTINCT ON (k) … ORDER BY k, o: the first row of each k, which is QUALIFY row_number() OVER (…) = 1."""
+    once = node.args.get("distinct")
+    on = once.args.get("on") if once is not None else None
+    if on is None:
+        return
+    keys = [_named(node, part) for part in (on.expressions if isinstance(on, exp.Tuple) else [on])]
+    order = node.args.get("order")
+    items = [] if order is None else [item.copy() for item in order.expressions]
+    for item in items:
+        item.set("this", _named(node, item.this))
+    window = exp.Window(
+        this=exp.RowNumber(), partition_by=keys, order=exp.Order(expressions=items) if items else None, over="OVER"
+    )
+    first = exp.EQ(this=window, expression=exp.Literal.number(1))
+    known = node.args.get("qualify")
+    node.set("qualify", exp.Qualify(this=first if known is None else exp.And(this=known.this.copy(), expression=first)))
+    node.set("distinct", None)
+
+
+def _named(node: Any, part: Any) -> Any:
+    """What a number or an alias of the select list stands for."""
+    listed = node.expressions
+    if (
+        isinstance(part, exp.Literal)
+        and not part.is_string
+        and part.name.isdecimal()
+        and 0 < int(part.name) <= len(listed)
+    ):
+        return listed[int(part.name) - 1].unalias().copy()
+    name = part.name.lower() if isinstance(part, exp.Column) and not part.args.get("table") else None
+    found = [item.this for item in listed if isinstance(item, exp.Alias) and item.alias.lower() == name]
+    return (found[0] if found else part).copy()
+
+
+# VALUES
+def _values(node: Any) -> Any:
+    """VALUES in FROM: a sub-query."""
+    if not isinstance(node.parent, exp.From | exp.Join | exp.Subquery):
+        return None
+    alias = node.args.get("alias")
+    return exp.Subquery(this=_rows(node), alias=None if alias is None else alias.copy())
+
+
+def _rows(node: Any) -> Any:
+    rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+    if len({len(row) for row in rows}) != 1:
+        raise QueryError("VALUES lists must all be the same length", sqlstate="42601")
+    if len(rows) > _MOST_ROWS:
+        raise QueryError(f"VALUES has more than {_MOST_ROWS} rows", sqlstate="54000", hint="Ask in several queries.")
+    selects: list[Any] = [
+        exp.Select(
+            expressions=[
+                exp.Alias(this=value.copy(), alias=exp.to_identifier(f"column{i}")) for i, value in enumerate(row, 1)
+            ]
+        )
+        for row in rows
+    ]
+    while len(selects) > 1:  # a balanced tree, so that a long list is not a deep one
+        pairs = [selects[i : i + 2] for i in range(0, len(selects), 2)]
+        selects = [
+            exp.Union(this=pair[0], expression=pair[1], distinct=False) if len(pair) > 1 else pair[0] for pair in pairs
+        ]
+    return selects[0]
+
+
+_TITLES: dict[type[Any], str] = {exp.AtTimeZone: "timezone", exp.Date: "date"}
+"""What PostgreSQL calls a column that is shown under no name of its own."""
+_CHANGES: dict[type[Any], Callable[[Any], Any]] = {
+    exp.Limit: _limit,
+    exp.Offset: _limit,
+    exp.Fetch: _fetch,
+    exp.AtTimeZone: _zone,
+    exp.TimestampTrunc: _truncated,
+    exp.DateTrunc: _truncated,
+    exp.Date: _date,
+    exp.Anonymous: _called,
+    exp.Select: _select,
+    exp.Values: _values,
+    **dict.fromkeys(
+        (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike),
+        _quantified,
+    ),
+}

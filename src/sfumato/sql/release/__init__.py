@@ -1,0 +1,1 @@
+"""Release: relations become jobs with sensitivities, mechanisms, an event and a digest."""

@@ -1,0 +1,206 @@
+"""Rows that nobody can have: conditions that the declared domains rule out, so that what is asked is a constant.
+
+Comes in: the private relation below a release, or a FILTER. Goes out: the conditions that no row can fulfil together,
+or nothing where some row might; and a sentence about them with the nearest value that is listed.
+
+Guarantee: where conditions are returned, the relation has no row on any database under the policy.
+Proof: what holds of every row is a conjunction. Parts of it that compare bare columns with constants, and nothing else,
+    are looked at, those that share columns together: `joint_sensitivity` tries a value from every stretch of the
+    declared domains, which scans enforce. The rest of the conjunction only leaves fewer rows. An inner join of nothing,
+    what is named, marked, sorted or grouped by person of nothing, and a union of nothings, are nothing. Privacy does
+    not rest on it: an answer that is the same on every database tells nothing about any, also where it is wrong.
+Reference: semantics 1.2, 1.4; a conjunction is true only where each of its parts is.
+Checked by: laws::what_is_called_impossible_has_no_row, laws::a_filter_that_matches_nobody_is_free
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from difflib import get_close_matches
+from fractions import Fraction
+
+from sfumato.sql.relations import (
+    Distinct,
+    Filter,
+    Fixed,
+    Grouped,
+    Join,
+    Marked,
+    Named,
+    Relation,
+    Release,
+    Stacked,
+    Windowed,
+    conditions,
+    remembered,
+)
+from sfumato.sql.release.joint_sensitivity import FALSE, TRUE, can_hold, is_atom
+from sfumato.sql.tree import BOOLEAN, DATE, TEXT, Call, Column, Constant, Facts, Node, columns_of, conjuncts
+from sfumato.words import show
+
+_ORDERS = {"=": (0,), "<>": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
+_TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_FEW = 12
+"""Listed values that a note names."""
+
+Impossible = tuple[Node, ...]
+
+
+@remembered
+def nobody(release: Release) -> Impossible:
+    """The conditions by which no row can reach this release; nothing where one might."""
+    return _empty(release.below)
+
+
+@remembered
+def no_row(release: Release, where: Node) -> Impossible:
+    """The conditions by which no row of this release can pass a FILTER."""
+    return unfulfillable([*conjuncts(where), *conditions(release.below)])
+
+
+def _empty(relation: Relation) -> Impossible:  # noqa: PLR0911  one case for each operator
+    if isinstance(relation, Filter | Join) and (parts := unfulfillable(conditions(relation))):
+        return parts
+    if isinstance(relation, Filter | Named | Marked | Windowed | Distinct | Fixed):
+        return _empty(relation.below)
+    if isinstance(relation, Grouped):
+        return _empty(relation.below) if relation.private else ()  # of public rows a total has a row of its own
+    if isinstance(relation, Stacked):
+        sides = [_empty(part) for part, _ in relation.parts]
+        return tuple(part for side in sides for part in side) if all(sides) else ()
+    if isinstance(relation, Join):
+        left, right = _empty(relation.left), _empty(relation.right)
+        if relation.kind == "full":
+            return (*left, *right) if left and right else ()
+        return left or (right if relation.kind == "inner" else ())
+    return ()
+
+
+def unfulfillable(parts: list[Node]) -> Impossible:
+    """Those of these conditions that no row can fulfil together; nothing where none are found."""
+    left = [(part, plain) for part in parts if (plain := _plain(part)) is not None]
+    while left:
+        tied, left = [left[0]], left[1:]
+        while more := [one for one in left if _reads(tied) & _reads([one])]:
+            tied, left = [*tied, *more], [one for one in left if one not in more]
+        if not can_hold([plain for _, plain in tied]):
+            alone = [one for one, plain in tied if not can_hold([plain])]
+            return tuple(alone[:1] or [one for one, _ in tied])
+    return ()
+
+
+def _reads(parts: list[tuple[Node, Node]]) -> set[str]:
+    return {name for _, plain in parts for name in columns_of(plain)}
+
+
+def _plain(node: Node) -> Node | None:  # noqa: PLR0911  one case for each kind of node
+    """A condition made of comparisons of bare columns with constants; None where there is anything else in it."""
+    if isinstance(node, Constant):
+        return node
+    if not isinstance(node, Call):
+        return None
+    if node.name == "in":
+        tests = [_plain(Call("=", (node.args[0], value), _TRUTH)) for value in node.args[1:]]
+        return _joined("or", tests)
+    if node.name in ("and", "or", "not"):
+        return _joined(node.name, [_plain(arg) for arg in node.args])
+    if node.name in _ORDERS and len(node.args) == 2:
+        one, other = node.args
+        if isinstance(one, Constant) and isinstance(other, Constant):
+            return _compared(node.name, one, other)
+        if isinstance(one, Constant):
+            node = Call(_TURNED[node.name], (other, one), _TRUTH)
+        if isinstance(node.args[1], Constant) and node.args[1].value is None and isinstance(node.args[0], Column):
+            return _UNKNOWN
+    return node if is_atom(node) else None
+
+
+_TRUTH = Facts(BOOLEAN)
+_UNKNOWN = Constant(None, _TRUTH)
+
+
+def _joined(name: str, parts: list[Node | None]) -> Node | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return known[0] if name == "or" and len(known) == 1 else Call(name, tuple(known), _TRUTH)
+
+
+def _compared(name: str, one: Constant, other: Constant) -> Node | None:
+    """Two written values of one kind, compared; texts are compared for equality only, as engines sort them."""
+    if one.value is None or other.value is None:
+        return _UNKNOWN
+    numbers = [isinstance(c.value, int | Fraction) and not isinstance(c.value, bool) for c in (one, other)]
+    if all(numbers) and one.facts.exact and other.facts.exact:
+        a, b = Fraction(one.value), Fraction(other.value)  # type: ignore[arg-type]
+        return TRUE if (a > b) - (a < b) in _ORDERS[name] else FALSE
+    if isinstance(one.value, str) and isinstance(other.value, str) and name in ("=", "<>"):
+        return TRUE if (one.value == other.value) == (name == "=") else FALSE
+    return None
+
+
+# words
+def words(parts: Impossible) -> str:
+    """A note: what cannot be, and what is listed instead."""
+    told = " and ".join(dict.fromkeys(_said(part) for part in parts))
+    hints = dict.fromkeys(hint for part in parts for atom in _atoms(part) if (hint := _hint(atom)))
+    return "; ".join([f"no row can have {told}, so what is asked of such rows is exact and free", *hints])
+
+
+def _atoms(node: Node) -> list[Call]:
+    if isinstance(node, Call) and node.name == "in":
+        return [Call("=", (node.args[0], value), _TRUTH) for value in node.args[1:]]
+    if isinstance(node, Call) and node.name in ("and", "or", "not"):
+        return [atom for arg in node.args for atom in _atoms(arg)]
+    return [node] if isinstance(node, Call) and node.name in _ORDERS else []
+
+
+def _said(node: Node) -> str:
+    if isinstance(node, Column):
+        return node.name.partition(".")[2] or node.name
+    if isinstance(node, Constant):
+        return _written(node.value)
+    if isinstance(node, Call) and node.name == "in":
+        return f"{_said(node.args[0])} IN ({', '.join(map(_said, node.args[1:]))})"
+    if isinstance(node, Call) and node.name == "not":
+        return f"NOT ({_said(node.args[0])})"
+    if isinstance(node, Call) and node.name == "is null":
+        return f"{_said(node.args[0])} IS NULL"
+    assert isinstance(node, Call)
+    return f" {node.name.upper()} ".join(_said(arg) for arg in node.args)
+
+
+def _written(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "NULL", True: "TRUE", False: "FALSE"}[value]
+    if isinstance(value, int | Fraction):
+        return show(Fraction(value))
+    return f"'{value}'"
+
+
+def _hint(atom: Call) -> str:
+    """What is declared of a column that is compared with a value outside of it."""
+    sides = (
+        [arg for arg in atom.args if isinstance(arg, Column)],
+        [arg for arg in atom.args if isinstance(arg, Constant)],
+    )
+    if [len(side) for side in sides] != [1, 1]:
+        return ""
+    column, value = sides[0][0], sides[1][0].value
+    facts, name = column.facts, _said(column)
+    if facts.values is not None and value not in facts.values and facts.kind == TEXT:
+        known = [str(one) for one in facts.values]
+        some = ", ".join(known[:_FEW]) + (", …" if len(known) > _FEW else "")
+        near = nearest(str(value), known)
+        return f"the policy lists {some} for {name}" + ("" if near is None else f": did you mean {_written(near)}?")
+    if facts.low is not None and facts.high is not None and facts.values is None:
+        ends = [date.fromordinal(int(end)) if facts.kind == DATE else show(end) for end in (facts.low, facts.high)]
+        return f"{name} is from {ends[0]} to {ends[1]}"
+    return ""
+
+
+def nearest(text: str, listed: list[str]) -> str | None:
+    """The listed value that is written most like a text, whatever its case; None where none is near."""
+    by_case = {one.casefold().strip(): one for one in reversed(listed)}
+    found = get_close_matches(text.casefold().strip(), by_case, n=1, cutoff=0.6)
+    return by_case[found[0]] if found else None

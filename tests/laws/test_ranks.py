@@ -1,0 +1,89 @@
+"""What a choice by rank is worth: its error in ranks against its exact law, and where it says that it cannot tell."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import sfumato
+from sfumato.doors.cli.clinic import write_clinic
+from sfumato.mechanisms import MostFrequent, OrderStatistic
+from sfumato.words import Adjacency
+
+F = Fraction
+
+
+@pytest.mark.parametrize("confidence", [F(1, 2), F(95, 100)])
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_ranks_are_off_by_no_more_than_is_said(confidence: Fraction, adjacency: Adjacency) -> None:
+    """Over many heaps of rows, the chance of a larger error, by the weights of the exponential law, is as said."""
+    chance = random.Random(7)
+    near = 0.0
+    for _ in range(60):
+        high = chance.choice((3, 9, 40))
+        places = sorted(chance.sample(range(high + 1), chance.randint(1, min(high, 6))))
+        weights = [chance.choice((1, 2, 30, 90)) for _ in places]
+        norm, epsilon = chance.choice((1, 3)), chance.choice((F(1, 2), F(2)))
+        q = chance.choice((None, F(0), F(1, 4), F(1, 2), F(1)))
+        ends = ("low", "high")
+        laws = [OrderStatistic(q, norm, epsilon, adjacency, end) for end in (ends if q is None else ends[:1])]
+        for law in (*laws, MostFrequent(norm, epsilon, adjacency)):
+            if isinstance(law, OrderStatistic) and q is None and sum(weights) < law.reach(high + 1):
+                continue  # nothing is said of so few rows
+            error = law.rank_error(high + 1, confidence)
+            off = {v: rank_off(law, dict(zip(places, weights, strict=True)), v, high) for v in range(high + 1)}
+            rate = float(epsilon) / float(law.norm)  # the guarantee of a score, by hand
+            if isinstance(law, OrderStatistic):
+                rate = float(epsilon) / (2 * float(law.sensitivity))
+            elif adjacency is Adjacency.REPLACE:
+                rate /= 2
+            parts = {v: math.exp(-rate * float(o)) for v, o in off.items()}
+            missed = sum(p for v, p in parts.items() if off[v] > error) / sum(parts.values())
+            assert missed <= float(1 - confidence)
+            near = max(near, missed)
+    assert near > 0  # the bound is not so wide that nothing is ever beyond it
+
+
+def rank_off(law: OrderStatistic | MostFrequent, rows: dict[int, int], value: int, high: int) -> Fraction:
+    """By how many ranks a value is off, from the definition: below, at and above it."""
+    below = sum(w for place, w in rows.items() if place < value)
+    at, whole = rows.get(value, 0), sum(rows.values())
+    if isinstance(law, MostFrequent):
+        return F(max(rows.values()) - at)
+    if law.fraction is not None:
+        return max(F(0), below - law.fraction * whole, law.fraction * whole - below - at)
+    reach = law.reach(high + 1)
+    before = below if law.from_end == "low" else whole - below - at
+    return F(max(0, before - reach + 1, reach - before - at))
+
+
+def test_an_answer_says_what_it_is_worth(tmp_path: Path) -> None:
+    write_clinic(tmp_path)
+    with sfumato.open(tmp_path / "sfumato.toml") as clinic:
+        seen = clinic.explain("SELECT MAX(salary) FROM patient", epsilon="0.1")
+        assert "about the value that 429 rows reach; 95 %: within ± 305 ranks" in seen.columns[0].note
+        few = clinic.sql(
+            "SELECT disease, MAX(salary) AS top, COUNT(*) AS n FROM patient GROUP BY disease", epsilon="0.1"
+        )
+        assert all(top is None for _, top, n in few.rows if n < 1300)
+        assert any(column == "top" and "ranks" in note for column, note in few.notes)
+        assert any("cannot tell" in note for _, note in few.notes)
+        shown = clinic.sql("SELECT disease, MAX(salary) AS top, COUNT(*) AS n FROM patient GROUP BY disease", epsilon=2)
+        assert all(top is not None for _, top, n in shown.rows if n > 200)
+        held = clinic.sql("SELECT COALESCE(MAX(age), -1), COUNT(*) FROM patient WHERE salary > 199999", epsilon="0.1")
+        assert held.rows[0][0] == -1
+
+
+def test_what_cannot_be_told_has_the_whole_range(tmp_path: Path) -> None:
+    """None means exact: a mean, a variance or a correlation of nobody knows how many is somewhere in its range."""
+    write_clinic(tmp_path)
+    with sfumato.open(tmp_path / "sfumato.toml") as clinic:
+        few = "FROM patient WHERE age = 119 AND salary > 199990"
+        answer = clinic.sql(f"SELECT AVG(age), VAR_POP(age), STDDEV_SAMP(age), CORR(age, salary) {few}", epsilon="0.05")
+        assert answer.untold() == [[True] * 4]
+        ranges = [(0, 120), (0, 3600), (0, 120), (-1, 1)]
+        assert [tuple(map(int, ends)) for ends in answer.intervals()[0] if ends is not None] == ranges

@@ -1,0 +1,250 @@
+"""The collector's files: counted once, whatever crashes, and in no order that tells who came first."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato.errors import InputError
+from sfumato.local.collecting import ID, Collection, collections, install, shuffle
+from sfumato.local.kary import KAryResponse
+from sfumato.local.numbers import DuchiBit
+from sfumato.local.tape import SystemTape
+from sfumato.local.task import planned_task
+
+
+def task_text(size=1000, batch=10, name="colours"):
+    return planned_task(name, KAryResponse.planned(size, 3), minimum_batch=batch).to_toml()
+
+
+@pytest.fixture
+def place(tmp_path):
+    install(tmp_path, task_text())
+    return tmp_path / "collect" / "colours"
+
+
+def record(number):
+    """The report says its own number, so that each can be found again."""
+    return number.to_bytes(ID, "big"), (number % 1000).to_bytes(2, "little")
+
+
+def stored(place):
+    return sorted(int.from_bytes(row, "little") for batch in Collection(place).batches(2) for row in batch)
+
+
+def test_a_repeated_report_is_counted_once(place):
+    held = Collection(place)
+    assert held.commit([record(1), record(2), record(1)]) == [True, True, False]
+    assert held.commit([record(2), record(3)]) == [False, True]
+    assert (held.stored, held.waiting) == (0, 3)
+    assert Collection(place).commit([record(i) for i in range(20)]).count(True) == 17
+    assert held.commit([record(i) for i in range(25)]).count(True) == 5
+    assert (held.stored, held.waiting) == (20, 5)
+    assert stored(place) == list(range(20))
+
+
+def test_nothing_can_be_read_before_a_batch_is_full(place):
+    held = Collection(place)
+    for i in range(9):
+        held.commit([record(i)])
+    assert stored(place) == []
+    held.commit([record(9)])
+    assert stored(place) == list(range(10))
+
+
+def test_a_batch_is_in_random_order_and_its_ids_are_sorted(tmp_path):
+    install(tmp_path, task_text(batch=200))
+    place = tmp_path / "collect" / "colours"
+    held = Collection(place)
+    for i in range(200):
+        held.commit([record(200 - i)])
+    order = [int.from_bytes(row, "little") for batch in held.batches(2) for row in batch]
+    assert sorted(order) == list(range(1, 201))
+    assert order not in (sorted(order), sorted(order, reverse=True))
+    ids = (place / "ids-00000000").read_bytes()
+    rows = [ids[i : i + ID] for i in range(0, len(ids), ID)]
+    assert rows == sorted(rows)
+    assert not list(place.glob("intake-*"))
+
+
+def test_every_order_is_equally_likely():
+    counts = Counter()
+    for _ in range(6000):
+        rows = [b"a", b"b", b"c"]
+        shuffle(rows)
+        counts[b"".join(rows)] += 1
+    assert len(counts) == 6
+    assert max(abs(count - 1000) for count in counts.values()) < 5 * 1000**0.5
+
+
+class Crashed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("step", range(70))
+def test_a_crash_at_any_step_loses_and_repeats_nothing(place, monkeypatch, step):
+    """The disk stops at the n-th write, wait, rename or removal; afterwards the sender repeats what was not said."""
+    held, left = Collection(place), [step]
+
+    def failing(real):
+        def call(*arguments, **words):
+            if left[0] == 0:
+                raise Crashed
+            left[0] -= 1
+            return real(*arguments, **words)
+
+        return call
+
+    acknowledged = []
+    with monkeypatch.context() as patch:
+        for name in ("fsync",):
+            patch.setattr(os, name, failing(getattr(os, name)))
+        for name in ("replace", "unlink"):
+            patch.setattr(Path, name, failing(getattr(Path, name)))
+        try:
+            for i in range(35):
+                held.commit([record(i)])
+                acknowledged.append(i)
+        except Crashed:
+            pass
+    intake = next(iter(place.glob("intake-*")), None)
+    if intake is not None:
+        with intake.open("ab") as file:
+            file.write(b"torn")  # half of a record that nobody was told about
+    again = Collection(place)
+    again.commit([record(i) for i in range(acknowledged[-1] + 1 if acknowledged else 0, 35)])
+    again.commit([record(i) for i in range(35, 40)])
+    again.commit([record(i) for i in range(40)])
+    assert stored(place) == list(range(again.stored))
+    assert again.stored + again.waiting == 40
+    assert len(acknowledged) == 35 or left[0] == 0
+    if step == 69:
+        assert left[0] > 0  # every step before was tried
+
+
+def test_what_did_not_reach_the_disk_is_taken_back(place, monkeypatch):
+    """After a failed wait the bytes may be in memory only: the same report, sent again, is written again."""
+    held = Collection(place)
+    held.commit([record(0)])
+    real, calls = os.fsync, []
+
+    def failing(number):
+        calls.append(number)
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", failing)
+        with pytest.raises(OSError, match="error"):
+            held.commit([record(1)])
+    assert calls
+    assert real is os.fsync
+    assert held.commit([record(1), record(0)]) == [True, False]
+    assert held.waiting == 2
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from sfumato.local.collecting import Collection
+held, first = Collection(Path(sys.argv[1])), int(sys.argv[2])
+for i in range(first, first + 100_000):
+    held.commit([(i.to_bytes(16, "big"), (i % 1000).to_bytes(2, "little"))])
+    print(i, flush=True)
+"""
+
+
+def test_reports_survive_kill_9_once(tmp_path):
+    """Two processes collect on one task and are killed: what they acknowledged is there, once."""
+    install(tmp_path, task_text(batch=7))
+    place = tmp_path / "collect" / "colours"
+    children = [
+        subprocess.Popen([sys.executable, "-c", CHILD, place, str(first)], stdout=subprocess.PIPE, text=True)
+        for first in (0, 500)
+    ]
+    said = []
+    for child in children:
+        said += [int(child.stdout.readline()) for _ in range(150)]
+    for child in children:
+        child.send_signal(signal.SIGKILL)
+    for child in children:
+        said += [int(line) for line in child.stdout.read().split() if line]
+        child.wait()
+        child.stdout.close()
+    held = Collection(place)
+    assert held.commit([record(i) for i in said]) == [False] * len(said)
+    unsaid = [i for first in (0, 500) for i in range(first, first + 490) if i not in set(said)]
+    held.commit([record(i) for i in unsaid])
+    everything = [*range(490), *range(500, 990)]
+    assert held.stored + held.waiting >= len(everything)
+    held.commit([record(i) for i in range(10**6, 10**6 + 7)])
+    counts = Counter(stored(place))
+    assert all(counts[i] == 1 for i in everything if i > 20 and i < 490)
+
+
+def test_threads_share_a_collection(place):
+    held = [Collection(place) for _ in range(4)]
+    workers = [
+        threading.Thread(target=lambda mine=mine: [mine.commit([record(i)]) for i in range(60)]) for mine in held
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert held[0].stored + held[0].waiting == 60
+    assert stored(place) == sorted(set(stored(place)))
+
+
+def test_a_task_may_change_its_words_but_not_its_meaning(tmp_path):
+    install(tmp_path, task_text())
+    install(tmp_path, task_text().replace("minimum_batch = 10", "minimum_batch = 50"))
+    with pytest.raises(InputError, match="other parameters"):
+        install(tmp_path, task_text(size=999))
+    assert [held.task.minimum_batch for held in collections(tmp_path)] == [50]
+    with pytest.raises(InputError, match="not a collector"):
+        Collection(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"values": ("yes", "no")}, {"values": ("no", "yes")}),
+        ({"values": ("yes", "no")}, {}),
+        ({"values": ("yes", "no")}, {"values": ("yes", "no"), "other": "no"}),
+        ({"low": Fraction(0), "high": Fraction(100)}, {"low": Fraction(0), "high": Fraction(1000)}),
+        ({"low": Fraction(0), "high": Fraction(100)}, {"low": Fraction(-1), "high": Fraction(100)}),
+    ],
+)
+def test_values_and_ends_of_a_collected_task_stay(tmp_path, old, new):
+    """Reports that were sent as yes are not read as no afterwards."""
+    encoder = DuchiBit.planned(2) if "low" in old else KAryResponse.planned(2, 2)
+    kept = planned_task("q", encoder, **old)
+    install(tmp_path, kept.to_toml())
+    with pytest.raises(InputError, match="other parameters, values or ends"):
+        install(tmp_path, planned_task("q", encoder, **new).to_toml())
+    install(tmp_path, planned_task("q", encoder, question="In other words?", **old).to_toml())
+    assert collections(tmp_path)[0].task.meaning == kept.meaning
+
+
+def test_collected_reports_are_decoded(tmp_path):
+    from sfumato.local.decoding import ReportTally
+
+    task = planned_task("yes-no", KAryResponse.planned(2, 3), minimum_batch=1000)
+    install(tmp_path, task.to_toml())
+    held = Collection(tmp_path / "collect" / "yes-no")
+    reports = task.encoder.encode(np.repeat([0, 1], [1500, 500]), SystemTape())
+    held.commit([(os.urandom(ID), report.tobytes()) for report in reports])
+    tally = ReportTally(task)
+    for batch in held.batches(1):
+        tally.add_bytes(batch)
+    tally.add_bytes([b"\7", b"", b"ab"])
+    assert (tally.reports, tally.malformed) == (2000, 3)
+    no, yes = tally.estimates()
+    assert no.low - 0.05 < 0.75 < no.high + 0.05
+    assert abs(yes.estimate - 0.25) < 0.1

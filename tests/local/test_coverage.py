@@ -1,0 +1,112 @@
+"""How often intervals hold the truth: computed exactly for shares, and by simulation where there is no closed law."""
+
+import numpy as np
+import pytest
+
+from sfumato.local import ENCODERS
+from sfumato.local.estimates import estimate_shares, quantile, score_interval
+from sfumato.local.means import estimate_mean
+from sfumato.local.tape import SystemTape
+
+TAPE = SystemTape()
+SUPPORTS = ["warner", "k-ary", "symmetric-unary", "optimised-unary", "hadamard", "local-hashing", "subset"]
+NUMBERS = [name for name, kind in ENCODERS.items() if kind.takes == "numbers"]
+FEW = (1, 2, 3, 4, 5, 10, 14, 20, 25, 40, 50, 100)
+LOGS = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 1001)))])
+
+
+def binomial(n, p):
+    k = np.arange(n + 1)
+    if p in (0, 1):
+        return (k == n * p).astype(float)
+    return np.exp(LOGS[n] - LOGS[k] - LOGS[n - k] + k * np.log(p) + (n - k) * np.log1p(-p))
+
+
+def coverages(encoder, n, population):
+    """For shares from 0 to 1 the exact probability that the interval holds the share, in 19 of 20 surveys as it says.
+
+    The number of supporting reports is a sum of two binomials for fixed people, and one binomial for a sample.
+    """
+    p, q = float(encoder.p), float(getattr(encoder, "q", 0.5))
+    shares = (np.arange(n + 1) / n - q) / (p - q)
+    low, high = score_interval(encoder.worth, shares, n, population, quantile(0.95))
+    for have in sorted({0, 1, 2, n // 10, n // 2, n - 1, n}):
+        if not 0 <= have <= n:
+            continue
+        f = have / n
+        fixed = population == "fixed"
+        law = np.convolve(binomial(have, p), binomial(n - have, q)) if fixed else binomial(n, q + f * (p - q))
+        yield law[(low <= f + 1e-12) & (f <= high + 1e-12)].sum()
+
+
+@pytest.mark.parametrize("population", ["fixed", "sampled"])
+@pytest.mark.parametrize("name", SUPPORTS)
+def test_intervals_of_few_reports_cover_at_every_share(name, population):
+    """Down to one report, up to an epsilon of 10, and for shares of 0 and 1: never below 95 %."""
+    least = min(
+        cover
+        for epsilon in (0.1, 1, 3, 6, 7, 8, 10)
+        for n in FEW
+        for cover in coverages(ENCODERS[name].planned(2 if name == "warner" else 8, epsilon), n, population)
+    )
+    assert least >= 0.95
+
+
+def flips_cover(runs, n, epsilon):
+    """The one encoder of values whose reports do not simply support a value or not."""
+    encoder = ENCODERS["dbitflip"].planned(6, epsilon, sampled=2)
+    for have in (0, n // 2, n):
+        values = np.repeat([0, 1], [have, n - have])
+        hits = [
+            (rows[0].low <= have / n <= rows[0].high) and (rows[5].low <= 0 <= rows[5].high)
+            for rows in (
+                estimate_shares(encoder, encoder.tally(encoder.encode(values, TAPE)), list("abcdef"))
+                for _ in range(runs)
+            )
+        ]
+        yield np.mean(hits)
+
+
+def test_intervals_of_few_flipped_bits_cover():
+    assert min(flips_cover(200, 30, 3)) > 0.82  # two intervals at once; far below by chance in one run of 10^5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1, 3, 8])
+@pytest.mark.parametrize("n", [5, 30, 200])
+def test_intervals_of_few_flipped_bits_cover_in_many_runs(n, epsilon):
+    assert min(flips_cover(2000, n, epsilon)) > 0.88
+
+
+def means_cover(encoder, population, n, runs, dice):
+    """All people at one end, at the other, in the middle, or at both ends."""
+    for share in (0.0, 1.0, 0.5, None):
+        points = np.full(n * runs, int((share or 0) * encoder.grid + 0.5))
+        if share is None and population == "fixed":
+            points = np.tile(np.repeat([0, encoder.grid], [n - n // 2, n // 2]), runs)
+        elif share is None:
+            points = encoder.grid * dice.integers(0, 2, n * runs)
+        true = points[:n].mean() / encoder.grid if population == "fixed" or share is not None else 0.5
+        hits = 0
+        for report in encoder.encode(points.astype(np.int64), TAPE).reshape(runs, n, -1):
+            _, low, high = estimate_mean(encoder, encoder.tally(report), population=population)
+            hits += low <= true <= high
+        yield hits / runs
+
+
+@pytest.mark.parametrize("population", ["fixed", "sampled"])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_intervals_of_means_cover_where_nothing_varies(name, population):
+    """At a large epsilon all bits of people at one end may agree; the interval must not shrink to a point."""
+    dice = np.random.default_rng(4)
+    assert min(means_cover(ENCODERS[name].planned(4), population, 30, 100, dice)) > 0.83  # one run in 10^5 by chance
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1, 4, 8])
+@pytest.mark.parametrize("population", ["fixed", "sampled"])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_intervals_of_means_cover_in_many_runs(name, population, epsilon):
+    dice = np.random.default_rng(5)
+    for n in (10, 60):
+        assert min(means_cover(ENCODERS[name].planned(epsilon), population, n, 1000, dice)) > 0.905

@@ -1,0 +1,115 @@
+"""Fake reports: no estimate moves further than its bound says, and some move as far."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sfumato.errors import InputError
+from sfumato.local import ENCODERS
+from sfumato.local.decoding import ReportTally
+from sfumato.local.means import estimate_mean
+from sfumato.local.numbers import DuchiBit
+from sfumato.local.poisoning import bound_mean_poisoning, bound_poisoning, bound_rappor_poisoning
+from sfumato.local.rappor import Rappor
+from sfumato.local.sketch import PrefixExtending
+from sfumato.local.strings import estimate_rappor_tally
+from sfumato.local.tape import SystemTape, pack_integers
+from sfumato.local.task import planned_task
+
+TAPE = SystemTape()
+FREQUENCIES = [name for name, kind in ENCODERS.items() if kind.takes == "values" and name != "warner"]
+NUMBERS = [name for name, kind in ENCODERS.items() if kind.takes == "numbers"]
+
+
+@pytest.mark.parametrize("name", [*FREQUENCIES, "warner"])
+def test_poisoning_moves_an_estimate_as_far_as_stated_and_no_further(name):
+    """All fakes send the report that supports a value most, or least, of all reports there are."""
+    size, n, fake = 2 if name == "warner" else 3, 400, 40
+    encoder = ENCODERS[name].planned(size, 1) if name != "local-hashing" else ENCODERS[name](3, 2, 3 << 30, 3)
+    worth = encoder.worth
+    everything = np.array([list(report) for report in encoder.law(0)], np.uint8)
+    pulls = np.array([encoder.shares(encoder.tally(one[None, :]))[0] for one in everything])
+    assert pulls.max() == pytest.approx(float(worth.high))
+    assert pulls.min() == pytest.approx(float(worth.low))
+    low, high = bound_poisoning(worth, n, fake)
+    base = encoder.tally(encoder.encode(np.arange(n - fake) % size, TAPE))
+    for pull in (pulls.argmax(), pulls.argmin()):
+        moved = encoder.shares(base + encoder.tally(np.repeat(everything[pull][None, :], fake, axis=0)))[0]
+        shift = moved - encoder.shares(base)[0] * (n - fake) / n  # beside honest people who count as 0
+        assert low + fake / n - 1e-9 <= shift <= high + 1e-9
+        assert min(abs(shift - high), abs(shift - low - fake / n)) < 1e-9
+    with pytest.raises(InputError, match="fake"):
+        bound_poisoning(worth, 10, 11)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_fake_reports_move_a_mean_as_far_as_stated_and_no_further(name):
+    encoder, n, fake = ENCODERS[name].planned(1), 200, 20
+    down, up = bound_mean_poisoning(encoder, n, fake)
+    honest = encoder.tally(encoder.encode(np.zeros(n - fake, np.int64), TAPE))
+    extremes = []
+    for kind in (0, 1) if name == "hybrid" else (0,):
+        for part in encoder.parts[kind : kind + 1]:
+            for report in (0, part.last):
+                cells = np.zeros(3 * len(encoder.parts), np.int64)
+                cells[3 * kind : 3 * kind + 3] = fake, fake * report, fake * report**2
+                before = estimate_mean(encoder, honest)[0] * (n - fake) / n
+                extremes.append(estimate_mean(encoder, honest + cells)[0] - before)
+    assert max(extremes) == pytest.approx(up)
+    assert min(extremes) == pytest.approx(down + fake / n)
+
+
+def test_a_mean_moves_in_units_of_its_range():
+    task = planned_task("t", DuchiBit.planned(1), low=Fraction(-10), high=Fraction(30))
+    tally = ReportTally(task)
+    tally.add(task.encode([0.0] * 100))
+    down, up = bound_mean_poisoning(task.encoder, 100, 5)
+    assert tally.moved_by(5) == pytest.approx((40 * down, 40 * up))
+
+
+def test_fakes_of_one_length_move_a_heavy_hitter():
+    """A share of a text is one of the reports on its full length: all fakes can be such reports."""
+    encoder = PrefixExtending.planned(4, letters=3)
+    honest, fake = encoder.encode(["cat", "dot"] * 3000, TAPE), 500
+    group = encoder.letters - 1
+    forged = encoder.encode(["dog"] * 200_000, TAPE)
+    prefix = encoder.codes(["dog"]) >> 8
+    own = [
+        one for one in forged[forged[:, 0] == group][: 4 * fake] if encoder.supports(one[None], group, prefix)[0, 103]
+    ]
+    assert len(own) >= fake
+    tally = ReportTally(planned_task("t", encoder))
+    tally.add(honest)
+    tally.add(np.array(own[:fake]))
+    moved = {row.value: row.estimate for row in tally.estimates()}["dog"]
+    down, up = tally.moved_by(fake)
+    assert 0.9 * up < moved < 1.1 * up  # nobody has it; the noise of honest reports is left
+    assert down < 0
+    with pytest.raises(InputError, match="can be fake"):
+        tally.moved_by(10**6)
+
+
+def test_fakes_move_rappor_no_further_than_stated():
+    """Of one cohort, with all bits for the first candidate and against the others, in place of honest reports."""
+    encoder, names = Rappor.planned(4, filter=32, cohorts=4), [f"page-{i}" for i in range(6)]
+    honest, fake = encoder.encode(["page-1"] * 4000, TAPE), 100
+    cohorts = honest[:, 0] + 256 * honest[:, 1].astype(np.int64)
+    before = [row.estimate for row in estimate_rappor_tally(encoder, encoder.tally(honest), names)]
+    furthest = 0.0
+    for cohort in range(4):
+        for pattern in (encoder.filters("page-0")[cohort], ~encoder.filters("page-0")[cohort]):
+            attacked = honest.copy()
+            report = np.concatenate([pack_integers(np.array([cohort]), 2)[0], np.packbits(pattern, bitorder="little")])
+            attacked[np.flatnonzero(cohorts == cohort)[:fake]] = report
+            after = [row.estimate for row in estimate_rappor_tally(encoder, encoder.tally(attacked), names)]
+            furthest = max(furthest, np.abs(np.subtract(after, before)).max())
+    bound = bound_rappor_poisoning(encoder, encoder.tally(honest), names, fake)
+    assert bound / 4 < furthest <= bound
+    tally = ReportTally(planned_task("t", encoder), names)
+    tally.add(honest)
+    assert tally.moved_by(fake) == pytest.approx((-bound, bound))
+    screened = ReportTally(planned_task("t", encoder), [f"page-{i}" for i in range(500)])
+    screened.add(honest)
+    with pytest.raises(InputError, match="so many candidates"):
+        screened.moved_by(1)

@@ -1,0 +1,190 @@
+"""RAPPOR, heavy hitters and shuffling: what is named, how often wrongly, and what is accounted."""
+
+from fractions import Fraction
+from itertools import product
+from math import comb, exp, log
+
+import numpy as np
+import pytest
+
+from sfumato.errors import InputError
+from sfumato.local.rappor import Rappor, memo_label
+from sfumato.local.shuffling import bound_shuffled, closed_form, shuffled_delta
+from sfumato.local.significance import adjusted
+from sfumato.local.sketch import PrefixExtending
+from sfumato.local.strings import discover, estimate_rappor
+from sfumato.local.tape import GivenTape, SystemTape
+
+TAPE = SystemTape()
+
+
+def crowd(n, shares, dice):
+    texts = [f"page-{i}" for i in range(len(shares))]
+    return texts, [texts[i] for i in dice.choice(len(shares), n, p=shares)]
+
+
+@pytest.mark.parametrize("permanent", [None, 8])
+def test_rappor_names_few_that_nobody_has(permanent):
+    """8 runs, 60 candidates of which 5 are present: absent ones are named in at most a few runs; large ones always."""
+    names_few(permanent, runs=8, most=3)  # one in twenty is expected; four or more of eight have a chance below 1e-3
+
+
+@pytest.mark.slow
+def test_rappor_names_few_that_nobody_has_in_many_runs():
+    names_few(8, runs=200, most=22)  # ten are expected, and 23 have a chance below 1e-3
+
+
+def names_few(permanent, runs, most):
+    dice = np.random.default_rng(5)
+    encoder = Rappor.planned(4, permanent, filter=32, cohorts=8)
+    shares = np.array([0.4, 0.3, 0.2, 0.07, 0.03])
+    wrong, missed = 0, 0
+    for _ in range(runs):
+        texts, values = crowd(20_000, shares, dice)
+        candidates = texts + [f"absent-{i}" for i in range(55)]
+        rows = estimate_rappor(encoder, encoder.encode(values, TAPE), candidates)
+        named = {row.value for row in rows if row.p_value < 0.05}
+        wrong += bool(named - set(texts))
+        missed += not set(texts[:3]) <= named
+    assert wrong <= most
+    assert missed == 0
+
+
+@pytest.mark.parametrize("population", ["fixed", "sampled"])
+def test_rappor_intervals_cover(population):
+    dice = np.random.default_rng(11)
+    encoder = Rappor.planned(6, filter=32, cohorts=8)
+    shares = np.array([0.5, 0.25, 0.15, 0.1])
+    texts, fixed = crowd(4000, shares, dice)
+    held = []
+    for _ in range(60):
+        values = fixed if population == "fixed" else crowd(4000, shares, dice)[1]
+        true = [fixed.count(text) / 4000 for text in texts] if population == "fixed" else shares
+        rows = estimate_rappor(encoder, encoder.encode(values, TAPE), [*texts, "absent"], population=population)
+        held += [row.low <= f <= row.high for row, f in zip(rows, [*true, 0], strict=True)]
+    assert 0.89 < np.mean(held) <= 0.995
+
+
+def test_many_candidates_are_screened_by_half_of_the_reports():
+    dice = np.random.default_rng(1)
+    encoder = Rappor.planned(6, filter=16, cohorts=4)
+    texts, values = crowd(20_000, np.array([0.6, 0.4]), dice)
+    rows = estimate_rappor(encoder, encoder.encode(values, TAPE), texts + [f"absent-{i}" for i in range(500)])
+    assert len(rows) == 16
+    assert {row.value for row in rows if row.p_value < 0.01} == set(texts)
+    with pytest.raises(InputError, match="candidates"):
+        estimate_rappor(encoder, encoder.encode(values[:10], TAPE), ["a", "a"])
+
+
+def test_the_order_of_the_rows_does_not_decide_who_is_counted():
+    """Every second row has one of two texts: both are named, each with half of all people."""
+    encoder = Rappor.planned(6, filter=16, cohorts=4)
+    reports = encoder.encode(["a", "b"] * 10_000, TAPE)
+    rows = estimate_rappor(encoder, reports, ["a", "b", *(f"absent-{i}" for i in range(500))])
+    shares = {row.value: row.estimate for row in rows}
+    assert abs(shares["a"] - 0.5) < 0.15
+    assert abs(shares["b"] - 0.5) < 0.15
+
+
+def test_a_permanent_copy_is_drawn_once():
+    """Reports of one text share a permanent copy, which task, cohort, text and key determine, each of them."""
+    encoder = Rappor(64, 2, 4, 1 << 30, 1 << 32, 0)  # the permanent copy itself
+    quiet = GivenTape(bytes(1 << 12))
+
+    def report(text="a", cohort=1, key=b"k" * 16, task=b"t"):
+        return encoder.encode_kept(text, cohort, key, task, quiet)
+
+    assert report() == report()
+    assert len({report(), report("b"), report(cohort=2), report(key=b"l" * 16), report(task=b"u")}) == 5
+    assert memo_label(b"t", 1, "ab") != memo_label(b"t", 1, "a") != memo_label(b"ta", 1, "")
+    with pytest.raises(InputError, match="key"):
+        report(key=b"short")
+    with pytest.raises(InputError, match="cohort"):
+        report(cohort=4)
+
+
+def test_averaging_reports_of_one_device_shows_the_permanent_copy_and_no_more():
+    """A thousand reports converge to the permanent bits, of which a stated part is wrong for ever."""
+    encoder = Rappor.planned(2, 4, filter=64)
+    kept = np.unpackbits(
+        np.array([list(encoder.encode_kept("x", 0, b"k" * 16, b"t", TAPE)[2:]) for _ in range(1500)], np.uint8),
+        axis=1,
+        bitorder="little",
+    ).mean(axis=0)
+    middle = (encoder.one + encoder.zero) / 2 / 2**32
+    permanent = kept > middle
+    copy = Rappor(64, 2, 16, encoder.flip, 1 << 32, 0)
+    expected = np.frombuffer(copy.encode_kept("x", 0, b"k" * 16, b"t", TAPE)[2:], np.uint8)
+    assert (permanent == np.unpackbits(expected, bitorder="little").astype(bool)).all()
+    assert (permanent != encoder.filters("x")[0]).any()
+
+
+def test_frequent_texts_are_found_letter_by_letter():
+    dice = np.random.default_rng(2)
+    encoder = PrefixExtending.planned(4, letters=3)
+    texts = ["cat", "cow", "dog"] + [f"{i:03d}" for i in range(200)]
+    shares = np.array([0.3, 0.2, 0.1, *[0.4 / 200] * 200])
+    values = [texts[i] for i in dice.choice(len(texts), 30_000, p=shares)]
+    rows = discover(encoder, encoder.encode(values, TAPE), population="sampled")
+    named = {row.value: row for row in rows}
+    assert {"cat", "cow", "dog"} <= set(named)
+    assert set(named) <= set(texts)
+    for text, f in zip(texts[:3], shares[:3], strict=True):  # twice as wide as at 95 %: hardly ever by chance
+        middle, half = (named[text].high + named[text].low) / 2, (named[text].high - named[text].low) / 2
+        assert abs(f - middle) <= 2 * half
+
+
+def test_corrections_are_those_of_the_books():
+    p = np.array([0.01, 0.04, 0.03, 0.005])
+    assert adjusted(p, "holm").tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert adjusted(p, "bh").tolist() == pytest.approx([0.02, 0.04, 0.04, 0.02])
+    with pytest.raises(InputError, match="holm or bh"):
+        adjusted(p, "none")
+
+
+def exact_delta(e0, n, epsilon):
+    """The same divergence by listing every pair of counts, in fractions of e^e0 as floats."""
+    rate, keep = exp(-e0), 1 / (1 + exp(-e0))
+    p, q = {}, {}
+    for c in range(n):
+        weight = comb(n - 1, c) * rate**c * (1 - rate) ** (n - 1 - c)
+        for a, d in product(range(c + 1), (0, 1)):
+            chance = weight * comb(c, a) / 2**c
+            for law, own in ((p, keep), (q, 1 - keep)):
+                key = (a + d, c - a + 1 - d)
+                law[key] = law.get(key, 0.0) + chance * (own if d else 1 - own)
+    return sum(max(0.0, p[key] - exp(epsilon) * q[key]) for key in p)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+@pytest.mark.parametrize("e0", [0.3, 1.0, 3.0])
+def test_shuffling_of_few_is_exact(n, e0):
+    for epsilon in (0.0, 0.1, 0.5 * e0):
+        exact = exact_delta(e0, n, epsilon)
+        assert exact <= shuffled_delta(e0, n, epsilon) <= exact * 1.00001 + 1e-12
+
+
+@pytest.mark.parametrize("n", [1_000, 1_000_000])
+@pytest.mark.parametrize("e0", [0.5, 1.0, 4.0])
+def test_shuffling_is_within_the_published_bound(n, e0):
+    found = bound_shuffled(Fraction(e0), n, 1e-6)
+    assert 0 < found <= closed_form(e0, n, 1e-6) <= e0
+    assert shuffled_delta(e0, n, found) <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("n", "e0", "delta", "published"),
+    [(10**5, 4, 1e-6, 0.169770), (10**4, 1, 1e-6, 0.053005), (1000, 0.5, 1e-6, 0.070523), (500, 1, 1e-5, 0.225351)],
+)
+def test_shuffling_is_what_the_authors_program_computes(n, e0, delta, published):
+    """The cut-off form of the authors' numerical analysis, summed over every number of clones with SciPy's binomials;
+    the first row is their example. Never below it, and less than 1 % above.
+    """
+    assert published <= bound_shuffled(Fraction(e0), n, delta) + 1e-6 <= 1.01 * published
+
+
+def test_shuffling_never_harms_and_helps_with_many():
+    assert bound_shuffled(1, 1, 1e-9) <= 1
+    assert bound_shuffled(1, 10**6, 1e-6) < 0.02
+    assert closed_form(10, 1000, 1e-6) == 10
+    assert bound_shuffled(log(3), 10**4, 1e-6) < bound_shuffled(log(3), 10**3, 1e-6)

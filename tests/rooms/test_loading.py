@@ -1,0 +1,170 @@
+"""What a row holds after loading follows from that row alone: not from others, nor from what a file says of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato.engines import connect
+from sfumato.gateway import open_policy, protect
+from sfumato.policy import from_dict, with_schema
+from sfumato.policy import load as load_policy
+
+NAN, INF = float("nan"), float("inf")
+NUMBERS = [NAN, NAN, NAN, 0.0, -0.0, 5.0, 6.25, 99.995, 100.0, 500.0, -500.0, INF, -INF, None, 1e300, 2.5, 3.5]
+TEXTS = ["a", "b", "A", "", " a", None, "é", "nan", "5", "aaaaaaaaaaaaaaaa"]
+KINDS = ["pyarrow", "polars", "duckdb parquet", "row groups", "csv", "jsonl", "database"]
+
+
+def _rows(seed: int) -> list[dict[str, Any]]:
+    r = random.Random(seed)
+    return [
+        {"u": i, "x": r.choice(NUMBERS), "f": r.choice(NUMBERS), "w": r.choice(NUMBERS), "t": r.choice(TEXTS)}
+        for i in range(40)
+    ]
+
+
+def _policy(folder: Path, source: str, *, text: bool, nulls: bool = True) -> Path:
+    place = folder / "sfumato.toml"
+    place.write_text(
+        f"""
+[source]
+engine = "duckdb"
+{source}
+[data]
+id = "d"
+[privacy]
+epsilon = 1e12
+query_epsilon = 1e9
+[tables.p]
+unit = "u"
+rows_per_unit = 1
+[tables.p.columns]
+u = {{ {'type = "text", max_length = 9' if text else 'type = "integer"'} }}
+x = {{ type = "decimal", min = 0, max = 100, grid = 0.01{"" if nulls else ", nulls = false"} }}
+f = {{ type = "integer", min = 0, max = 100 }}
+w = {{ type = "double" }}
+t = {{ values = ["a", "b"] }}
+""",
+        encoding="utf-8",
+    )
+    return place
+
+
+def _write(folder: Path, kind: str, rows: list[dict[str, Any]], *, nulls: bool = True) -> Path:
+    """The rows in a file of this kind, and the policy that reads it."""
+    schema = pa.schema([("u", pa.int64()), *((name, pa.float64()) for name in "xfw"), ("t", pa.string())])
+    table = pa.Table.from_pylist(rows, schema=schema)
+    place, source = folder / "p.parquet", "files = { p = 'p.parquet' }"
+    if kind == "pyarrow":
+        pq.write_table(table, place)
+    elif kind == "row groups":
+        pq.write_table(table, place, row_group_size=7)
+    elif kind == "polars":
+        pl.from_arrow(table).write_parquet(place)  # type: ignore[union-attr]
+    elif kind == "duckdb parquet":
+        _copy(table, place)
+    elif kind == "database":
+        source = f"files = '{folder / 'p.duckdb'}'"
+        with duckdb.connect(str(folder / "p.duckdb")) as database:
+            database.register("given", table)
+            database.execute("CREATE TABLE p AS SELECT * FROM given")
+    elif kind == "csv":
+        source = "files = { p = 'p.csv' }"
+        texts = [",".join("" if row[c] is None else str(row[c]) for c in "uxfwt") for row in rows]
+        (folder / "p.csv").write_text("\n".join(["u,x,f,w,t", *texts, ""]), encoding="utf-8")
+    else:
+        source = "files = { p = 'p.jsonl' }"
+        texts = [json.dumps({c: None if row[c] is None else str(row[c]) for c in "uxfwt"}) for row in rows]
+        (folder / "p.jsonl").write_text("\n".join([*texts, ""]), encoding="utf-8")
+    return _policy(folder, source, text=kind in ("csv", "jsonl"), nulls=nulls)
+
+
+def _copy(table: pa.Table, place: Path) -> None:
+    with duckdb.connect() as database:
+        database.register("given", table)
+        database.execute(f"COPY given TO '{place}' (FORMAT parquet)")
+
+
+def _kept(place: Path) -> dict[str, tuple[str, ...]]:
+    """The rows as an engine keeps them, by unit, each value as it is written."""
+    policy = load_policy(place)
+    engine: Any = connect(policy, later=True)
+    try:
+        policy = with_schema(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
+        engine.keep(policy, list(policy.tables))
+        found = engine._private.execute('SELECT "#person", x, f, w, t FROM p').fetchall()
+    finally:
+        engine.close()
+    return {str(row[0]): tuple(map(str, row[1:])) for row in found}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_is_loaded_as_if_it_were_alone(kind: str, tmp_path: Path) -> None:
+    """Any part of the rows, down to one of them, is loaded as the same values."""
+    r, rows = random.Random(7), _rows(KINDS.index(kind))
+    parts = [rows, *(r.sample(rows, count) for count in (1, 1, 2, 2, 3, 5, 9, 20))]
+    whole: dict[str, tuple[str, ...]] = {}
+    for number, part in enumerate(parts):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        found = _kept(_write(folder, kind, part))
+        whole = whole or found
+        assert found == {str(row["u"]): whole[str(row["u"])] for row in part}
+    assert not any("nan" in row[:3] for row in whole.values())
+
+
+@pytest.mark.parametrize("nulls", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_nan_in_a_file_is_missing_whatever_others_hold(kind: str, nulls: bool, tmp_path: Path) -> None:
+    """Three hundred people without a number: who joins them changes their count by one.
+
+    Parquet files state the least and the largest number of a column without NaN. DuckDB concluded that a column had no
+    NaN where they differ: with one person of 500, all 300 had the number 100.
+    """
+    nobody = [{"u": i, "x": NAN, "f": NAN, "w": NAN, "t": "a"} for i in range(300)]
+    one = {"u": 1000, "x": 5.0, "f": 5.0, "w": 5.0, "t": "a"}
+    for number, others in enumerate(([], [one], [one, one | {"u": 1001, "x": 500.0, "f": 500.0, "w": 500.0}])):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with open_policy(_write(folder, kind, [*nobody, *others], nulls=nulls)) as gate:
+            answer = gate.sql("SELECT COUNT(x), COUNT(f), COUNT(w), SUM(x), COUNT(*) FROM p")
+        count = len(others)
+        expected = (count, count, count, [0, 5, 105][count], count + (300 if nulls else 0))
+        assert tuple(map(int, answer.rows[0])) == expected
+
+
+@pytest.mark.parametrize("other", ["x", 3, 2.5, None, True, b"a", [1], 2**70, pd.Timestamp("2024-01-01")])
+def test_an_object_of_a_frame_does_not_change_what_others_hold(other: object) -> None:
+    """DuckDB looks at the objects of a pandas column for the type of all of them: numbers then round in another way."""
+    people = pd.DataFrame({"id": range(101), "x": pd.Series([2.5] * 100 + [None], dtype=object)})
+    joined = people.assign(x=pd.Series([2.5] * 100 + [other], dtype=object))
+    sums = []
+    for frame in (people, joined):
+        with protect(frame, unit="id", rows_per_unit=1, epsilon=1e12, bounds={"x": (0, 10)}) as gate:
+            sums.append(int(gate.sql("SELECT SUM(x) FROM data", epsilon=1e9).rows[0][0]))
+    assert 0 <= sums[1] - sums[0] <= 10
+
+
+def test_types_of_a_frame_that_are_its_own_stay() -> None:
+    """Only columns of Python objects become text."""
+    frame = pd.DataFrame({"id": ["a", "b"], "x": [1.5, 2.25], "d": pd.to_datetime(["2024-01-01", "2024-01-02"])})
+    source = {"engine": "duckdb", "files": {"p": ":memory:"}}
+    columns = {"id": {"type": "text", "max_length": 3}, "x": {}, "d": {}}
+    document = {"source": source, "data": {"id": "d"}, "privacy": {"epsilon": 1}}
+    document |= {"tables": {"p": {"unit": "id", "rows_per_unit": 1, "columns": columns}}}
+    policy = from_dict(document)
+    engine = connect(policy, {"p": frame})
+    try:
+        assert engine.schema(policy.tables["p"]) == {"id": "text", "x": "double", "d": "timestamp"}
+    finally:
+        engine.close()

@@ -1,0 +1,200 @@
+"""Answers, previews, budgets and gateways in Python and in a notebook: short text, HTML, charts, frames."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import pairwise
+
+import pandas as pd
+import pytest
+
+import sfumato
+from sfumato.errors import BudgetError, InputError, PolicyError, QueryError
+from sfumato.gateway.charts import Mark, thin, ticks
+from sfumato.gateway.rounding import around
+
+N = 3000
+SQL = "SELECT ill, COUNT(*) AS n, AVG(age) AS age FROM data GROUP BY ill"
+DAILY = "SELECT day, COUNT(*) AS n FROM data GROUP BY day"
+
+
+@pytest.fixture(scope="module")
+def gate():
+    rows = {
+        "ssn": range(N),
+        "age": [20 + i % 60 for i in range(N)],
+        "ill": ["yes", "<b>no</b>"] * (N // 2),
+        "day": [date(2024, 1, 1) + timedelta(days=i % 1000) for i in range(N)],
+    }
+    return sfumato.protect(
+        pd.DataFrame(rows),
+        unit="ssn",
+        rows_per_unit=1,
+        epsilon=1000,
+        bounds={"age": (0, 120), "day": (date(2024, 1, 1), date(2026, 12, 31))},
+        values={"ill": ["yes", "<b>no</b>"]},
+    )
+
+
+@pytest.fixture(scope="module")
+def answer(gate):
+    return gate.sql(SQL, epsilon=100)
+
+
+def test_text_is_short_and_says_what_counts(gate, answer):
+    lines = repr(answer).split("\n")
+    assert lines[0].split() == ["ill", "n", "age"]
+    assert len(lines) == 1 + 3 + 2
+    assert lines[4].startswith("cost: epsilon 100; epsilon ")
+    assert lines[5].startswith("note: ")
+    preview = gate.explain("SELECT COUNT(*) AS n FROM data", epsilon=2)
+    assert repr(preview).split("\n")[:2] == [
+        "column  noise      scale  ± at 95 %",
+        "n       geometric  0.500         ±1",
+    ]
+    assert "would cost: epsilon 2; epsilon" in repr(preview)
+    assert repr(gate.budget()).startswith("Budget of everybody together: epsilon ")
+    assert repr(gate).startswith('<Gateway "data": data; Budget of everybody together: epsilon ')
+    refused = repr(gate.explain("SELECT * FROM data"))
+    assert refused.startswith("refused: ")
+    assert "HINT: " in refused
+    for record in (answer, preview, gate.budget(), gate, gate.explain("SELECT * FROM data")):
+        assert len(repr(record)) < 800  # nothing of plans, jobs or engines
+        assert not any(word in repr(record) for word in ("Fraction(", "SELECT ill", "#person", "Plan(", "Scan("))
+
+
+def test_many_rows_are_cut_and_counted(gate):
+    daily = gate.sql(DAILY, epsilon=10)
+    assert repr(daily).split("\n")[21] == f"… {len(daily) - 20:,} more rows"
+    assert f"… {len(daily) - 100:,} more rows" in daily._repr_html_()
+
+
+def test_html_holds_no_markup_of_the_data(gate, answer):
+    for record in (answer, gate.explain(SQL, epsilon=100), gate.budget(), gate, gate.explain("SELECT * FROM data")):
+        html = record._repr_html_()
+        assert html.startswith("<style>")
+        assert "<b>no</b>" not in html
+    assert "&lt;b&gt;no" in answer._repr_html_()
+    assert "<svg" in answer._repr_html_()
+    assert "95 % confidence" in answer._repr_html_()
+
+
+def test_an_answer_is_a_sequence_of_rows_with_columns(answer):
+    assert len(answer) == 3
+    assert list(answer) == answer.rows
+    assert answer["n"] == [row[1] for row in answer.rows]
+    with pytest.raises(InputError, match="there is no column 'm'"):
+        answer["m"]
+
+
+def test_an_answer_without_rows_is_still_an_answer(gate):
+    nobody = gate.sql("SELECT ill, COUNT(*) AS n FROM data GROUP BY ill HAVING COUNT(*) > 1000000", epsilon=1)
+    assert len(nobody) == 0
+    assert bool(nobody)
+    assert nobody.to_pandas(intervals=True).columns.tolist() == ["ill", "n", "n_low", "n_high"]
+    assert "cost" in repr(nobody)
+    with pytest.raises(InputError, match="no row to draw"):
+        nobody.plot()
+
+
+def test_frames_have_plain_types_and_intervals_when_asked(gate, answer):
+    frame = answer.to_pandas()
+    assert frame.columns.tolist() == ["ill", "n", "age"]
+    assert [str(kind) for kind in frame.dtypes][1:] == ["Int64", "float64"]
+    assert frame["n"].sum() == sum(answer["n"])
+    wide = answer.to_pandas(intervals=True)
+    assert wide.columns.tolist() == ["ill", "n", "n_low", "n_high", "age", "age_low", "age_high"]
+    ends = answer.intervals()
+    assert [(row.n_low, row.n_high) for row in wide.itertuples()] == [pair[1] for pair in ends]
+    assert answer.to_polars(intervals=True).columns == wide.columns.tolist()
+    assert [str(field.type) for field in answer.to_arrow(intervals=True).schema][1:5] == ["int64"] * 3 + ["double"]
+    assert str(answer.to_arrow(exact=True).schema.field("age").type).startswith("decimal128")
+    assert answer.to_arrow(exact=True)["age"].to_pylist()[:2] == answer["age"][:2]
+    daily = gate.sql(DAILY, epsilon=10).to_pandas()
+    assert str(daily["day"].dtype) == "datetime64[s]"
+    assert daily.set_index("day")["n"].rolling(7).mean().notna().any()
+
+
+def test_names_that_are_there_already_get_a_number(gate):
+    twice = gate.sql("SELECT COUNT(*) AS n, COUNT(*) AS n_low, COUNT(*) AS n FROM data", epsilon=1)
+    names = twice.to_pandas(intervals=True).columns.tolist()
+    assert len(names) == len(set(names)) == 9
+    assert names[:2] == ["n", "n_low_2"]
+
+
+def test_charts_have_whiskers_and_ticks(gate, answer):
+    bars = ET.fromstring(gate.sql("SELECT ill, COUNT(*) FROM data GROUP BY ill", epsilon=1).plot().svg)
+    ns = "{http://www.w3.org/2000/svg}"
+    assert len([line for line in bars.iter(f"{ns}line") if line.get("class") == "whisker"]) >= 3
+    assert ET.fromstring(answer.plot(y="age").svg).find(f"{ns}title").text == "age by ill"
+    line = ET.fromstring(gate.sql(DAILY, epsilon=10).plot()._repr_svg_())
+    assert any(part.get("class") == "band" for part in line.iter(f"{ns}polygon"))
+    for wrong in ({"x": "m"}, {"y": "m"}, {"y": "ill"}):
+        with pytest.raises(InputError, match=rf"^{next(iter(wrong))}: "):
+            answer.plot(**wrong)
+
+
+def test_a_chart_is_saved(answer, tmp_path):
+    place = answer.plot().save(tmp_path / "chart.svg")
+    assert ET.parse(place).getroot().tag.endswith("svg")
+
+
+def test_matplotlib_axes_are_drawn_on(answer):
+    class Axes:
+        def __init__(self):
+            self.calls = {}
+
+        def __getattr__(self, name):
+            return lambda *args, **options: self.calls.setdefault(name, (args, options))
+
+    axes = Axes()
+    assert answer.plot(ax=axes) is axes
+    (names, heights), options = axes.calls["bar"]
+    assert heights == [float(n) for n in answer["n"]]
+    assert len(options["yerr"][0]) == len(names) == 3
+    assert axes.calls["set_ylabel"][0] == ("n",)
+
+
+def test_thinning_keeps_every_peak():
+    marks = [Mark("", i, 1000.0 if i == 4321 else i % 7, 0, 0, "") for i in range(10_000)]
+    kept = thin(marks)
+    assert len(kept) <= 600
+    assert [mark.at for mark in kept] == sorted(mark.at for mark in kept)
+    assert max(mark.value for mark in kept) == 1000
+    assert thin(marks[:600]) == marks[:600]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 7), (-3, 12), (0, 123456), (0, 0), (0.001, 0.0042), (5, 5)])
+def test_ticks_are_round_and_cover(low, high):
+    steps = ticks(low, high)
+    assert 2 <= len(steps) <= 8
+    assert steps[0] <= low
+    assert steps[-1] >= high
+    gaps = {round(b - a, 9) for a, b in pairwise(steps)}
+    assert len(gaps) == 1
+    assert f"{gaps.pop():e}"[0] in "125"
+
+
+def test_what_is_shown_is_never_narrower_than_the_interval():
+    assert around(Decimal("10.04"), (Decimal("9.037"), Decimal("11.043"))) == ("10.0", "±1.1")
+    assert around(3, (0, 34)) == ("3", "0 to 34")
+    assert around(7, (7, 7)) == ("7", "±0")
+    assert around(None, (0, 120)) == ("NULL", "0 to 120")
+    assert around("x", None) == ("x", "")
+
+
+def test_a_refusal_ends_in_our_sentence_and_hides_our_frames(gate):
+    for error, ask in (
+        (QueryError, lambda: gate.sql("SELECT nosuch FROM data")),
+        (BudgetError, lambda: gate.sql("SELECT COUNT(*) FROM data", epsilon=10**6)),
+        (PolicyError, lambda: sfumato.open("/nonexistent/sfumato.toml")),
+        (InputError, lambda: sfumato.protect(pd.DataFrame({"a": [1]}), unit="b", rows_per_unit=1, epsilon=1)),
+    ):
+        with pytest.raises(error) as raised:
+            ask()
+        ours = [frame for frame in raised.traceback if "sfumato/gateway" in str(frame.path)]
+        assert 1 <= len(ours) <= 2  # where it enters and where it is raised, and nothing in between
+        assert raised.value.__suppress_context__
+        assert raised.value._render_traceback_() == [f"{type(raised.value).__name__}: {raised.value}"]
