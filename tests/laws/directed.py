@@ -208,6 +208,8 @@ EXAMPLES: dict[str, Example] = {
     "a truth that is known": example(policy({"b": {"type": "boolean"}}), "a:t b:", "SELECT COUNT(*), COUNT(b), COUNT(*) FILTER (WHERE b) FROM t"),
     "a moment that is known": example(policy({"w": {"type": "timestamp"}, "d": {"type": "date"}, "f": {"type": "double"}}), "a:2024-01-01,2024-01-01,1 b:,,", "SELECT COUNT(*), COUNT(w), COUNT(d), COUNT(f) FROM t"),
     "constants far outside": example(policy({"i": INT}), "a:4 b:0", "SELECT COUNT(*) FILTER (WHERE i < 1000), COUNT(*) FILTER (WHERE i > -1000) FROM t"),
+    "constants far outside, in CASE": example(policy({"i": INT}), "a:4 b:0", "SELECT SUM(CASE WHEN i < 1000 THEN 1 ELSE 0 END), SUM(CASE WHEN i > -1000 THEN 1 ELSE 0 END) FROM t"),
+    "unknown, in CASE": example(policy({"s": LIST}), "a: b:x c:Q", "SELECT SUM(CASE WHEN s IS NULL THEN 1 ELSE 0 END), SUM(CASE WHEN s = 'x' OR s IS NULL THEN 1 ELSE 0 END) FROM t"),
     "unknown": example(policy({"s": LIST}), "a: b:x c:Q", "SELECT COUNT(*) FILTER (WHERE s IS NULL), COUNT(*) FILTER (WHERE s = 'x' OR s IS NULL) FROM t"),
     "conditions that nobody understands": example(policy({"i": INT}), "a:10 b:3", "SELECT COUNT(*) FILTER (WHERE i % 2 = 0), SUM(CASE WHEN i % 5 = 0 THEN 1 ELSE 0 END) FROM t"),
     "doubles that meet no real number": example(

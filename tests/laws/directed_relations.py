@@ -69,6 +69,7 @@ EXAMPLES: dict[str, Example] = {
     "units alike as far as they are shown": several("SELECT COUNT(*) FROM p JOIN v ON p.u = v.u", p="abcdefg:1,1,x abcdefh:2,1,x", v="abcdefg:1,x,q abcdefh:1,x,q", means={(): (2,)}),
     "who has no visit stays": several("SELECT COUNT(*), COUNT(v.i), SUM(p.i) FROM p LEFT JOIN v ON p.u = v.u AND v.i > 3", p=PEOPLE, v=VISITS),
     "who has no visit stays, or is counted": several("SELECT COUNT(*), COUNT(*) FILTER (WHERE v.i IS NULL) FROM p LEFT JOIN v ON p.u = v.u", p="a:1,1,x b:2,1,x", v="a:1,x,q", change={"v": {"rows_per_unit": 1, "columns": {"u": UNIT, "i": {**INT, "nulls": False}, "s": LIST, "o": TEXT}}}),
+    "who has no visit stays, or is counted in CASE": several("SELECT COUNT(*), SUM(CASE WHEN v.i IS NULL THEN 1 ELSE 0 END) FROM p LEFT JOIN v ON p.u = v.u", p="a:1,1,x b:2,1,x", v="a:1,x,q", change={"v": {"rows_per_unit": 1, "columns": {"u": UNIT, "i": {**INT, "nulls": False}, "s": LIST, "o": TEXT}}}),
     "who is in one table only": several("SELECT COUNT(*) FROM p FULL JOIN v ON p.u = v.u", p=PEOPLE, v=VISITS, means={(): (6,)}),
     "a unit of either side": several("SELECT COUNT(DISTINCT u), COUNT(DISTINCT p.u), COUNT(DISTINCT v.u) FROM p FULL JOIN v USING (u)", p=PEOPLE, v=VISITS, means={(): (4, 3, 3)}),
     "units of unlike bounds": several(

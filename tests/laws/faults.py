@@ -66,11 +66,11 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     # the longest row
     "no known text is tried": ("a text that is known", (ROWS, 'yield "".join(sorted(str(c) for c in constants)) + "?"', "yield None")),
     "no value beside a constant": ("between two constants", (ROWS, "tried |= {below - grid, below, below + grid}", "tried |= {below}"),),
-    "no bound is tried": ("constants far outside", (ROWS, "for end in (facts.low, facts.high) if end is not None", "for end in ()"),),
+    "no bound is tried": ("constants far outside, in CASE", (ROWS, "for end in (facts.low, facts.high) if end is not None", "for end in ()"),),
     "at most is below": ("on a constant", (ROWS, '"<=": left <= other', '"<=": left < other'),),
-    "NULL is not tried": ("unknown", (ROWS, "if facts.nullable:\n        yield None", "if False:\n        yield None"),),
+    "NULL is not tried": ("unknown, in CASE", (ROWS, "if facts.nullable:\n        yield None", "if False:\n        yield None"),),
     "what is not understood is false": ("a truth that is known", (ROWS, "product((True, False, None), repeat", "product((False, None), repeat"),),
-    "what may be missing is there": ("who has no visit stays, or is counted", (JOINS, "return replace(found, facts=replace(found.facts, nullable=True), unit=unit)", "return replace(found, unit=unit)"),),
+    "what may be missing is there": ("who has no visit stays, or is counted in CASE", (JOINS, "return replace(found, facts=replace(found.facts, nullable=True), unit=unit)", "return replace(found, unit=unit)"),),
     # joins
     "a join of anybody": ("rows of one person meet", (SELECT, 'conditions = ["l._u = r._u"] if relation.by_person else []', "conditions = []"),),
     "a join of numbers": ("units that leading zeros tell apart", (SELECT, '["l._u = r._u"]', '["TRY_CAST(l._u AS BIGINT) = TRY_CAST(r._u AS BIGINT)"]'),),
