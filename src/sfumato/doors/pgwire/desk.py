@@ -153,7 +153,11 @@ class Desk:
         kinds = self._catalog.texts(text)[: len(fields)]
         found = zip(fields, (*kinds, *(None,) * (len(fields) - len(kinds))), strict=True)
         return tuple(
-            Field(field.name, kind) if kind is not None and field.type in ("text", "text[]") else field
+            Field(field.name, kind)
+            if kind is not None
+            and (field.type == "timestamp") == (kind == "timestamptz")
+            and field.type in ("text", "text[]", "timestamp")
+            else field
             for field, kind in found
         )
 

@@ -1,4 +1,4 @@
-"""Which columns of a query are name, "char" or varchar: the engine has one type for all of them, drivers have four.
+"""Which columns of a query are name, "char", varchar or timestamptz: the engine calls them text and timestamp.
 
 Comes in: the parser's tree, and the types of the relations' columns. Goes out: of each column that is shown the type of
 PostgreSQL's text family, or None where the engine's own type says enough. Columns keep their type through sub-queries,
@@ -13,6 +13,7 @@ from typing import Any
 from sqlglot import errors as sqlglot_errors
 from sqlglot import exp
 
+from sfumato.sql.bind.column_titles import called
 from sfumato.sql.catalog.translation import CATALOG
 from sfumato.sql.read.bounded_parser import trees
 from sfumato.sql.read.spelling import FAULTS
@@ -21,8 +22,14 @@ Columns = Sequence[tuple[str, str | None]]
 Relations = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
 _FAMILY = {
     "name": "name", "char": "char", "varchar": "varchar", "bpchar": "character", "_name": "name[]", "_char": "char[]",
+    "timestamptz": "timestamptz",
     "sql_identifier": "name", "character_data": "varchar", "yes_or_no": "varchar",
 }  # fmt: skip
+_NAMES = (
+    "pg_get_userbyid", "pg_encoding_to_char", "current_database", "current_schema", "current_user", "session_user",
+    "current_catalog", "user", "current_role", "getdatabaseencoding", "pg_client_encoding",
+)  # fmt: skip
+"""Functions whose values are names."""
 _DEEPEST = 30
 
 
@@ -93,6 +100,11 @@ def _renamed(columns: Columns, alias: Any) -> Columns:
     return [(names[i] if i < len(names) else name, kind) for i, (name, kind) in enumerate(columns)]
 
 
+def _is_untyped(node: Any) -> bool:
+    """A string or NULL takes the type of what stands beside it."""
+    return node is None or isinstance(node, exp.Null) or (isinstance(node, exp.Literal) and bool(node.is_string))
+
+
 def _type(
     node: Any, sources: Mapping[str, Columns | None], known: Mapping[str, Columns], relations: Relations, depth: int
 ) -> str | None:
@@ -107,8 +119,14 @@ def _type(
     if isinstance(node, exp.Subquery):
         inner = _shown(node, known, relations, depth + 1)
         return inner[0][1] if inner else None
-    if not isinstance(node, exp.Column):
-        return None
+    if isinstance(node, exp.Case | exp.Coalesce):
+        parts = [branch.args["true"] for branch in node.args.get("ifs") or ()]
+        parts += [node.args.get("default")] if isinstance(node, exp.Case) else [node.this, *node.expressions]
+        told = {_type(part, sources, known, relations, depth + 1) for part in parts if not _is_untyped(part)}
+        return told.pop() if len(told) == 1 and depth <= _DEEPEST else None
+    word = node.name.lower() if isinstance(node, exp.Column) and not node.table else called(node)
+    if not isinstance(node, exp.Column) or word in ("user", "current_role"):
+        return "name" if word in _NAMES else None
     owner, name = node.table.lower(), node.name.lower()
     kinds = [kind for at, columns in sources.items() if owner in ("", at) for n, kind in columns or () if n == name]
     return kinds[0] if kinds else None
