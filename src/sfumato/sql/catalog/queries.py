@@ -82,8 +82,8 @@ def _cast_inside(words: tuple[str, ...], tokens: tuple[SqlToken, ...], opened: i
         if depth == 0:
             after = words[i + 1 : i + 5]
             if len(after) == 4 and (after[0], *after[2:]) == ("::", "[", "]"):
-                start = tokens[opened].start
-                return [(start, start, "CAST("), (tokens[i + 1].start, tokens[i + 4].end, f" AS {after[1]}[])")]
+                start, kind = tokens[opened].start, "bigint" if after[1].startswith(("oid", "reg")) else after[1]
+                return [(start, start, "CAST("), (tokens[i + 1].start, tokens[i + 4].end, f" AS {kind}[])")]
             break
     return []
 

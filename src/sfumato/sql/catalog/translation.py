@@ -89,7 +89,7 @@ def _housed(tree: exp.Query) -> dict[str, str]:
             name, schema = ROW_FUNCTIONS[name], CATALOG
             table.set("this", exp.to_identifier(name))
         if isinstance(table.this, exp.Anonymous) and name == "aclexplode":  # nobody was granted anything
-            grants = exp.maybe_parse(_NO_GRANTS, dialect="duckdb")
+            grants: exp.Expression = exp.maybe_parse(_NO_GRANTS, dialect="duckdb")
             table.replace(exp.Subquery(this=grants, alias=table.args.get("alias")))
         elif isinstance(table.this, exp.Identifier) and not (not schema and name in hidden):
             homes[table.alias or name] = name
