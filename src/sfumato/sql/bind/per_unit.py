@@ -127,7 +127,7 @@ def _spread(name: str, args: tuple[Node, ...], _: int, position: int) -> Facts:
 
 def _extreme(_: str, args: tuple[Node, ...], _rows: int, _position: int) -> Facts:
     f = args[0].facts
-    return Facts(f.kind, f.low, f.high, f.grid, True, f.length, f.values)
+    return Facts(f.kind, f.low, f.high, f.grid, True, f.length, f.values, every=f.every)
 
 
 def _truth(name: str, args: tuple[Node, ...], _: int, position: int) -> Facts:
