@@ -36,7 +36,7 @@ from sfumato.words import show
 _SMALLEST = Decimal("1e-15")
 _MOST_CATALOG = 32_768
 """Characters of a catalog query: no tool writes more."""
-_MANY = 1_000
+_MANY = 200
 """Noisy numbers of an answer from which on their intervals are worked out only if somebody asks for them."""
 _ROOM = 400_000
 """Values of results that are kept at most."""
