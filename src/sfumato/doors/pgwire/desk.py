@@ -148,7 +148,7 @@ class Desk:
     def _typed(self, fields: tuple[Field, ...], text: str) -> tuple[Field, ...]:
         """The columns, with name, "char" and varchar where PostgreSQL has them: everything else calls them text."""
         low = text.lower() if len(text) <= _MOST_CATALOG else ""
-        if not any(word in low for word in ("char", "name", "pg_", "information_schema")):
+        if not any(word in low for word in ("char", "name", "pg_", "information_schema", "array_agg")):
             return fields
         kinds = self._catalog.texts(text)[: len(fields)]
         found = zip(fields, (*kinds, *(None,) * (len(fields) - len(kinds))), strict=True)

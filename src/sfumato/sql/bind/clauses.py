@@ -508,7 +508,7 @@ def _released_aggregate(
     if name not in AGGREGATES:
         raise QueryError(
             f"{name.upper()} would return values of individual people"
-            if name == "string_agg"
+            if name in ("string_agg", "array_agg")
             else f"aggregate {name.upper()} is not supported",
             position=position,
             hint=f"Supported aggregates: {', '.join(sorted(AGGREGATES)).upper()}.",

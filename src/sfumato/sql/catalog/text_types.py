@@ -119,6 +119,8 @@ def _type(
     if isinstance(node, exp.Subquery):
         inner = _shown(node, known, relations, depth + 1)
         return inner[0][1] if inner else None
+    if isinstance(node, exp.ArrayAgg) or (isinstance(node, exp.Filter) and isinstance(node.this, exp.ArrayAgg)):
+        return "text[]"
     if isinstance(node, exp.Case | exp.Coalesce):
         parts = [branch.args["true"] for branch in node.args.get("ifs") or ()]
         parts += [node.args.get("default")] if isinstance(node, exp.Case) else [node.this, *node.expressions]

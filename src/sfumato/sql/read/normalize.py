@@ -186,6 +186,8 @@ def _called(node: Any) -> Any:
     name, args = node.name.lower(), node.expressions
     if name == "timezone" and len(args) == 2 and isinstance(args[0], exp.Literal) and args[0].name.lower() in UTC:
         return args[1].copy()
+    if name == "every" and len(args) == 1:
+        return exp.LogicalAnd(this=args[0].copy())
     if name == "age" and len(args) == 1:
         return exp.Anonymous(this="age", expressions=[exp.CurrentDate(), args[0].copy()])
     return None
