@@ -11,7 +11,8 @@ from sfumato.errors import QueryError
 from sfumato.sql.tree import BOOLEAN, DECIMAL, DOUBLE, INTEGER, NUMBERS, TEXT, Aggregate, Constant, Facts, Node
 
 _COUNTS = ("count", "count_distinct")
-DOUBLES = ("avg", "avg_distinct", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "median", "percentile_cont")  # fmt: skip
+DOUBLES = ("avg", "avg_distinct", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "median",
+           "percentile_cont")  # fmt: skip
 _SUMS = ("sum", "sum_distinct")
 _TRUTHS = ("bool_and", "bool_or")
 PAIRS = ("corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2", "regr_count", "regr_avgx",

@@ -105,7 +105,7 @@ def _is_untyped(node: Any) -> bool:
     return node is None or isinstance(node, exp.Null) or (isinstance(node, exp.Literal) and bool(node.is_string))
 
 
-def _type(
+def _type(  # noqa: PLR0911  one line for each kind of expression
     node: Any, sources: Mapping[str, Columns | None], known: Mapping[str, Columns], relations: Relations, depth: int
 ) -> str | None:
     while isinstance(node, exp.Paren):
