@@ -114,7 +114,7 @@ def _listed(node: Any) -> tuple[bool, list[Any]] | None:
 
 def _quantified(node: Any) -> Any:
     """x op ANY (list), and x op ALL (list): one comparison with each element."""
-    sub = _any_of_query(node)
+    sub = _any_of_query(node) or _row_by_row(node)
     if sub is not None:
         return sub
     parts = _listed(node)
@@ -130,6 +130,24 @@ def _quantified(node: Any) -> Any:
     tests = [_with(node, value) for value in values]
     joined: Any = exp.And if every else exp.Or
     return exp.Paren(this=reduce(lambda a, b: joined(this=a, expression=b), tests))
+
+
+def _row_by_row(node: Any) -> Any:
+    """(a, b) = (c, d): each with each; <> is the opposite."""
+    left, right = node.this, node.expression
+    if not (isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and isinstance(node, exp.EQ | exp.NEQ)):
+        return None
+    if len(left.expressions) != len(right.expressions):
+        raise QueryError("unequal number of entries in row expressions", sqlstate="42601")
+    pairs = zip(left.expressions, right.expressions, strict=True)
+    tests: list[Any] = [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in pairs]
+    same = exp.Paren(this=reduce(lambda a, b: exp.And(this=a, expression=b), tests))
+    return same if isinstance(node, exp.EQ) else exp.Not(this=same)
+
+
+def _raw(node: Any) -> Any:
+    """$$text$$ is a text."""
+    return exp.Literal.string(node.name)
 
 
 def _with(node: Any, value: Any) -> Any:
@@ -338,6 +356,7 @@ _CHANGES: dict[type[Any], Callable[[Any], Any]] = {
     exp.Select: _select,
     exp.Values: _values,
     exp.Unnest: _unnested,
+    exp.RawString: _raw,
     **dict.fromkeys(
         (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike),
         _quantified,

@@ -93,7 +93,7 @@ ALLOWED: dict[type[exp.Expression], frozenset[str]] = {
         frozenset({"this", "expression", "distinct", "order", "limit", "offset", "with_"}),
     ),
     exp.Subquery: frozenset({"this", "alias"}),
-    exp.With: frozenset({"expressions"}),
+    exp.With: frozenset({"expressions", "recursive"}),
     exp.CTE: frozenset({"this", "alias"}),
     exp.Join: frozenset({"this", "side", "kind", "method", "on", "using"}),
     exp.Exists: frozenset({"this"}),
