@@ -144,7 +144,7 @@ def _grouped(tree: Any, policy: Policy, refused: QueryError) -> Any:
         or tree.find(exp.AggFunc)
     ):
         return None
-    units = {table.unit for table in policy.tables.values() if isinstance(table.unit, str)}
+    units: set[str] = {table.unit for table in policy.tables.values() if isinstance(table.unit, str)}
     keys = [item for item in tree.expressions if not _names_person(item, units) and not _is_constant(item)]
     keys = [] if any(item.find(exp.Star) for item in keys) else [key for key in keys if key.find(exp.Window) is None]
     count = exp.Count(this=exp.Star(), big_int=True)
@@ -155,7 +155,7 @@ def _grouped(tree: Any, policy: Policy, refused: QueryError) -> Any:
     return tree
 
 
-def _names_person(item: Any, units: set[str | None]) -> bool:
+def _names_person(item: Any, units: set[str]) -> bool:
     inner = item.unalias()
     return isinstance(inner, exp.Column) and inner.name in units
 

@@ -57,7 +57,8 @@ def _moments(start: date, end: date, step: intervals.Span, position: int) -> tup
             break
         at = following
     low, high = (Fraction(found[0].toordinal()), Fraction(found[-1].toordinal())) if found else (None, None)
-    return Facts(TIMESTAMP, low, high, None, nullable=False, values=tuple(found)), tuple(found)
+    listed: Any = tuple(found)
+    return Facts(TIMESTAMP, low, high, None, nullable=False, values=listed), listed
 
 
 def _check(count: int, position: int) -> None:

@@ -23,7 +23,8 @@ def without_lateral(select: Any, rows: _Rows) -> None:
     """Each LATERAL of a SELECT in another form, where there is one."""
     for join in list(select.args.get("joins") or []):
         if isinstance(join.this, exp.Lateral) and isinstance(join.this.this, exp.Subquery):
-            inner, alias = join.this.this, join.this.args.get("alias")
+            alias = join.this.args.get("alias")
+            inner: Any = join.this.this
             while isinstance(inner, exp.Subquery):
                 inner = inner.this
             named_twice = alias is not None and _is_named_below(select, join, alias.name.lower())
