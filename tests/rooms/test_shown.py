@@ -98,8 +98,11 @@ def test_a_number_at_the_end_of_its_range_does_not_look_exact(gate: Gateway) -> 
     """Zero is shown for a count that noise made negative, with an interval around zero and not of zero alone."""
     ends = []
     for number in range(60):
-        answer = gate.sql(f"SELECT COUNT(*) AS n FROM t WHERE k = 'nobody {number}'", epsilon=1)
+        answer = gate.sql(
+            f"SELECT COUNT(*) AS n, sfumato_error(COUNT(*)) AS e FROM t WHERE k = 'nobody {number}'", epsilon=1
+        )
         (low, high) = answer.intervals()[0][0]
+        assert answer["e"][0] == max(high - answer["n"][0], answer["n"][0] - low)
         assert low <= answer["n"][0] <= high
         ends.append((answer["n"][0], low, high))
     zeros = [(low, high) for shown, low, high in ends if shown == 0]

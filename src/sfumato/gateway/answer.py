@@ -309,7 +309,10 @@ def _with_ends(
             cells[i] = None
             if around is not None:
                 low, high = around
-                cells[i] = {LOW: low, HIGH: high}.get(word, None if value is None else max(high - value, value - low))
+                middle = None if value is None else min(max(value, low), high)  # as it is shown, within its range
+                cells[i] = {LOW: low, HIGH: high}.get(
+                    word, None if middle is None else max(high - middle, middle - low)
+                )
         shown.append(tuple(cells))
     return shown
 
