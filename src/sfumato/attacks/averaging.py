@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, each
+from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, each, some
+from sfumato.attacks.promise import crowd
 from sfumato.errors import BudgetError
 from sfumato.words import identifier
 
@@ -28,8 +29,11 @@ _ODDS = math.log(50)
 
 def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """Each person's own row, often enough for noise of a few units to vanish."""
-    people = list(each(knowledge.people, min(PEOPLE, _enough(knowledge.base_rate))))
     repeats = REPEATS if endpoint.epsilon is None else PRICED
+    if endpoint.epsilon is None:
+        people = list(each(knowledge.people, min(PEOPLE, _enough(knowledge.base_rate))))
+    else:
+        people = some(knowledge.people, min(PEOPLE, crowd(float(endpoint.epsilon), 1, knowledge.guess)))
     endpoint.share(len(people) * repeats)
     claims: list[Claim] = []
     worst: list[str] = []

@@ -22,7 +22,7 @@ from sfumato.attacks.base import Rows
 from sfumato.attacks.defences import DEFENCES, make
 from sfumato.attacks.document import document, keep
 from sfumato.attacks.gate import policy_endpoint, table_endpoint
-from sfumato.attacks.page import cell, page
+from sfumato.attacks.page import page
 from sfumato.attacks.report import AttackReport, referee
 from sfumato.attacks.scene import set_scene
 from sfumato.attacks.sheet import TABLE, Sheet, read_sheet
@@ -219,7 +219,8 @@ def _rows_of(policy: Policy, secret: str | None) -> tuple[str, list[dict[str, An
     files = policy.source.files if isinstance(policy.source.files, dict) else {}
     for table in policy.tables.values():
         fits = not table.public and table.rows_per_unit == 1 and isinstance(table.unit, str) and table.unit != ROW
-        if fits and isinstance(files.get(table.name), str) and (secret is None or secret in table.columns):
+        has = secret is None or any(secret == c or secret.startswith(f"{c}=") for c in table.columns)
+        if fits and has and isinstance(files.get(table.name), str):
             rows = read_sheet(Path(str(files[table.name]))).records()
             return table.name, [{c: row[c] for c in table.columns if c in row} for row in rows]
     raise InputError(
@@ -281,12 +282,15 @@ def _say(reports: list[AttackReport]) -> None:
     for head in ("attack", *defences):
         table.add_column(head, no_wrap=True)
     for attack in dict.fromkeys(report.attack for report in reports):
-        table.add_row(attack, *(cell(by[attack, defence]) for defence in defences))
+        table.add_row(attack, *(by[attack, defence].short for defence in defences))
     print_whole(out, table)
     out.print(f"A guess without asking is right {100 * reports[0].base_rate:.1f} % of the time.")
+    for promise in dict.fromkeys(report.promise for report in reports if report.promise):
+        out.print(f"{promise[0].upper()}{promise[1:]}.", soft_wrap=True)
     for report in reports:
-        if report.succeeded:
-            out.print(f"\n{report.attack} against {report.defence}: {report.words}")
+        if report.outcome in ("broken", "allowed"):
+            out.print(f"\n{report.attack} against {report.defence}: {report.words}", soft_wrap=True)
             for sql in report.worst:
                 out.print(f"  {sql[:300]}")
-            out.print(f"  the cheapest defence: {report.advice}")
+            cure = "a smaller epsilon" if report.outcome == "allowed" else report.advice
+            out.print(f"  the cheapest defence: {cure}")
