@@ -28,6 +28,13 @@ WINS = [
     ("linking", "raw"),
     ("oracles", "raw"),
     ("oracles", "suppress"),
+    ("one-bit", "onebit"),
+    ("query-search", "raw"),
+    ("query-search", "suppress"),
+    ("query-search", "constant"),
+    ("versions", "suppress"),
+    ("versions", "constant"),
+    ("singling-out", "raw"),
 ]
 
 
@@ -124,6 +131,7 @@ def test_every_attack_and_every_defence_is_in_its_table():
         "sticky",
         "kanon",
         "laplace",
+        "onebit",
         "dp",
     }
     assert all(attack.advice and attack.run.__doc__ for attack in ATTACKS.values())

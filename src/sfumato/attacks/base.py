@@ -141,9 +141,9 @@ class Knowledge:
     """What the attacker has before asking: whom to attack, which fact is secret, how common it is among people.
 
     `only` is a condition that holds for `people` and `others` and for nobody else in the table (empty: they are the
-    whole table); None where she cannot tell who else is there. `others` cannot be told apart by what is known. `told` are
-    people whose secrets she knows anyway: friends, by whom she may tune an attack, and about whom nothing is claimed.
-    `hints` are what she has heard of people's numbers: how many times the average each has.
+    whole table); None where she cannot tell who else is there. `others` cannot be told apart by what is known. `told`
+    are people whose secrets she knows anyway: friends, by whom she may tune an attack, and about whom nothing is
+    claimed. `hints` are what she has heard of people's numbers: how many times the average each has.
     """
 
     table: str

@@ -41,8 +41,8 @@ class Equations:
 
     `sizes` says how many people of each column look alike, and `prior` how common the secret is. The noise is estimated
     from what is left over; each person's estimate and its own error then give her odds by Bayes' rule, as for a bit in
-    normal noise: an estimate that says nothing leaves the prior as it was. How many have it in all is known about as well
-    as from as many people again: else one error that all answers share would turn everybody's odds at once.
+    normal noise: an estimate that says nothing leaves the prior as it was. How many have it in all is known about as
+    well as from as many people again: else one error that all answers share would turn everybody's odds at once.
     """
 
     def __init__(self, sizes: Floats, prior: float) -> None:

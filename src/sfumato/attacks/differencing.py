@@ -177,7 +177,7 @@ def background(endpoint: Endpoint, knowledge: Knowledge, i: int) -> float | None
 
 def tracker(endpoint: Endpoint, knowledge: Knowledge, i: int) -> float | None:
     """The tracker: a large set that does not hold her, with her and without her, if she has the secret."""
-    for fence in _fences(knowledge, knowledge.people[i]):
+    for fence in fences(knowledge, knowledge.people[i]):
         base = endpoint.once(knowledge.count(fence))
         more = endpoint.number(knowledge.count(f"{fence} OR ({knowledge.people[i].where} AND {knowledge.secret})"))
         if base is not None and more is not None:
@@ -185,7 +185,7 @@ def tracker(endpoint: Endpoint, knowledge: Knowledge, i: int) -> float | None:
     return None
 
 
-def _fences(knowledge: Knowledge, one: Person) -> list[str]:
+def fences(knowledge: Knowledge, one: Person) -> list[str]:
     """Sets without her: on the other side of the middle of a column, or of everybody who has another value there."""
     halves, others = [], []
     for column, value in sorted(one.known.items(), key=lambda item: item[0] != knowledge.key):

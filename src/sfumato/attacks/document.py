@@ -16,8 +16,8 @@ The shape, format 2. Rates are between 0 and 1, amounts of epsilon are decimal t
     people      how many people were attacked
     base_rate   how often a guess is right that asks nothing
     attacks     [{name, what, advice}, …] in order: in one line what it does, and the cheapest defence
-    defences    [{name, what, broken, allowed, tried, sentence, promise}, …] in order: of the attacks that could be tried,
-                how many broke it, and how many it permits; what its promise permits in words, or null
+    defences    [{name, what, broken, allowed, tried, sentence, promise}, …] in order: of the attacks that could be
+                tried, how many broke it, and how many it permits; what its promise permits in words, or null
     reports     [report, …], one for each attack and defence:
         attack, defence     names from above
         outcome             "broken" (beyond what is promised, or proved where nothing is), "allowed" (better than a

@@ -65,7 +65,7 @@ def table_endpoint(sheet: Sheet, key: str | None, epsilon: Fraction) -> Iterator
         unit = key or next(name for name in (f"row{i}" for i in count(1)) if name not in taken)  # "row" is no column
         extra = "" if key else f", rowid AS {identifier(unit)}"
         policy = folder / "sfumato.toml"
-        policy.write_text(_policy(sheet, unit, epsilon), encoding="utf-8")
+        declared = _policy(sheet, unit, epsilon)
         gone: list[str] = []
 
         def rows() -> Loaded:
@@ -75,6 +75,8 @@ def table_endpoint(sheet: Sheet, key: str | None, epsilon: Fraction) -> Iterator
                 f"COPY (SELECT *{extra} FROM {identifier(TABLE)} WHERE TRUE{left}) TO {string(str(target))} "
                 "(FORMAT parquet)"
             )
+            version = f'id = "attacked"\nversion = "{len(gone)}"\n'  # other rows, for which no stored answer stands
+            policy.write_text(declared.replace('id = "attacked"\n', version, 1), encoding="utf-8")
             return read_rows(load(policy))
 
         loaded = rows()

@@ -14,7 +14,8 @@ from sfumato.attacks.promise import percent
 from sfumato.pictures import STYLE, curves
 
 _STYLE = """
-:root { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5; --broken: #a3262a; --allowed: #8a5a00; --held: #1d6b3a;
+:root { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5;
+  --broken: #a3262a; --allowed: #8a5a00; --held: #1d6b3a;
   --shade: #f4f6f8; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14181d; --ink: #e8ecf1; --quiet: #a3afbd; --line: #323a44;
   --broken: #ff8a8d; --allowed: #e8b65a; --held: #7ad29b; --shade: #1c2229; } }
@@ -64,12 +65,12 @@ def page(found: dict[str, Any]) -> str:
         *(_in_short(defence) for defence in found["defences"]),
         "</tbody></table>",
         "<p>Each attack asked as an analyst may ask, and then claimed who has the secret. Whoever asks nothing and",
-        f"guesses the commoner value is right {percent(found['base_rate'])} of the time, so claims that are right are not",
+        f"guesses the commoner value is right {percent(found['base_rate'])} of the time: claims that are right are not",
         "yet secrets recovered. <span class=broken>Broken</span>: right more often than a guess, than everybody else's",
         "rows tell, and than any promise permits, beyond chance; or proved where nothing is promised.",
         "<span class=allowed>Allowed</span>: right more often than a guess, and the promise itself permits it.",
-        "<span class=held>Held</span>: no better than a guess, as far as can be told. That an attack failed does not show",
-        "that none would succeed.</p>",
+        "<span class=held>Held</span>: no better than a guess, as far as can be told. That an attack failed does not",
+        "show that none would succeed.</p>",
         "<div class=wide><table><thead><tr><th>attack</th>",
         *(f"<th>{html.escape(name)}</th>" for name in names),
         "</tr></thead><tbody>",

@@ -159,7 +159,7 @@ def _is_believed(asked: SubsetSource, prior: float, lines: Lines, given: Floats)
         equations = Equations(asked.sizes, prior)
         equations.add(lines[~kept], given[~kept])
         gains[kept] = _gains(equations.mean, equations.solve().counts, lines[kept], given[kept])
-    return float(gains.mean()) * len(gains) ** 0.5 > _BEYOND * float(gains.std())
+    return float(gains.mean()) * math.sqrt(len(gains)) > _BEYOND * float(gains.std())
 
 
 def _is_close(estimate: Floats, guess: Floats, lines: Lines, given: Floats) -> bool:

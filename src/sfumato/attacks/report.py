@@ -54,6 +54,7 @@ class AttackReport:
     trend: float = 0.0
     allowed: bool = False
     between: int = 2
+    anyway: bool = False
 
     @property
     def outcome(self) -> str:
@@ -98,6 +99,8 @@ class AttackReport:
             return f"broken: {self.certain} with certainty"
         text = f"{self.outcome}: {self.right} of {self.claims} right"
         if self.outcome == "held":
+            if self.anyway:
+                return f"{text}, and without her row"
             return f"{text}, a guess {100 * self.guess:.0f} %"
         return f"{text} ({100 * self.rate:.0f} %)"
 
@@ -120,6 +123,8 @@ class AttackReport:
 
     def _why(self) -> str:
         """Why a number that looks like success is none, or is one that was permitted."""
+        if self.anyway and self.outcome == "held":
+            return ": learnt as well from everybody else's rows, which no mechanism can prevent and no promise forbids"
         if self.outcome == "held" and self.rate > self.guess:
             return f": so many are right by luck more often than once in {round(1 / SURE):,} times"
         if self.bound is None or self.total is None:
@@ -225,11 +230,12 @@ def referee(
         succeeded=won or shown,
         worst=found.worst[:3],
         advice=advice,
-        curve=tuple((queries, _right(some, truth) / claims) for queries, some in ends if some and claims),
+        curve=tuple((queries, _right(some, truth) / len(some)) for queries, some in ends if some),
         transcript=tuple((question.sql, question.refusal) for question in _some(asked)),
         trend=0.0 if found.bets else told if found.without else trend,
         allowed=bound is not None and told < surely <= bound,
         between=endpoint.between,
+        anyway=bool(found.without),
     )
 
 

@@ -7,15 +7,20 @@ numbers of a key, or else by some values of a column.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import date
 from typing import Any
 
-from sfumato.attacks.base import Knowledge, Person, SecretFact, equals, literal, person, plain
+from sfumato.attacks.base import Knowledge, Person, SecretFact, equals, literal, person, plain, some
 from sfumato.errors import InputError
 from sfumato.words import identifier
 
 _MOST = 1000
+_FRIENDS = 24
+"""People whose secrets the attacker knows anyway, at most: a third of all where there are few."""
 _MANY = 12
 """Different values beyond which a secret number is asked about by whether it is above its middle."""
 _RARE = 0.05
@@ -40,13 +45,25 @@ def set_scene(
     fact = _fact([row[hidden] for row in rows], hidden, wanted)
     key = key or _key(rows, seen)
     if key is not None:
-        return _by_key(rows, table, fact, seen, key)
-    return _by_description(rows, table, fact, seen)
+        knowledge, truth, values = _by_key(rows, table, fact, seen, key)
+    else:
+        knowledge, truth, values = _by_description(rows, table, fact, seen)
+    friends = {i: truth[i] for i, _ in some(knowledge.people, min(_FRIENDS, len(truth) // 3))}
+    return replace(knowledge, told=friends, hints=_hints([row[hidden] for row in rows], values)), truth
+
+
+def _hints(column: Sequence[Any], values: Sequence[Any]) -> dict[int, float]:
+    """How many times the average each person's number is: what is said of people."""
+    numbers = [float(plain(v)) for v in column if v is not None and not isinstance(v, (bool, str, date))]
+    average = sum(numbers) / len(numbers) if numbers else 0.0
+    if len(numbers) < len([v for v in column if v is not None]) or not average or not math.isfinite(average):
+        return {}
+    return {i: float(plain(value)) / average for i, value in enumerate(values) if value is not None}
 
 
 def _by_key(
     rows: Sequence[Row], table: str, fact: SecretFact, seen: Sequence[str], key: str
-) -> tuple[Knowledge, tuple[bool, ...]]:
+) -> tuple[Knowledge, tuple[bool, ...], list[Any]]:
     only = ""
     if len(rows) > _MOST:
         rows = sorted(rows, key=lambda row: row[key])[:_MOST]
@@ -57,12 +74,13 @@ def _by_key(
         facts = {c: plain(row[c]) for c in shown}
         people.append(Person(facts, equals(key, facts[key])))
     truth = tuple(fact.holds(row[fact.column]) for row in rows)
-    return Knowledge(table, fact, tuple(people), key, sum(truth) / len(truth), only), truth
+    values = [row[fact.column] for row in rows]
+    return Knowledge(table, fact, tuple(people), key, sum(truth) / len(truth), only), truth, values
 
 
 def _by_description(
     rows: Sequence[Row], table: str, fact: SecretFact, seen: Sequence[str]
-) -> tuple[Knowledge, tuple[bool, ...]]:
+) -> tuple[Knowledge, tuple[bool, ...], list[Any]]:
     needed = _needed(rows, seen)
     apart = _apart(rows, needed)
     if not any(apart):
@@ -75,16 +93,18 @@ def _by_description(
     people: list[Person] = []
     others: list[Row] = []
     truth: list[bool] = []
+    values: list[Any] = []
     for place in inside:
         row = rows[place]
         facts = {c: plain(row[c]) for c in seen}
         if apart[place] and len(people) < _MOST:
             people.append(person(facts, needed))
             truth.append(fact.holds(row[fact.column]))
+            values.append(row[fact.column])
         else:
             others.append(facts)
     rate = sum(truth) / len(truth)
-    return Knowledge(table, fact, tuple(people), None, rate, only, tuple(others)), tuple(truth)
+    return Knowledge(table, fact, tuple(people), None, rate, only, tuple(others)), tuple(truth), values
 
 
 def _hidden(columns: Sequence[str], secret: str | None) -> tuple[str, str | None]:

@@ -160,7 +160,7 @@ def _on_table(wanted: AttackCommand, names: list[str], known: list[str] | None) 
     for defence in defences:
         for name in names:
             with _defended(defence, sheet, knowledge) as endpoint:
-                reports.append(_one(name, endpoint, knowledge, truth, trend))
+                reports.append(_one(name, endpoint, knowledge, truth, (trend, sheet.count)))
     return reports, knowledge
 
 
@@ -187,13 +187,14 @@ def _on_server(wanted: AttackCommand, names: list[str], known: list[str] | None)
         )
     from sfumato.attacks.remote import remote_endpoint
 
-    rows = read_sheet(wanted.csv).records()
+    sheet = read_sheet(wanted.csv)
+    rows = sheet.records()
     knowledge, truth = set_scene(rows, wanted.csv.stem, wanted.secret, known)
     trend = rate_of_trend(rows, knowledge, truth)
     reports = []
     for left, name in zip(range(len(names), 0, -1), names, strict=True):
         with remote_endpoint(wanted.target, left) as endpoint:
-            reports.append(_one(name, endpoint, knowledge, truth, trend))
+            reports.append(_one(name, endpoint, knowledge, truth, (trend, sheet.count)))
     return reports, knowledge
 
 
@@ -201,7 +202,7 @@ def _on_target(wanted: AttackCommand, names: list[str], known: list[str] | None)
     assert wanted.target is not None
     path = Path(wanted.target)
     policy = load(path)
-    table, rows = _rows_of(policy, wanted.secret)
+    table, sheet, rows = _rows_of(policy, wanted.secret)
     unit = policy.tables[table].unit
     assert isinstance(unit, str)
     listed = next((c.name for c in policy.tables[table].columns.values() if c.values), None)
@@ -210,19 +211,20 @@ def _on_target(wanted: AttackCommand, names: list[str], known: list[str] | None)
     reports = []
     for left, name in zip(range(len(names), 0, -1), names, strict=True):
         with policy_endpoint(path, spend=wanted.spend, part=left if wanted.spend else 1) as endpoint:
-            reports.append(_one(name, endpoint, knowledge, truth, trend))
+            reports.append(_one(name, endpoint, knowledge, truth, (trend, sheet.count)))
     return reports, knowledge
 
 
-def _rows_of(policy: Policy, secret: str | None) -> tuple[str, list[dict[str, Any]]]:
+def _rows_of(policy: Policy, secret: str | None) -> tuple[str, Sheet, list[dict[str, Any]]]:
     """The owner's rows, for the referee: a table of files in which a person has one row."""
     files = policy.source.files if isinstance(policy.source.files, dict) else {}
     for table in policy.tables.values():
         fits = not table.public and table.rows_per_unit == 1 and isinstance(table.unit, str) and table.unit != ROW
         has = secret is None or any(secret == c or secret.startswith(f"{c}=") for c in table.columns)
         if fits and has and isinstance(files.get(table.name), str):
-            rows = read_sheet(Path(str(files[table.name]))).records()
-            return table.name, [{c: row[c] for c in table.columns if c in row} for row in rows]
+            sheet = read_sheet(Path(str(files[table.name])))
+            rows = sheet.records()
+            return table.name, sheet, [{c: row[c] for c in table.columns if c in row} for row in rows]
     raise InputError(
         "no table of this policy can be attacked",
         detail="It takes one that is a file, with rows_per_unit = 1 and the secret column in it.",
@@ -248,14 +250,22 @@ def _with_list(given: Path | None, knowledge: Knowledge, truth: tuple[bool, ...]
         raise InputError(f'nobody on "{given.name}" is in the table')
     people = tuple(Person({c: entry[c] for c in shared}, knowledge.people[i].where) for entry, i in met)
     key = knowledge.key if knowledge.key in shared else None
-    return replace(knowledge, people=people, key=key, only=None, others=()), tuple(truth[i] for _, i in met)
+    return replace(knowledge, people=people, key=key, only=None, others=(), told={}, hints={}), tuple(
+        truth[i] for _, i in met
+    )
 
 
-def _one(name: str, endpoint: Endpoint, knowledge: Knowledge, truth: tuple[bool, ...], trend: float) -> AttackReport:
+def _one(
+    name: str,
+    endpoint: Endpoint,
+    knowledge: Knowledge,
+    truth: tuple[bool, ...],
+    told: tuple[float, Callable[[str], int]],
+) -> AttackReport:
     sys.stderr.write(f"{name} against {endpoint.name} …\n")
     attack = ATTACKS[name]
     endpoint.run = _counted(endpoint.run)
-    return referee(name, attack.run, endpoint, knowledge, truth, advice=attack.advice, trend=trend)
+    return referee(name, attack.run, endpoint, knowledge, truth, advice=attack.advice, trend=told[0], exact=told[1])
 
 
 def _counted(run: Callable[[str], Rows]) -> Callable[[str], Rows]:
