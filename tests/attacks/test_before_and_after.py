@@ -63,7 +63,7 @@ def test_an_attack_loses_against_the_gateway(arena, name):
 
 def test_averaging_loses_against_the_gateway(arena, monkeypatch):
     """Repeats are the stored answer; other words for the same set are paid for."""
-    monkeypatch.setattr(averaging, "PEOPLE", 6)
+    monkeypatch.setattr(averaging, "FEW", 6)
     report = arena("averaging", "dp", 20)
     assert not report.succeeded
     assert report.spent <= 1

@@ -89,12 +89,12 @@ def test_searched_questions_beat_no_guess_behind_the_gateway(tmp_path):
 
 
 def test_versions_are_paid_for_from_one_budget(tmp_path):
-    """Twenty-four versions give twenty-four secrets away; behind the gateway each version's answer costs its part."""
-    sheet, knowledge, truth = scene_of(tmp_path, 120)
+    """Forty versions give forty secrets away; behind the gateway each version's answer costs its part."""
+    sheet, knowledge, truth = scene_of(tmp_path, 200)
     found = versions.run(make("suppress", sheet, "state", QUASI), knowledge)
     assert all(claim.has == truth[claim.person] for claim in found.claims)
-    assert len(found.claims) == 24
-    assert sheet.count("1 = 1") == 120  # the owner's rows are as they were
+    assert len(found.claims) == 40
+    assert sheet.count("1 = 1") == 200  # the owner's rows are as they were
     report = behind(tmp_path, "versions", 1)
     assert report.outcome == "held"
     assert report.spent <= 1

@@ -18,8 +18,9 @@ PEOPLE = 64
 REPEATS = 10_000
 SECONDS = 45.0
 """For all people together, of the endpoint's time."""
-PRICED = 20
-"""Where answers have a price: splitting a budget further makes each answer worse than averaging makes them better."""
+FEW, PRICED = 12, 20
+"""People and repeats where answers have a price: splitting a budget further makes each answer worse than averaging makes
+them better."""
 _FEWEST = 16
 _LEAST = 40
 """People, where there are so many: a guess from the others' rows may be better than the commoner value."""
@@ -33,7 +34,7 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     if endpoint.epsilon is None:
         people = list(each(knowledge.people, min(PEOPLE, _enough(knowledge.base_rate))))
     else:
-        people = some(knowledge.people, min(PEOPLE, crowd(float(endpoint.epsilon), 1, knowledge.guess)))
+        people = some(knowledge.people, min(FEW, crowd(float(endpoint.epsilon), 1, knowledge.guess)))
     endpoint.share(len(people) * repeats)
     claims: list[Claim] = []
     worst: list[str] = []

@@ -30,7 +30,7 @@ from sfumato.attacks.promise import crowd, repeats
 from sfumato.errors import BudgetError, SfumatoError
 from sfumato.words import identifier
 
-_MOST = 1000
+_MOST = 400
 Trick = Callable[[Endpoint, Knowledge, int], float | None]
 
 

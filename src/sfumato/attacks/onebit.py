@@ -18,8 +18,8 @@ from sfumato.attacks.subsets import listed, random_numbers
 from sfumato.errors import BudgetError
 from sfumato.words import identifier
 
-_PEOPLE, _EACH = 40, 36
-"""People, and questions for each of them."""
+_PEOPLE, _DESCRIBED, _EACH = 40, 20, 30
+"""People; where they have no key and conditions are long; and questions for each of them."""
 _PRICED = 4
 """Questions for each where answers have a price."""
 _FEWEST = 8
@@ -30,7 +30,7 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """Ask, solve, claim."""
     if len(knowledge.people) < _FEWEST:
         return not_applicable(f"it takes at least {_FEWEST} people")
-    chosen = some(knowledge.people, _PEOPLE)
+    chosen = some(knowledge.people, _PEOPLE if knowledge.key else _DESCRIBED)
     part = replace(knowledge, people=tuple(one for _, one in chosen), only=None, others=())
     wanted = (_EACH if endpoint.epsilon is None else _PRICED) * len(chosen)
     endpoint.share(wanted)

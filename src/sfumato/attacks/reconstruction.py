@@ -28,9 +28,9 @@ _SHARP = 100
 """People whom a budget reconstructs: its square divided by this."""
 _BEYOND = 1.0
 """Standard errors by which an estimate must foretell answers better than a guess to be believed."""
-_PARTS = 5
-"""Parts into which answers are cut: each is foretold from the others."""
-_PRICED = 200
+_PARTS, _MANY = 5, 300
+"""Parts into which answers are cut, each foretold from the others; and people beyond whom they are halves."""
+_PRICED = 100
 """Questions where each has a price: more of them would only be worse ones."""
 Floats = NDArray[np.float64]
 
@@ -154,8 +154,9 @@ def _decode(
 def _is_believed(asked: SubsetSource, prior: float, lines: Lines, given: Floats) -> bool:
     """Whether each fifth of the answers is foretold better from the others than by a guess, all fifths together."""
     gains = np.zeros(len(given))
-    for part in range(_PARTS):
-        kept = np.arange(len(given)) % _PARTS == part
+    parts = _PARTS if len(asked.sizes) <= _MANY else 2
+    for part in range(parts):
+        kept = np.arange(len(given)) % parts == part
         equations = Equations(asked.sizes, prior)
         equations.add(lines[~kept], given[~kept])
         gains[kept] = _gains(equations.mean, equations.solve().counts, lines[kept], given[kept])

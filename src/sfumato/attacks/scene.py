@@ -1,7 +1,7 @@
 """The scene: whom to attack, and by what they are known. The owner's side, which has the rows, sets it up.
 
 Comes in: rows, the secret column, the columns that an attacker knows. Goes out: Knowledge for the attacker, and the
-truth for the referee. Of a large table some thousand people are attacked, who can be described together: by the lowest
+truth for the referee. Of a large table some hundred people are attacked, who can be described together: by the lowest
 numbers of a key, or else by some values of a column.
 """
 
@@ -19,6 +19,8 @@ from sfumato.errors import InputError
 from sfumato.words import identifier
 
 _MOST = 1000
+_DESCRIBED = 600
+"""People who are attacked where none has a key: questions about them are long."""
 _FRIENDS = 24
 """People whose secrets the attacker knows anyway, at most: a third of all where there are few."""
 _MANY = 12
@@ -97,7 +99,7 @@ def _by_description(
     for place in inside:
         row = rows[place]
         facts = {c: plain(row[c]) for c in seen}
-        if apart[place] and len(people) < _MOST:
+        if apart[place] and len(people) < min(_MOST, _DESCRIBED):
             people.append(person(facts, needed))
             truth.append(fact.holds(row[fact.column]))
             values.append(row[fact.column])
@@ -174,7 +176,7 @@ def _frame(
     """
     places = list(range(len(rows)))
     conditions: list[str] = []
-    while len(places) > _MOST:
+    while len(places) > min(_MOST, _DESCRIBED):
         best = max((_slice(rows, places, apart, c, fact) for c in columns), key=lambda found: found[0])
         if best[0] > 0:
             return " AND ".join([*conditions, best[1]]), best[2]
@@ -190,7 +192,7 @@ def _frame(
 def _slice(
     rows: Sequence[Row], places: Iterable[int], apart: Sequence[bool], column: str, fact: SecretFact
 ) -> tuple[float, str, list[int]]:
-    """The values of a column whose people can be told apart best, up to a thousand rows; worth most if the secret is
+    """The values of a column whose people can be told apart best, up to some hundred rows; worth most if the secret is
     open among them.
     """
     by: dict[Any, list[int]] = {}
@@ -201,7 +203,7 @@ def _slice(
     chosen: list[Any] = []
     taken = 0
     for value in sorted(by, key=lambda v: (-told[v] / len(by[v]), -len(by[v]), str(v))):
-        if taken + len(by[value]) <= _MOST and told[value]:
+        if taken + len(by[value]) <= min(_MOST, _DESCRIBED) and told[value]:
             chosen.append(value)
             taken += len(by[value])
     inside = sorted(place for value in chosen for place in by[value])

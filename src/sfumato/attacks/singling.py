@@ -12,7 +12,8 @@ from sfumato.attacks.base import AttackResult, Bet, Endpoint, Knowledge
 from sfumato.attacks.subsets import hashed
 from sfumato.errors import BudgetError
 
-_TRIES = 8
+_TRIES, _PRICED = 8, 3
+"""Rows to single out; and where answers have a price: three of three are no luck either."""
 _RARE = 1e-3
 """Rows that a condition is expected to find by luck, at most."""
 _STEPS = 60
@@ -21,7 +22,7 @@ _STEPS = 60
 def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """Several rows, one after the other; where a budget is spent, each with a copy of the ledger, or one alone."""
     first = len(endpoint.log)
-    tries = _TRIES if endpoint.epsilon is None or endpoint.fresh is not None else 1
+    tries = _TRIES if endpoint.epsilon is None else 1 if endpoint.fresh is None else _PRICED
     bets: list[Bet] = []
     none = "no range was left with one row"
     for number in range(tries):

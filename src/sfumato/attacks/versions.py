@@ -14,7 +14,7 @@ from statistics import variance
 from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, not_applicable, some
 from sfumato.errors import BudgetError
 
-_LEAVING, _PRICED = 24, 16
+_LEAVING, _PRICED = 40, 16
 """People who leave, one by one; and where each version's answer has a price."""
 
 

@@ -7,7 +7,6 @@ gateway, or the only defence that was named.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from typing import Any
 from rich.table import Table
 
 from sfumato.attacks import ATTACKS, Endpoint, Knowledge
-from sfumato.attacks.base import Rows
 from sfumato.attacks.defences import DEFENCES, make
 from sfumato.attacks.document import document, keep
 from sfumato.attacks.gate import policy_endpoint, table_endpoint
@@ -27,14 +25,13 @@ from sfumato.attacks.report import AttackReport, referee
 from sfumato.attacks.scene import set_scene
 from sfumato.attacks.sheet import TABLE, Sheet, read_sheet
 from sfumato.attacks.trend import rate_of_trend
+from sfumato.doors.cli.attack_progress import AttackProgress
 from sfumato.doors.cli.say import console, print_json, print_whole
 from sfumato.errors import InputError
 from sfumato.policy import ROW, Policy, load
 
 TOTAL = Fraction(1)
 """The budget of the gateway that is put in front of a plain table."""
-_PATIENCE = 10.0
-"""Seconds after which a person wants to know how far it is."""
 Outcome = tuple[list[AttackReport], Knowledge]
 
 
@@ -56,6 +53,16 @@ class AttackCommand:
     release: tuple[str, ...] = ()
     hierarchies: Path | None = None
     graph: bool = False
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """What an attacker knows; and for the referee the truth, what the others tell, and true counts."""
+
+    knowledge: Knowledge
+    truth: tuple[bool, ...]
+    trend: float
+    count: Callable[[str], int]
 
 
 def run(wanted: AttackCommand, *, as_json: bool) -> None:
@@ -156,11 +163,13 @@ def _on_table(wanted: AttackCommand, names: list[str], known: list[str] | None) 
     knowledge, truth = set_scene(rows, TABLE, wanted.secret, known)
     trend = rate_of_trend(rows, knowledge, truth)
     knowledge, truth = _with_list(wanted.given, knowledge, truth)
+    scene = _Scene(knowledge, truth, trend, sheet.count)
     reports = []
-    for defence in defences:
-        for name in names:
-            with _defended(defence, sheet, knowledge) as endpoint:
-                reports.append(_one(name, endpoint, knowledge, truth, (trend, sheet.count)))
+    with AttackProgress(len(defences) * len(names)) as bar:
+        for defence in defences:
+            for name in names:
+                with _defended(defence, sheet, knowledge) as endpoint:
+                    reports.append(_one(name, endpoint, scene, bar))
     return reports, knowledge
 
 
@@ -191,10 +200,12 @@ def _on_server(wanted: AttackCommand, names: list[str], known: list[str] | None)
     rows = sheet.records()
     knowledge, truth = set_scene(rows, wanted.csv.stem, wanted.secret, known)
     trend = rate_of_trend(rows, knowledge, truth)
+    scene = _Scene(knowledge, truth, trend, sheet.count)
     reports = []
-    for left, name in zip(range(len(names), 0, -1), names, strict=True):
-        with remote_endpoint(wanted.target, left) as endpoint:
-            reports.append(_one(name, endpoint, knowledge, truth, (trend, sheet.count)))
+    with AttackProgress(len(names)) as bar:
+        for left, name in zip(range(len(names), 0, -1), names, strict=True):
+            with remote_endpoint(wanted.target, left) as endpoint:
+                reports.append(_one(name, endpoint, scene, bar))
     return reports, knowledge
 
 
@@ -208,10 +219,12 @@ def _on_target(wanted: AttackCommand, names: list[str], known: list[str] | None)
     listed = next((c.name for c in policy.tables[table].columns.values() if c.values), None)
     knowledge, truth = set_scene(rows, table, wanted.secret or listed, known, key=unit)
     trend = rate_of_trend(rows, knowledge, truth)
+    scene = _Scene(knowledge, truth, trend, sheet.count)
     reports = []
-    for left, name in zip(range(len(names), 0, -1), names, strict=True):
-        with policy_endpoint(path, spend=wanted.spend, part=left if wanted.spend else 1) as endpoint:
-            reports.append(_one(name, endpoint, knowledge, truth, (trend, sheet.count)))
+    with AttackProgress(len(names)) as bar:
+        for left, name in zip(range(len(names), 0, -1), names, strict=True):
+            with policy_endpoint(path, spend=wanted.spend, part=left if wanted.spend else 1) as endpoint:
+                reports.append(_one(name, endpoint, scene, bar))
     return reports, knowledge
 
 
@@ -255,33 +268,21 @@ def _with_list(given: Path | None, knowledge: Knowledge, truth: tuple[bool, ...]
     )
 
 
-def _one(
-    name: str,
-    endpoint: Endpoint,
-    knowledge: Knowledge,
-    truth: tuple[bool, ...],
-    told: tuple[float, Callable[[str], int]],
-) -> AttackReport:
-    sys.stderr.write(f"{name} against {endpoint.name} …\n")
+def _one(name: str, endpoint: Endpoint, scene: _Scene, bar: AttackProgress) -> AttackReport:
     attack = ATTACKS[name]
-    endpoint.run = _counted(endpoint.run)
-    return referee(name, attack.run, endpoint, knowledge, truth, advice=attack.advice, trend=told[0], exact=told[1])
-
-
-def _counted(run: Callable[[str], Rows]) -> Callable[[str], Rows]:
-    """The same, and every few seconds a line that says how far it is."""
-    started = last = time.monotonic()
-    asked = 0
-
-    def counted(sql: str) -> Rows:
-        nonlocal asked, last
-        asked, now = asked + 1, time.monotonic()
-        if now - last > _PATIENCE:
-            last = now
-            sys.stderr.write(f"  {asked:,} questions, {now - started:.0f} s\n")
-        return run(sql)
-
-    return counted
+    endpoint.run = bar.begin(name, endpoint.name, endpoint.run)
+    report = referee(
+        name,
+        attack.run,
+        endpoint,
+        scene.knowledge,
+        scene.truth,
+        advice=attack.advice,
+        trend=scene.trend,
+        exact=scene.count,
+    )
+    bar.end()
+    return report
 
 
 def _say(reports: list[AttackReport]) -> None:
