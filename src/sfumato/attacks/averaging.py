@@ -19,8 +19,8 @@ REPEATS = 10_000
 SECONDS = 45.0
 """For all people together, of the endpoint's time."""
 FEW, PRICED = 12, 20
-"""People and repeats where answers have a price: splitting a budget further makes each answer worse than averaging makes
-them better."""
+"""People and repeats where answers have a price: splitting a budget further makes each answer worse than averaging
+makes them better."""
 _FEWEST = 16
 _LEAST = 40
 """People, where there are so many: a guess from the others' rows may be better than the commoner value."""

@@ -18,9 +18,9 @@ from sfumato.attacks.subsets import listed, random_numbers
 from sfumato.errors import BudgetError
 from sfumato.words import identifier
 
-_PEOPLE, _DESCRIBED, _EACH = 40, 20, 30
+_PEOPLE, _DESCRIBED, _EACH = 40, 28, 24
 """People; where they have no key and conditions are long; and questions for each of them."""
-_PRICED = 4
+_PRICED = 2
 """Questions for each where answers have a price."""
 _FEWEST = 8
 Floats = NDArray[np.float64]
@@ -50,7 +50,7 @@ def _ask(endpoint: Endpoint, part: Knowledge, wanted: int) -> tuple[list[NDArray
     asked = listed(part, len(part.people))
     lines, cuts, signs = [], [], []
     for number in range(wanted):
-        where, line = asked.make(number, 0.5)
+        where, line = asked.make(number, 0.5 if part.key else 0.3)
         size = float(line.sum())
         spread = max(1.0, (size * part.base_rate * (1 - part.base_rate)) ** 0.5)
         cut = round(size * part.base_rate + spread * (random_numbers(f"cut {number}", 1)[0] / 2**31 - 1) - 0.5)
