@@ -143,8 +143,8 @@ _TABLE: Iterable[Exercise] = (
     ),
     Exercise(
         "guess",
-        "A hundred answers of epsilon 0.1 each and a delta of 1e-6: which epsilon does advanced composition give?",
-        "is the best guess right?",
+        "The truth is 0, 1 or 2, each as likely; the truncated geometric mechanism answers with epsilon ln 2. How "
+        "often is the best guess right?",
         _vulnerability,
         'sfumato design utility truncated-geometric --inputs 0..2 --epsilon "ln 2"',
     ),
