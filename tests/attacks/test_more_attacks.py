@@ -59,7 +59,7 @@ def test_the_weight_of_a_bet_bounds_it(tmp_path):
     def judged(weight, epsilon):
         bets = (singling.Bet(f'"id" = {row}', weight),) * 8
         endpoint = Endpoint("x", lambda _: [], epsilon)
-        run = lambda *_: singling.AttackResult(bets=bets)  # noqa: E731
+        run = lambda *_: singling.AttackResult(bets=bets)  # noqa: E731  one line is enough
         return referee("singling-out", run, endpoint, knowledge, truth, advice="", exact=sheet.count)
 
     assert judged(1 / 60, None).base_rate == pytest.approx((59 / 60) ** 59)

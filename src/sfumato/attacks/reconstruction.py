@@ -30,7 +30,7 @@ _BEYOND = 1.0
 """Standard errors by which an estimate must foretell answers better than a guess to be believed."""
 _PARTS, _MANY = 5, 300
 """Parts into which answers are cut, each foretold from the others; and people beyond whom they are halves."""
-_PRICED = 100
+_PRICED = 60
 """Questions where each has a price: more of them would only be worse ones."""
 Floats = NDArray[np.float64]
 

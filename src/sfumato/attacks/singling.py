@@ -12,8 +12,8 @@ from sfumato.attacks.base import AttackResult, Bet, Endpoint, Knowledge
 from sfumato.attacks.subsets import hashed
 from sfumato.errors import BudgetError
 
-_TRIES, _PRICED = 8, 3
-"""Rows to single out; and where answers have a price: three of three are no luck either."""
+_TRIES, _PRICED = 8, 2
+"""Rows to single out; and where answers have a price: two of two are no luck either."""
 _RARE = 1e-3
 """Rows that a condition is expected to find by luck, at most."""
 _STEPS = 60

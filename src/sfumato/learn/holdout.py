@@ -9,6 +9,7 @@ hold-out (Dwork, Feldman, Hardt, Pitassi, Reingold, Roth, Science 2015).
 from __future__ import annotations
 
 import csv
+import hashlib
 import tempfile
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +27,6 @@ from sfumato.pictures import curves
 PEOPLE, FEATURES, FRESH = 400, 100, 20_000
 EPSILON = Fraction(4)
 """All that the hold-out may give away; half of it is for what is asked of the classifiers."""
-_SEED = 13
 _SIZES = (1, 3, 7, 15, 25)
 """Features of a classifier: odd numbers, so that there are no ties."""
 Signs = NDArray[np.int8]
@@ -85,8 +85,8 @@ class HoldoutStudy:
 
 def study(people: int = PEOPLE, features: int = FEATURES, epsilon: Fraction = EPSILON) -> HoldoutStudy:
     """Run the analysis twice on the same coins."""
-    rng = np.random.default_rng(_SEED)
-    train, hold, fresh = (_coins(rng, many, features) for many in (people, people, FRESH))
+    sizes = {"training": people, "held out": people, "fresh": FRESH}
+    train, hold, fresh = (_coins(name, many, features) for name, many in sizes.items())
     exact = _run("exact", train, hold, fresh, None)
     with tempfile.TemporaryDirectory(prefix="sfumato-learn-") as folder:
         sheet = read_sheet(_written(Path(folder) / "holdout.csv", hold))
@@ -95,9 +95,11 @@ def study(people: int = PEOPLE, features: int = FEATURES, epsilon: Fraction = EP
     return HoldoutStudy(exact, private)
 
 
-def _coins(rng: np.random.Generator, people: int, features: int) -> Signs:
-    """Rows of signs; the last column is the label."""
-    return (2 * rng.integers(0, 2, (people, features + 1)) - 1).astype(np.int8)
+def _coins(name: str, people: int, features: int) -> Signs:
+    """Rows of signs that look random and are the same each time; the last column is the label."""
+    many = people * (features + 1)
+    bits = np.unpackbits(np.frombuffer(hashlib.shake_128(name.encode()).digest(many // 8 + 1), np.uint8))[:many]
+    return (2 * bits.astype(np.int8) - 1).reshape(people, features + 1)
 
 
 def _written(path: Path, rows: Signs) -> Path:
@@ -118,7 +120,7 @@ def _run(name: str, train: Signs, hold: Signs, fresh: Signs, endpoint: Endpoint 
     both = [j for j in range(features) if agree[j] * asked[j] > 0]
     order = sorted(both, key=lambda j: -abs(asked[j] + agree[j]))
     sizes = [size for size in _SIZES if size <= len(order)]
-    points = []
+    points: list[HoldoutPoint] = []
     for size in sizes:
         kept = order[:size]
         signs = np.sign([asked[j] for j in kept])
