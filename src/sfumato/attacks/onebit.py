@@ -18,7 +18,7 @@ from sfumato.attacks.subsets import listed, random_numbers
 from sfumato.errors import BudgetError
 from sfumato.words import identifier
 
-_PEOPLE, _DESCRIBED, _EACH = 40, 28, 24
+_PEOPLE, _DESCRIBED, _EACH = 40, 28, 20
 """People; where they have no key and conditions are long; and questions for each of them."""
 _PRICED = 2
 """Questions for each where answers have a price."""

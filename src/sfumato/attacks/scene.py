@@ -19,7 +19,7 @@ from sfumato.errors import InputError
 from sfumato.words import identifier
 
 _MOST = 1000
-_DESCRIBED = 600
+_DESCRIBED = 400
 """People who are attacked where none has a key: questions about them are long."""
 _FRIENDS = 24
 """People whose secrets the attacker knows anyway, at most: a third of all where there are few."""
