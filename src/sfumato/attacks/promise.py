@@ -15,7 +15,8 @@ SURE = 0.001
 """An attack did better than a guess if so small a chance is left that it did not."""
 NEARLY = 0.95
 """A promise that lets one person be read so often permits nearly everything."""
-_MUCH = 0.75
+_MUCH = 0.2
+"""And one that lets this part of what a guess gets wrong be put right permits much."""
 _MOST = 64
 """People among whom a budget is divided, at most."""
 _LIKELY, _TRIED, _FEW = 0.95, 96, 24
@@ -83,7 +84,7 @@ def _power(epsilon: float, people: int, between: int, guess: float) -> float:
 def promise_in_words(epsilon: float, between: int, rate: float) -> str:
     """What an epsilon permits an attacker who spends all of it, for people who are to judge whether it is enough."""
     one, ten = (chance_to_read(epsilon / many, between, rate) for many in (1, 10))
-    much = "nearly everything" if one >= NEARLY else "much" if one >= _MUCH else "little"
+    much = "nearly everything" if one >= NEARLY else "much" if one - rate >= _MUCH * (1 - rate) else "little"
     return (
         f"epsilon {epsilon:g} permits {much} about one person: spent on her alone it reads her secret with probability "
         f"{percent(one)} (a guess: {percent(rate)}), spent on ten people each of theirs with {percent(ten)}; a claim "
