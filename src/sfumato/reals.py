@@ -31,6 +31,7 @@ def ceil_shift(value: int, bits: int) -> int:
     return -((-value) >> bits)
 
 
+@lru_cache(maxsize=8192)  # a matrix has the same powers of e in many places
 def bound_exp_neg(x: Fraction, bits: int) -> Enclosure:
     """Enclose e^-x for a fraction x >= 0.
 

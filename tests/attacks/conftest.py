@@ -28,7 +28,9 @@ def arena(tmp_path):
                 endpoint = stack.enter_context(table_endpoint(sheet, knowledge.key, Fraction(1)))
             else:
                 endpoint = make(defence, sheet, "state", QUASI)
-            return referee(name, ATTACKS[name].run, endpoint, knowledge, truth, advice=ATTACKS[name].advice)
+            return referee(
+                name, ATTACKS[name].run, endpoint, knowledge, truth, advice=ATTACKS[name].advice, exact=sheet.count
+            )
 
         yield attack
 

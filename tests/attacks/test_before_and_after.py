@@ -28,6 +28,13 @@ WINS = [
     ("linking", "raw"),
     ("oracles", "raw"),
     ("oracles", "suppress"),
+    ("one-bit", "onebit"),
+    ("query-search", "raw"),
+    ("query-search", "suppress"),
+    ("query-search", "constant"),
+    ("versions", "suppress"),
+    ("versions", "constant"),
+    ("singling-out", "raw"),
 ]
 
 
@@ -56,7 +63,7 @@ def test_an_attack_loses_against_the_gateway(arena, name):
 
 def test_averaging_loses_against_the_gateway(arena, monkeypatch):
     """Repeats are the stored answer; other words for the same set are paid for."""
-    monkeypatch.setattr(averaging, "PEOPLE", 6)
+    monkeypatch.setattr(averaging, "FEW", 6)
     report = arena("averaging", "dp", 20)
     assert not report.succeeded
     assert report.spent <= 1
@@ -124,6 +131,7 @@ def test_every_attack_and_every_defence_is_in_its_table():
         "sticky",
         "kanon",
         "laplace",
+        "onebit",
         "dp",
     }
     assert all(attack.advice and attack.run.__doc__ for attack in ATTACKS.values())

@@ -18,13 +18,14 @@ def test_the_report_is_one_page_without_links(arena, tmp_path):
     text = page(found)
     assert text.startswith("<!doctype html>")
     assert "<script>" not in text
-    assert "LOST<br>40 of 40 (100 %)" in text
-    assert "the promise allows" in text
+    assert "broken<br>40 of 40 right (100 %)" in text
+    assert "Epsilon 1 permits" in text or "epsilon 1 permits" in text
     assert "<svg" in text
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "–" in text  # not applicable
-    assert found["defences"][0]["sentence"].startswith("lost to 1 of 1 attacks; reconstruction recovered 40 of 40")
-    assert found["defences"][1]["lost"] == 0
+    assert found["defences"][0]["sentence"].startswith("broken by 1 of 1 attacks; reconstruction recovered 40 of 40")
+    assert found["defences"][1]["broken"] == 0
+    assert "a guess: " in text  # every curve with the line of a guess
     for name in ("raw", "dp"):
         assert f"What was asked of {name}: 12 of " in text
 
@@ -43,9 +44,9 @@ def test_the_command_says_before_and_after(call, tmp_path):
         "--report",
         "r.html",
     )
-    assert code == 0, err  # the gateway held; that raw is lost is no surprise
-    assert "LOST: 40 of 40" in out
-    assert "held" in out
+    assert code == 0, err  # the gateway keeps its promise; that raw is broken is no surprise
+    assert "broken: 40 of 40" in out
+    assert "Epsilon 1 permits much about one person" in out
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
     code, out, _ = call("attack", "differencing", "--csv", "people.csv", "--defence", "raw", "--json")
     assert code == 1  # the only defence that was named is lost

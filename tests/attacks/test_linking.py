@@ -128,7 +128,7 @@ def test_a_few_items_name_a_record(call, tmp_path):
     )
     assert code == 0, err
     reports = {report["defence"]: report for report in json.loads(out)["reports"]}
-    assert reports["raw"]["outcome"] == "lost"
+    assert reports["raw"]["outcome"] == "broken"
     assert reports["raw"]["recovered"] > 0.7 * reports["raw"]["people"] > 80
     assert reports["raw"]["base_rate"] == 1 / len({line.split(",")[0] for line in lines[1:]})
     assert reports["suppress"]["outcome"] == reports["dp"]["outcome"] == "nothing"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato import design
+from sfumato.design.compose import pairs, worst_pair
 from sfumato.design.exact import dot, non_negative, solve
 from sfumato.design.level import as_level
 from sfumato.errors import InputError
@@ -433,3 +434,17 @@ def test_pictures_and_html():
     assert "utility" in found._repr_html_()
     assert "<table" in design.belief("uniform", made, 0)._repr_html_()
     assert "<table" in design.swing("sum", 0, 2)._repr_html_()
+
+
+@pytest.mark.parametrize("metric", [None, "manhattan"])
+@pytest.mark.parametrize("name", ["geometric", "truncated-geometric", "randomized-response", "tight-constraints"])
+def test_the_pair_that_needs_the_most_is_found_without_the_others(name, metric):
+    """The same epsilon as the first of all pairs, in fractions and in powers of e."""
+    for epsilon in ("ln 2", "1/3"):
+        made = design.channel(name, range(7), epsilon=epsilon)
+        worst, first = worst_pair(made, metric), pairs(made, metric)[0]
+        assert worst.epsilon == first.epsilon
+    never = design.channel("randomized-response", range(3), epsilon="ln 2")
+    identity = type(never)([[1, 0], [0, 1]])
+    assert worst_pair(identity).epsilon is None
+    assert worst_pair(type(never)([[1]])) is None

@@ -204,9 +204,9 @@ def test_the_report_of_the_red_team_is_for_owners_and_auditors(served):
             found = auditor.get("/api/redteam").json()
             assert found["report"] == REPORT
             (svg,) = found["pictures"]["differencing"]
-            assert ("<style" not in svg, "raw: 100 at 20; dp: 50 at 20" in svg) == (True, True)
+            assert ("<style" not in svg, "raw: 100 at 20; dp: 50 at 20; a guess: " in svg) == (True, True)
             assert ana.get("/api/redteam").status_code == 403
-            for bad in ("", "[]", "{}", '{"format": 2}', json.dumps(REPORT | {"attacks": None})):
+            for bad in ("", "[]", "{}", '{"format": 1}', json.dumps(REPORT | {"attacks": None})):
                 place.write_text(bad)
                 reply = auditor.get("/api/redteam")
                 assert (reply.status_code, reply.json()["message"]) == (

@@ -12,15 +12,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sfumato.attacks import (
+    auxiliary,
     averaging,
     differencing,
     homogeneity,
     intersection,
+    likelihood,
     linking,
     membership,
+    onebit,
     oracles,
+    querysearch,
     reconstruction,
+    singling,
     timing,
+    versions,
 )
 from sfumato.attacks.base import AttackResult, Endpoint, Knowledge
 
@@ -89,6 +95,42 @@ _TABLE: Iterable[Attack] = (
         oracles.run,
         "questions that fail or are refused if one person has the secret",
         "total functions, refusals that read the text alone, and a debit before any row",
+    ),
+    Attack(
+        "singling-out",
+        singling.run,
+        "a condition that one row alone fulfils, found by halving ranges: nobody is named, and yet one is isolated",
+        "noise on every count: then a narrow condition finds one row by luck alone",
+    ),
+    Attack(
+        "one-bit",
+        onebit.run,
+        "whether more than so many have the secret, of many random groups, and the column solved from yes and no",
+        "a total for all questions: an answer of one bit has its price too",
+    ),
+    Attack(
+        "query-search",
+        querysearch.run,
+        "questions that tell people apart, found by trying them out on friends whose secrets are known",
+        "a total for all questions: what is tried out is paid for",
+    ),
+    Attack(
+        "versions",
+        versions.run,
+        "one count of a table before and after somebody left: the difference is hers",
+        "one budget for all versions of a table",
+    ),
+    Attack(
+        "likelihood",
+        likelihood.run,
+        "whether the counts of a group are likelier with a person in it or without her",
+        "noise in proportion to how many counts are published",
+    ),
+    Attack(
+        "auxiliary",
+        auxiliary.run,
+        "an average, and a rumour that she has so many times the average: learnt whether or not her row is there",
+        "none: a promise about her row is all that can be kept",
     ),
 )
 ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _TABLE}

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, each
+from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, each, some
+from sfumato.attacks.promise import crowd
 from sfumato.errors import BudgetError
 from sfumato.words import identifier
 
@@ -17,8 +18,9 @@ PEOPLE = 64
 REPEATS = 10_000
 SECONDS = 45.0
 """For all people together, of the endpoint's time."""
-PRICED = 20
-"""Where answers have a price: splitting a budget further makes each answer worse than averaging makes them better."""
+FEW, PRICED = 12, 20
+"""People and repeats where answers have a price: splitting a budget further makes each answer worse than averaging
+makes them better."""
 _FEWEST = 16
 _LEAST = 40
 """People, where there are so many: a guess from the others' rows may be better than the commoner value."""
@@ -28,8 +30,11 @@ _ODDS = math.log(50)
 
 def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """Each person's own row, often enough for noise of a few units to vanish."""
-    people = list(each(knowledge.people, min(PEOPLE, _enough(knowledge.base_rate))))
     repeats = REPEATS if endpoint.epsilon is None else PRICED
+    if endpoint.epsilon is None:
+        people = list(each(knowledge.people, min(PEOPLE, _enough(knowledge.base_rate))))
+    else:
+        people = some(knowledge.people, min(FEW, crowd(float(endpoint.epsilon), 1, knowledge.guess)))
     endpoint.share(len(people) * repeats)
     claims: list[Claim] = []
     worst: list[str] = []

@@ -6,6 +6,7 @@ questions that they took. The truth is not here: only the referee in `report` ha
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,7 +37,10 @@ class Endpoint:
     """Something that answers questions. `epsilon` is what it promises never to exceed, None if it promises nothing.
 
     `share` is told how many questions are coming, so that an attacker who may set prices can make a budget last.
-    `release` is a table that is published instead of answers. `between` is how many steps of the promise lie between
+    `release` is a table that is published instead of answers. `leave` removes a person's row, as time does, so that the
+    next answers are about another version of the table; None where there is one version only. `fresh` begins again on
+    another copy of the ledger, so that an attack on few people can be measured on many; None where that is not to be
+    had. `between` is how many steps of the promise lie between
     two values of one person's secret: one under replace, two under add-remove. `clock` tells how long an answer took:
     the processor's time of this process, where the engine is in it.
     """
@@ -47,6 +51,8 @@ class Endpoint:
     spent: Callable[[], Fraction] | None = None
     share: Callable[[int], None] = lambda _: None
     release: list[dict[str, Any]] | None = None
+    leave: Callable[[str], None] | None = None
+    fresh: Callable[[], None] | None = None
     between: int = 2
     clock: Callable[[], float] = time.process_time
     log: list[TranscriptEntry] = field(default_factory=list)
@@ -135,7 +141,9 @@ class Knowledge:
     """What the attacker has before asking: whom to attack, which fact is secret, how common it is among people.
 
     `only` is a condition that holds for `people` and `others` and for nobody else in the table (empty: they are the
-    whole table); None where she cannot tell who else is there. `others` cannot be told apart by what is known.
+    whole table); None where she cannot tell who else is there. `others` cannot be told apart by what is known. `told`
+    are people whose secrets she knows anyway: friends, by whom she may tune an attack, and about whom nothing is
+    claimed. `hints` are what she has heard of people's numbers: how many times the average each has.
     """
 
     table: str
@@ -145,6 +153,13 @@ class Knowledge:
     base_rate: float
     only: str | None = ""
     others: tuple[dict[str, Any], ...] = ()
+    told: dict[int, bool] = field(default_factory=dict)
+    hints: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def guess(self) -> float:
+        """How often a guess is right that asks nothing."""
+        return max(self.base_rate, 1 - self.base_rate)
 
     @property
     def secret(self) -> str:
@@ -175,14 +190,28 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Bet:
+    """That exactly one row fulfils a condition, which a row drawn at random does with probability `weight`."""
+
+    where: str
+    weight: float
+
+
+@dataclass(frozen=True)
 class AttackResult:
-    """What an attack hands in. `curve` has (questions asked so far, claims so far) where it goes person by person."""
+    """What an attack hands in. `curve` has (questions asked so far, claims so far) where it goes person by person.
+
+    `without` are the claims that it makes of the same people from answers about everybody else: what it would have
+    learnt if they had stayed away. `bets` single rows out, in the place of claims about people.
+    """
 
     claims: tuple[Claim, ...] = ()
     applicable: bool = True
     reason: str = ""
     worst: tuple[str, ...] = ()
     curve: tuple[tuple[int, tuple[Claim, ...]], ...] = ()
+    without: tuple[Claim, ...] = ()
+    bets: tuple[Bet, ...] = ()
 
 
 def is_over(error: SfumatoError) -> bool:
@@ -266,3 +295,9 @@ def _spread(people: Sequence[Person]) -> list[Person]:
 def each(people: Sequence[Person], most: int) -> Iterator[tuple[int, Person]]:
     """The first so many people with their places."""
     yield from list(enumerate(people))[:most]
+
+
+def some(people: Sequence[Person], most: int) -> list[tuple[int, Person]]:
+    """So many people with their places, who look drawn at random and are the same each time: tables may be sorted."""
+    order = sorted(range(len(people)), key=lambda i: hashlib.sha256(f"person {i}".encode()).digest())
+    return [(i, people[i]) for i in order[:most]]

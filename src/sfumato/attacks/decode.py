@@ -41,7 +41,8 @@ class Equations:
 
     `sizes` says how many people of each column look alike, and `prior` how common the secret is. The noise is estimated
     from what is left over; each person's estimate and its own error then give her odds by Bayes' rule, as for a bit in
-    normal noise: an estimate that says nothing leaves the prior as it was.
+    normal noise: an estimate that says nothing leaves the prior as it was. How many have it in all is known about as
+    well as from as many people again: else one error that all answers share would turn everybody's odds at once.
     """
 
     def __init__(self, sizes: Floats, prior: float) -> None:
@@ -76,7 +77,8 @@ class Equations:
         return GroupGuess(self.mean + moved, odds)
 
     def _inverse(self, noise: float) -> Floats:
-        return np.asarray(np.linalg.inv(self.gram + np.diag(noise / self.spread)))
+        total = noise / float(self.spread.sum())  # everybody together, as if asked with an error of the whole spread
+        return np.asarray(np.linalg.inv(self.gram + total + np.diag(noise / self.spread)))
 
     def _first_noise(self) -> float:
         """The variance of an answer, by how much more answers vary than people who are independent would make them."""

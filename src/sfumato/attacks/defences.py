@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
+from typing import Any
 
 import duckdb
 
@@ -32,15 +33,41 @@ ALPHA = 10
 SIGMA = 8
 K = 5
 PER_QUERY = Fraction(1, 10)
+WRONG = 10
+"""One answer in so many of `onebit` is wrong."""
 _FORM = re.compile(
     r'SELECT (COUNT\(\*\)|(?:SUM|AVG|MIN|MAX)\((?:\w+|"(?:[^"]|"")+")\)) FROM "?\w+"?(?: WHERE (.+))?',
     re.IGNORECASE | re.DOTALL,
 )
+_COMPARED = re.compile(r"SELECT COUNT\(\*\) > (-?\d+) FROM (.+)", re.IGNORECASE | re.DOTALL)
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 _NESTED = re.compile(r"\b(SELECT|UNION|EXCEPT|INTERSECT|ATTACH|COPY|PRAGMA|SET)\b|;", re.IGNORECASE)
 
 
-def _raw(sheet: Sheet) -> Callable[[str], Rows]:
+class _Versions:
+    """A table of which rows leave: its first version is the owner's, later ones are a copy."""
+
+    def __init__(self, sheet: Sheet) -> None:
+        self.engine, self.columns, self.rows, self.version = sheet.engine, sheet.columns, sheet.rows, 0
+
+    def records(self) -> list[dict[str, Any]]:
+        return Sheet(self.engine, self.columns, self.rows).records()
+
+    def leave(self, where: str) -> None:
+        """Remove the rows that fulfil a condition."""
+        if not self.version:
+            copy, name = self.engine.cursor(), f"versions_{secrets.token_hex(4)}"
+            copy.execute(f"ATTACH ':memory:' AS {name}")
+            copy.execute(f"CREATE TABLE {name}.{identifier(TABLE)} AS SELECT * FROM {identifier(TABLE)}")
+            copy.execute(f"USE {name}")
+            self.engine = copy
+        self.version += 1
+        self.engine.execute(f"DELETE FROM {identifier(TABLE)} WHERE {where}")
+        left = self.engine.execute(f"SELECT COUNT(*) FROM {identifier(TABLE)}").fetchone()
+        self.rows = int(left[0]) if left else 0
+
+
+def _raw(sheet: _Versions) -> Callable[[str], Rows]:
     """The plain engine: anything that is asked."""
 
     def run(sql: str) -> Rows:
@@ -61,12 +88,12 @@ class _Exact:
     where: str
 
 
-def _statistics(sheet: Sheet) -> Callable[[str], _Exact]:
+def _statistics(sheet: _Versions) -> Callable[[str], _Exact]:
     """The front of a statistical database: one aggregate over one condition, and nothing nested."""
-    known: dict[str, _Exact] = {}
+    known: dict[tuple[int, str], _Exact] = {}
 
     def exact(sql: str) -> _Exact:
-        if sql not in known:
+        if (sheet.version, sql) not in known:
             form = _FORM.fullmatch(sql.strip())
             where = (form[2] or "TRUE") if form else ""
             if form is None or _NESTED.search(_QUOTED.sub("''", where)):
@@ -77,18 +104,18 @@ def _statistics(sheet: Sheet) -> Callable[[str], _Exact]:
             except duckdb.Error:
                 raise QueryError("the question cannot be answered") from None
             assert row is not None
-            known[sql] = _Exact(None if row[0] is None else float(row[0]), int(row[1]), where)
-        return known[sql]
+            known[sheet.version, sql] = _Exact(None if row[0] is None else float(row[0]), int(row[1]), where)
+        return known[sheet.version, sql]
 
     return exact
 
 
-def _over(sheet: Sheet, rule: Callable[[_Exact], float | None]) -> Callable[[str], Rows]:
+def _over(sheet: _Versions, rule: Callable[[_Exact], float | None]) -> Callable[[str], Rows]:
     exact = _statistics(sheet)
     return lambda sql: [(rule(exact(sql)),)]
 
 
-def _suppress(sheet: Sheet) -> Callable[[str], Rows]:
+def _suppress(sheet: _Versions) -> Callable[[str], Rows]:
     def rule(found: _Exact) -> float | None:
         if not SMALLEST <= found.size <= sheet.rows - SMALLEST and found.size != sheet.rows:
             raise QueryError("the query set is too small or too large")
@@ -97,7 +124,7 @@ def _suppress(sheet: Sheet) -> Callable[[str], Rows]:
     return _over(sheet, rule)
 
 
-def _overlap(sheet: Sheet) -> Callable[[str], Rows]:
+def _overlap(sheet: _Versions) -> Callable[[str], Rows]:
     exact = _statistics(sheet)
     answered: dict[str, frozenset[int]] = {}
 
@@ -127,14 +154,14 @@ def _laplace(found: _Exact) -> float | None:
     return None if found.value is None else found.value + int(sample_laplace(1 / PER_QUERY))
 
 
-def _constant(sheet: Sheet) -> Callable[[str], Rows]:
+def _constant(sheet: _Versions) -> Callable[[str], Rows]:
     """The first lecture's unsafe mechanism: the same number on every answer, drawn once and kept secret."""
     more = int(sample_uniform(2 * ALPHA)) - ALPHA
     kept = more if more < 0 else more + 1
     return _over(sheet, lambda found: None if found.value is None else found.value + kept)
 
 
-def _sticky(sheet: Sheet) -> Callable[[str], Rows]:
+def _sticky(sheet: _Versions) -> Callable[[str], Rows]:
     """Noise that the condition itself decides: asked again in the same words it is the same."""
     salt = secrets.token_bytes(16)
 
@@ -151,10 +178,26 @@ def _nothing(_: str) -> Rows:
     raise QueryError("no questions are answered: a table is published instead")
 
 
-def make(name: str, sheet: Sheet, secret: str, known: tuple[str, ...]) -> Endpoint:
+def _one_bit(sheet: _Versions) -> Callable[[str], Rows]:
+    """Whether a count is above a number, and no count; the answer is wrong now and then."""
+    exact = _statistics(sheet)
+
+    def run(sql: str) -> Rows:
+        form = _COMPARED.fullmatch(sql.strip())
+        if form is None:
+            raise QueryError("only whether a count is above a number is answered")
+        found = exact(f"SELECT COUNT(*) FROM {form[2]}").value or 0.0
+        lie = int(sample_uniform(WRONG)) == 0
+        return [((found > int(form[1])) is not lie,)]
+
+    return run
+
+
+def make(name: str, given: Sheet, secret: str, known: tuple[str, ...]) -> Endpoint:
     """The endpoint of a classical defence."""
+    sheet = _Versions(given)
     if name == "raw":
-        return Endpoint(name, _raw(sheet))
+        return Endpoint(name, _raw(sheet), leave=sheet.leave)
     if name == "kanon":
         quasi = [column for column in known if column != secret]
         return Endpoint(name, _nothing, release=generalize(sheet.records(), quasi, secret, K))
@@ -166,10 +209,11 @@ def make(name: str, sheet: Sheet, secret: str, known: tuple[str, ...]) -> Endpoi
         "bounded": _over(sheet, _bounded),
         "sticky": _sticky(sheet),
         "laplace": _over(sheet, _laplace),
+        "onebit": _one_bit(sheet),
     }
     if name not in runs:
         raise InputError(f'defence "{name}" is not known', hint=f"Use some of: {', '.join(DEFENCES)}.")
-    return Endpoint(name, runs[name])
+    return Endpoint(name, runs[name], leave=sheet.leave)
 
 
 DEFENCES = {
@@ -182,6 +226,7 @@ DEFENCES = {
     "sticky": f"normal noise of standard deviation {SIGMA}, the same for the same condition",
     "kanon": f"no questions: a {K}-anonymous table is published",
     "laplace": f"Laplace noise of epsilon {float(PER_QUERY):g} on each answer, without a ledger",
+    "onebit": f"no counts: whether one is above a number, and one answer in {WRONG} is wrong",
     "dp": "sfumato: noise, and a ledger that never goes beyond its total",
 }
 """What `--defence` takes, in words; `dp` is the gateway."""

@@ -7,6 +7,7 @@ one person more (Denning, Denning, Schwartz, TODS 1979).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -20,13 +21,16 @@ from sfumato.attacks.base import (
     each,
     equals,
     is_exact,
+    is_over,
     literal,
     not_applicable,
+    some,
 )
-from sfumato.errors import BudgetError
+from sfumato.attacks.promise import crowd, repeats
+from sfumato.errors import BudgetError, SfumatoError
 from sfumato.words import identifier
 
-_MOST = 1000
+_MOST = 400
 Trick = Callable[[Endpoint, Knowledge, int], float | None]
 
 
@@ -34,10 +38,11 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """The first trick that gives each of the first people nobody or one; or else the first that is answered at all."""
     if len(knowledge.people) < 4:
         return not_applicable("it takes at least four people")
-    endpoint.share(len(knowledge.people) + 20)
+    if endpoint.epsilon is not None:
+        return _few(endpoint, knowledge)
     answered: Trick | None = None
     try:
-        moved = endpoint.epsilon is None and endpoint.number(knowledge.count("1 = 0")) not in (None, 0.0)
+        moved = endpoint.number(knowledge.count("1 = 0")) not in (None, 0.0)
         for trick in (own_row, union, all_but_one, tracker, background):
             tried = [trick(endpoint, knowledge, i) for i in range(4)]
             if any(value is None for value in tried):
@@ -47,13 +52,56 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
             if set(tried) <= {0.0, 1.0} and not (moved and trick in (own_row, union)):
                 answered = trick
                 break
-            if endpoint.epsilon is not None:
-                break
     except BudgetError:
         return AttackResult(reason="the budget was spent before a trick was found")
     if answered is None:
         return AttackResult(reason="every form of the question was refused")
     return _everybody(endpoint, knowledge, answered)
+
+
+def _few(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
+    """A budget is spent on few people: each is counted with the secret and without it, which costs no more than one
+    count where a person is in or out. What the two counts agree on is claimed. Where the ledger can be copied all of
+    the budget is spent on one person, and this is measured on several.
+    """
+    assert endpoint.epsilon is not None
+    total, one_at_a_time = float(endpoint.epsilon), endpoint.fresh is not None
+    many = (repeats if one_at_a_time else crowd)(total, endpoint.between, knowledge.guess)
+    chosen = some(knowledge.people, many)
+    price = total if one_at_a_time else total / len(chosen)  # each count moves the odds by a factor of e^price
+    before = math.log(max(1e-9, knowledge.base_rate) / max(1e-9, 1 - knowledge.base_rate))
+    claims: list[Claim] = []
+    first, spent_on = len(endpoint.log), 0
+    for at, (i, one) in enumerate(chosen):
+        if endpoint.fresh is not None and at:
+            endpoint.fresh()
+        if endpoint.fresh is not None or not at:
+            endpoint.share(1 if one_at_a_time else len(chosen))
+        try:
+            counts = _with_and_without(endpoint, knowledge, one)
+        except BudgetError:
+            break
+        except SfumatoError as error:
+            if is_over(error):
+                raise
+            return AttackResult(tuple(claims), reason="a count of one person is refused")
+        spent_on += 1
+        signs = [1 if count > 0.5 else -1 for count in counts]
+        lean = signs[0] if len(signs) == 1 else signs[0] - signs[1]
+        if lean:
+            claims.append(Claim(i, before + price * lean > 0))
+    worst = tuple(asked.sql for asked in endpoint.log[first:][:3])
+    how = "the whole budget on one person" if one_at_a_time else f"the budget on {spent_on} people"
+    measured = f", measured on {spent_on} people with a copy of the ledger each" if one_at_a_time else ""
+    return AttackResult(tuple(claims), reason=f"{how}, counted with the secret and without it{measured}", worst=worst)
+
+
+def _with_and_without(endpoint: Endpoint, knowledge: Knowledge, one: Person) -> list[float]:
+    """How many are she and have the secret; and, where it costs nothing more, how many are she and have it not."""
+    counts = [f"COUNT(*) FILTER (WHERE {knowledge.secret})", f"COUNT(*) FILTER (WHERE NOT ({knowledge.secret}))"]
+    shown = counts[:1] if endpoint.between == 1 else counts
+    rows = endpoint.ask(f"SELECT {', '.join(shown)} FROM {identifier(knowledge.table)} WHERE {one.where}")
+    return [float(value or 0) for value in rows[0]]
 
 
 def _everybody(endpoint: Endpoint, knowledge: Knowledge, trick: Trick) -> AttackResult:
@@ -129,7 +177,7 @@ def background(endpoint: Endpoint, knowledge: Knowledge, i: int) -> float | None
 
 def tracker(endpoint: Endpoint, knowledge: Knowledge, i: int) -> float | None:
     """The tracker: a large set that does not hold her, with her and without her, if she has the secret."""
-    for fence in _fences(knowledge, knowledge.people[i]):
+    for fence in fences(knowledge, knowledge.people[i]):
         base = endpoint.once(knowledge.count(fence))
         more = endpoint.number(knowledge.count(f"{fence} OR ({knowledge.people[i].where} AND {knowledge.secret})"))
         if base is not None and more is not None:
@@ -137,7 +185,7 @@ def tracker(endpoint: Endpoint, knowledge: Knowledge, i: int) -> float | None:
     return None
 
 
-def _fences(knowledge: Knowledge, one: Person) -> list[str]:
+def fences(knowledge: Knowledge, one: Person) -> list[str]:
     """Sets without her: on the other side of the middle of a column, or of everybody who has another value there."""
     halves, others = [], []
     for column, value in sorted(one.known.items(), key=lambda item: item[0] != knowledge.key):

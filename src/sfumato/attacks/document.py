@@ -5,9 +5,9 @@ folder of a policy that was attacked: the newest alone, for the owner and the au
 and no person's secret; but its questions name people as the attacker knows them, and its numbers about the rows, such
 as the base rate, are exact: it is not for publication.
 
-The shape, format 1. Rates are between 0 and 1, amounts of epsilon are decimal text or null:
+The shape, format 2. Rates are between 0 and 1, amounts of epsilon are decimal text or null:
 
-    format      1
+    format      2
     made        when, UTC, ISO 8601
     target      the policy, server or file, as it was named
     ledger      "copy" (nothing was spent), "own" (with --spend), or null: no policy was attacked
@@ -16,18 +16,23 @@ The shape, format 1. Rates are between 0 and 1, amounts of epsilon are decimal t
     people      how many people were attacked
     base_rate   how often a guess is right that asks nothing
     attacks     [{name, what, advice}, …] in order: in one line what it does, and the cheapest defence
-    defences    [{name, what, lost, tried, sentence}, …] in order: how many of the attacks that could be tried it lost
+    defences    [{name, what, broken, allowed, tried, sentence, promise}, …] in order: of the attacks that could be
+                tried, how many broke it, and how many it permits; what its promise permits in words, or null
     reports     [report, …], one for each attack and defence:
         attack, defence     names from above
-        outcome             "lost" (the attack won), "held", "nothing" (no claim was made) or "not applicable"
-        words               the outcome in one line; reason: why nothing was claimed, or how it was done
-        claims, recovered   people of whom a secret was claimed, and how many of those claims are right
-        rate, base_rate, interval       recovered / claims, what a guess has, [low, high] at 95 %
+        outcome             "broken" (beyond what is promised, or proved where nothing is), "allowed" (better than a
+                            guess, and the promise permits it), "held" (no better than a guess, as far as can be
+                            told), "nothing" (no claim was made) or "not applicable"
+        short, words        the outcome in a few words, and in one line; reason: why nothing was claimed, or how
+        claims, right       people of whom a secret was claimed, and how many of those claims are right
+        recovered           people whose secrets must have been known for that, the others being guessed
+        rate, base_rate, interval       right / claims, what a guess has, [low, high] at 95 %
         trend               how often the secret is guessed right from everybody else's rows: no loss of hers
         certain, certain_right          claims made with certainty, and how many of them are right
         bound               the rate that the promised epsilon allows, or null where nothing is promised
         queries, refused, spent, total, seconds {asking, thinking}
-        curve               [[questions, part of those attacked who were recovered so far], …]
+        promise             what the endpoint's promise permits, in words, or null
+        curve               [[questions, part of the claims so far that are right], …]
         worst               up to three questions that did the damage, as SQL
         transcript          [{sql, refused}, …]: the first and the last questions; the refusal as text, or null
 """
@@ -48,7 +53,7 @@ from sfumato.attacks.report import AttackReport
 from sfumato.owner.admit import write_whole
 
 FILE = "redteam.json"
-FORMAT = 1
+FORMAT = 2
 _PROMISED = "a gateway that promises never to exceed its epsilon"
 _PLAIN = "a server that promises nothing"
 
@@ -88,17 +93,25 @@ def _attack(name: str) -> dict[str, str]:
 
 def _defence(name: str, reports: Sequence[AttackReport]) -> dict[str, Any]:
     tried = [report for report in reports if report.applicable]
-    lost = [report for report in tried if report.succeeded]
-    if lost:
-        sentence = f"lost to {len(lost)} of {len(tried)} attacks"
-        most = max(lost, key=lambda report: report.right)
-        sentence += f"; {most.attack} recovered {most.right} of {most.people} people's secrets"
+    broken = [report for report in tried if report.outcome == "broken"]
+    allowed = [report for report in tried if report.outcome == "allowed"]
+    promise = next((report.promise for report in tried if report.promise), None)
+    if broken:
+        sentence = f"broken by {len(broken)} of {len(tried)} attacks"
+        most = max(broken, key=lambda report: report.recovered)
+        sentence += f"; {most.attack} recovered {most.recovered} of {most.people} people's secrets"
+    elif allowed:
+        best = max(allowed, key=lambda report: report.rate)
+        sentence = f"not broken by {len(tried)} attacks, but {len(allowed)} of them learn what its promise allows; "
+        sentence += f"{best.attack} is right about {best.right} of the {best.claims} people whom it names"
     else:
         sentence = f"held against {len(tried)} of {len(tried)} attacks"
     return {
         "name": name,
         "what": DEFENCES.get(name, _PROMISED if any(report.total is not None for report in reports) else _PLAIN),
         "tried": len(tried),
-        "lost": len(lost),
+        "broken": len(broken),
+        "allowed": len(allowed),
         "sentence": sentence,
+        "promise": promise,
     }

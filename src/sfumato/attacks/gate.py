@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -19,7 +20,10 @@ from typing import Any
 
 from sfumato.attacks.base import Endpoint, Rows, plain
 from sfumato.attacks.sheet import TABLE, Sheet
-from sfumato.gateway import Gateway, fork_policy, open_policy
+from sfumato.gateway import Gateway, open_policy
+from sfumato.gateway.opening import Loaded, enter, read_rows
+from sfumato.ledger import Ledger, has_ledger
+from sfumato.policy import load
 from sfumato.words import identifier, show, string
 
 _PLACES = 6
@@ -31,13 +35,25 @@ _LISTED = 200
 @contextmanager
 def policy_endpoint(path: Path, *, spend: bool, part: int = 1) -> Iterator[Endpoint]:
     """The gateway of a policy: its own ledger is written only with `spend`. One part of so many of what is left is for
-    this attack.
+    this attack. Without `spend` an attack may begin again on another copy of the ledger.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="sfumato-attack-") as folder,
-        open_policy(path) if spend else fork_policy(path, Path(folder)) as gate,
-    ):
-        yield _endpoint(path.name, gate, part)
+    with tempfile.TemporaryDirectory(prefix="sfumato-attack-") as folder:
+        policy = load(path)
+        if spend:
+            with open_policy(path) as gate:
+                yield _Copies([gate]).endpoint(path.name, part)
+            return
+        loaded = read_rows(policy)
+
+        def copy(number: int) -> Gateway:
+            place = Path(folder) / f"fork{number}.ledger"
+            if has_ledger(policy.data.ledger):
+                with Ledger.visit(policy.data.ledger, anchor=policy.data.anchor) as book:
+                    book.fork(place)
+            return enter(loaded, str(place))
+
+        with closing(_Copies([copy(0)], copy)) as copies:
+            yield copies.endpoint(path.name, part)
 
 
 @contextmanager
@@ -48,32 +64,87 @@ def table_endpoint(sheet: Sheet, key: str | None, epsilon: Fraction) -> Iterator
         taken = {column.casefold() for column in sheet.columns}
         unit = key or next(name for name in (f"row{i}" for i in count(1)) if name not in taken)  # "row" is no column
         extra = "" if key else f", rowid AS {identifier(unit)}"
-        target = folder / "data.parquet"
-        sheet.engine.execute(
-            f"COPY (SELECT *{extra} FROM {identifier(TABLE)}) TO {string(str(target))} (FORMAT parquet)"
-        )
         policy = folder / "sfumato.toml"
-        policy.write_text(_policy(sheet, unit, epsilon), encoding="utf-8")
-        with open_policy(policy) as gate:
-            yield _endpoint("dp", gate)
+        declared = _policy(sheet, unit, epsilon)
+        gone: list[str] = []
+
+        def rows() -> Loaded:
+            left = "".join(f" AND NOT ({where})" for where in gone)
+            target = folder / "data.parquet"
+            sheet.engine.execute(
+                f"COPY (SELECT *{extra} FROM {identifier(TABLE)} WHERE TRUE{left}) TO {string(str(target))} "
+                "(FORMAT parquet)"
+            )
+            version = f'id = "attacked"\nversion = "{len(gone)}"\n'  # other rows, for which no stored answer stands
+            policy.write_text(declared.replace('id = "attacked"\n', version, 1), encoding="utf-8")
+            return read_rows(load(policy))
+
+        loaded = rows()
+
+        def copy(number: int) -> Gateway:
+            return enter(loaded, str(folder / f"copy{number}.ledger"))
+
+        with closing(_Copies([copy(0)], copy)) as copies:
+
+            def leave(where: str) -> None:
+                gone.append(where)
+                copies.succeed(lambda place: enter(rows(), place), str(folder / f"copy{copies.number}.ledger"))
+
+            yield replace(copies.endpoint("dp"), leave=leave)
 
 
-def _endpoint(name: str, gate: Gateway, part: int = 1) -> Endpoint:
-    price: list[Fraction | None] = [None]
+class _Copies:
+    """A gateway, and others over the same rows on other copies of its ledger: an attack that spends all of a budget on
+    one person is measured on several people.
+    """
 
-    def share(questions: int) -> None:
-        left = gate.budget(None).remaining.epsilon or Fraction(0)
-        each = Fraction(int(left * 10**12) // (max(1, questions) * part), 10**12)
-        price[0] = max(each, gate.policy.privacy.min_epsilon)
+    def __init__(self, gates: list[Gateway], copy: Callable[[int], Gateway] | None = None) -> None:
+        self.gates, self.copy, self.number = gates, copy, 0
+        self.price: Fraction | None = None
+        self.most = Fraction(0)
 
-    def run(sql: str) -> Rows:
-        return gate.sql(sql, epsilon=price[0]).rows
+    @property
+    def gate(self) -> Gateway:
+        return self.gates[-1]
 
-    def spent() -> Fraction:
-        return gate.budget(None).spent.epsilon or Fraction(0)
+    def endpoint(self, name: str, part: int = 1) -> Endpoint:
+        privacy = self.gate.policy.privacy
 
-    between = 1 if gate.policy.privacy.adjacency.value == "replace" else 2
-    return Endpoint(name, run, gate.policy.privacy.epsilon, spent, share, between=between)
+        def share(questions: int) -> None:
+            left = self.gate.budget(None).remaining.epsilon or Fraction(0)
+            each = Fraction(int(left * 10**12) // (max(1, questions) * part), 10**12)
+            self.price = max(each, privacy.min_epsilon)
+
+        def run(sql: str) -> Rows:
+            return self.gate.sql(sql, epsilon=self.price).rows
+
+        between = 1 if privacy.adjacency.value == "replace" else 2
+        fresh = None if self.copy is None else self._fresh
+        return Endpoint(name, run, privacy.epsilon, self._spent, share, between=between, fresh=fresh)
+
+    def _fresh(self) -> None:
+        """Another copy of the ledger, as it was in the beginning."""
+        assert self.copy is not None
+        self._spent()
+        self.number += 1
+        self.gates.append(self.copy(self.number))
+
+    def succeed(self, open_on: Callable[[str], Gateway], ledger: str) -> None:
+        """Other rows, on the ledger that is being spent."""
+        for gate in self.gates:
+            gate.close()
+        self.gates = [open_on(ledger)]
+        self.copy = None
+
+    def _spent(self) -> Fraction:
+        """On one copy, at most."""
+        self.most = max(self.most, self.gate.budget(None).spent.epsilon or Fraction(0))
+        return self.most
+
+    def close(self) -> None:
+        """Let go of every copy."""
+        for gate in self.gates:
+            gate.close()
 
 
 def _policy(sheet: Sheet, unit: str, epsilon: Fraction) -> str:

@@ -18,7 +18,7 @@ _FEWEST = 8
 
 def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     """Frequencies of every trait among those with the secret and among everybody; then a score for each person."""
-    traits = _traits(knowledge)
+    traits = traits_of(knowledge)
     if len(traits) < _FEWEST:
         return not_applicable(f"it takes {_FEWEST} traits, and {len(traits)} are known")
     endpoint.share(2 * len(traits) + 2)
@@ -42,7 +42,7 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     return AttackResult(tuple(Claim(i, score >= cut) for score, i in scores), worst=worst)
 
 
-def _traits(knowledge: Knowledge) -> list[tuple[str, Any]]:
+def traits_of(knowledge: Knowledge) -> list[tuple[str, Any]]:
     """Values of known columns that have few of them; of two values one is enough."""
     traits = []
     for column in knowledge.people[0].known if knowledge.people else ():

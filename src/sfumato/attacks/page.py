@@ -10,14 +10,15 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.attacks.report import AttackReport
+from sfumato.attacks.promise import percent
 from sfumato.pictures import STYLE, curves
 
 _STYLE = """
-:root { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5; --lost: #a3262a; --held: #1d6b3a;
+:root { --paper: #ffffff; --ink: #1c2530; --quiet: #5a6675; --line: #d9dee5;
+  --broken: #a3262a; --allowed: #8a5a00; --held: #1d6b3a;
   --shade: #f4f6f8; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14181d; --ink: #e8ecf1; --quiet: #a3afbd; --line: #323a44;
-  --lost: #ff8a8d; --held: #7ad29b; --shade: #1c2229; } }
+  --broken: #ff8a8d; --allowed: #e8b65a; --held: #7ad29b; --shade: #1c2229; } }
 body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; max-width: 62rem;
   margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word; }
 h1 { line-height: 1.2; overflow-wrap: anywhere; } h2 { margin: 2.5rem 0 .3rem; }
@@ -25,7 +26,8 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { border-bottom: 1px solid var(--line); padding: .4rem .6rem .4rem 0; text-align: left; vertical-align: top; }
 thead th { color: var(--quiet); font-weight: 500; }
 .wide { overflow-x: auto; } .wide td, .wide th { white-space: nowrap; padding-right: 1.2rem; }
-.lost { color: var(--lost); font-weight: 600; } .held { color: var(--held); } .quiet { color: var(--quiet); }
+.broken { color: var(--broken); font-weight: 600; } .allowed { color: var(--allowed); font-weight: 600; }
+.held { color: var(--held); } .quiet { color: var(--quiet); }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; border-left: 3px solid var(--line); padding-left: .8rem;
   margin: .4rem 0; font-size: 13px; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.2rem; } dt { color: var(--quiet); }
@@ -38,19 +40,14 @@ details { margin: .6rem 0; } summary { cursor: pointer; color: var(--quiet); }
 @media print { details { display: none; } h2 { break-after: avoid; } svg, table { break-inside: avoid; } }
 """
 
-_AT_ONCE = 5
-"""Curves that can be told apart in one picture."""
+_AT_ONCE = 4
+"""Curves that can be told apart in one picture, with that of a guess."""
 _LONG = 80
 """Letters of a name or a value that are shown."""
 _LEDGER = {
     "copy": "a copy of the ledger: nothing was spent",
     "own": "the ledger itself: what the attacks asked is spent",
 }
-
-
-def cell(report: AttackReport) -> str:
-    """The outcome in a few words: lost or held, and the number that decides."""
-    return _cell(report.to_dict())
 
 
 def page(found: dict[str, Any]) -> str:
@@ -67,12 +64,13 @@ def page(found: dict[str, Any]) -> str:
         "<h2>In short</h2><table class=each><tbody>",
         *(_in_short(defence) for defence in found["defences"]),
         "</tbody></table>",
-        "<p>Each attack asked as an analyst may ask, and then claimed who has the secret. A claim that is right is a",
-        "person whose secret was recovered. Whoever asks nothing and guesses the commoner value is right",
-        f"{_percent(found['base_rate'])} of the time: an attack has won (<span class=lost>LOST</span>) only if it is",
-        "better than that, and than what everybody else's rows tell, beyond chance, or shows somebody's secret with",
-        "certainty; against an endpoint that promises epsilon, only if it is better than the promise allows. That an",
-        "attack failed does not show that none would succeed.</p>",
+        "<p>Each attack asked as an analyst may ask, and then claimed who has the secret. Whoever asks nothing and",
+        f"guesses the commoner value is right {percent(found['base_rate'])} of the time: claims that are right are not",
+        "yet secrets recovered. <span class=broken>Broken</span>: right more often than a guess, than everybody else's",
+        "rows tell, and than any promise permits, beyond chance; or proved where nothing is promised.",
+        "<span class=allowed>Allowed</span>: right more often than a guess, and the promise itself permits it.",
+        "<span class=held>Held</span>: no better than a guess, as far as can be told. That an attack failed does not",
+        "show that none would succeed.</p>",
         "<div class=wide><table><thead><tr><th>attack</th>",
         *(f"<th>{html.escape(name)}</th>" for name in names),
         "</tr></thead><tbody>",
@@ -92,11 +90,11 @@ def _facts(found: dict[str, Any]) -> list[str]:
         "made": found["made"].replace("T", " ").replace("+00:00", " UTC"),
         "secret": f"whether {_brief(secret['column'])} is {_brief(secret['value'])}",
         "people": f"{found['people']:,} people, of whom the attacker knows {', '.join(map(_brief, found['known']))}",
-        "a guess": f"right for {_percent(found['base_rate'])} of them, without asking anything",
+        "a guess": f"right for {percent(found['base_rate'])} of them, without asking anything",
     }
     trend = max((report.get("trend", 0.0) for report in found["reports"]), default=0.0)
     if trend > found["base_rate"]:
-        facts["the others"] = f"everybody else's rows tell it of at least {_percent(trend)}: that is no loss of hers"
+        facts["the others"] = f"everybody else's rows tell it of at least {percent(trend)}: that is no loss of hers"
     if found["ledger"] is not None:
         facts["asked on"] = _LEDGER[found["ledger"]]
     return ["<dl>", *(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in facts.items()), "</dl>"]
@@ -107,61 +105,57 @@ def _brief(text: str) -> str:
 
 
 def _in_short(defence: dict[str, Any]) -> str:
-    kind = "lost" if defence["lost"] else "held"
+    kind = "broken" if defence["broken"] else "allowed" if defence["allowed"] else "held"
+    promise = f"<br><span class=quiet>{html.escape(defence['promise'])}</span>" if defence["promise"] else ""
     return (
         f"<tr><th>{html.escape(defence['name'])}</th><td class=quiet>{html.escape(defence['what'])}</td>"
-        f"<td class={kind}>{html.escape(defence['sentence'])}</td></tr>"
+        f"<td class={kind}>{html.escape(defence['sentence'])}{promise}</td></tr>"
     )
-
-
-def _cell(report: dict[str, Any]) -> str:
-    if report["outcome"] == "not applicable":
-        return "–"
-    if report["outcome"] == "nothing":
-        return "held: nothing"
-    word = "LOST" if report["outcome"] == "lost" else "held"
-    if word == "LOST" and report["certain"] and report["interval"][0] <= report["base_rate"]:
-        return f"{word}: {report['certain']} with certainty"
-    return f"{word}: {report['recovered']} of {report['claims']} ({100 * report['rate']:.0f} %)"
 
 
 def _marked(report: dict[str, Any] | None) -> str:
     if report is None:
         return "<td></td>"
-    kind = {"lost": "lost", "not applicable": "quiet"}.get(report["outcome"], "held")
-    word, colon, rest = _cell(report).partition(": ")
+    kind = {"not applicable": "quiet", "nothing": "held"}.get(report["outcome"], report["outcome"])
+    word, colon, rest = report["short"].partition(": ")
     return f"<td class={kind}>{word}{'<br>' if colon else ''}{rest}</td>"
 
 
 def _section(attack: dict[str, Any], reports: Sequence[dict[str, Any]]) -> list[str]:
     parts = [f"<h2>{html.escape(attack['name'])}</h2><p>{html.escape(attack['what'].capitalize())}.</p>"]
-    found = [(report["defence"], [(x, 100 * y) for x, y in sorted(report["curve"])]) for report in reports]
-    drawn = [(name, points) for name, points in found if len(points) > 1]
-    parts.append("<div class=pictures>")
-    parts += [
-        curves(shown, title=attack["name"], axis="questions asked", measure="% of people recovered", bare=True)
-        for shown in (drawn[i : i + _AT_ONCE] for i in range(0, len(drawn), _AT_ONCE))
-        if any(y for _, points in shown for _, y in points)
-    ]
-    parts.append("</div><table class=each><tbody>")
+    parts += ["<div class=pictures>", *drawings(attack["name"], reports), "</div><table class=each><tbody>"]
     parts += [_line(report) for report in reports]
     parts.append("</tbody></table>")
-    lost = next((report for report in reports if report["outcome"] == "lost" and report["worst"]), None)
-    if lost is not None:
-        parts.append(f"<p>The questions that did it against {html.escape(lost['defence'])}:</p>")
-        parts += [f"<pre>{html.escape(sql)}</pre>" for sql in lost["worst"]]
+    won = (report for report in reports if report["outcome"] in ("broken", "allowed") and report["worst"])
+    one = next(won, None)
+    if one is not None:
+        parts.append(f"<p>The questions that did it against {html.escape(one['defence'])}:</p>")
+        parts += [f"<pre>{html.escape(sql)}</pre>" for sql in one["worst"]]
     parts += [_transcript(report) for report in reports if report["transcript"]]
     parts.append(f"<p>The cheapest defence: {html.escape(attack['advice'])}.</p>")
     return parts
 
 
+def drawings(attack: str, reports: Sequence[dict[str, Any]]) -> list[str]:
+    """How many claims are right after how many questions, behind each defence, with the line of a guess."""
+    found = [(str(one["defence"]), [(float(x), 100 * float(y)) for x, y in sorted(one["curve"])]) for one in reports]
+    drawn = [(name, points) for name, points in found if len(points) > 1]
+    guess = 100 * max((float(one["base_rate"]) for one in reports), default=0.0)
+    pictures = []
+    for shown in (drawn[i : i + _AT_ONCE] for i in range(0, len(drawn), _AT_ONCE)):
+        ends = [x for _, points in shown for x, _ in points]
+        lines = [*shown, ("a guess", [(min(ends), guess), (max(ends), guess)])]
+        if any(y for _, points in lines for _, y in points):
+            pictures.append(curves(lines, title=attack, axis="questions asked", measure="% of claims right", bare=True))
+    return pictures
+
+
 def _line(report: dict[str, Any]) -> str:
     total = report["total"]
     budget = "no budget" if total is None else f"epsilon {_amount(report['spent'])} of {_amount(total)}"
-    bound = "" if report["bound"] is None else f"; the promise allows {_percent(report['bound'])}"
     seconds = f"{report['seconds']['asking']:.1f} s asking, {report['seconds']['thinking']:.1f} s thinking"
     return (
-        f"<tr><th>{html.escape(report['defence'])}</th><td>{html.escape(report['words'])}{bound}</td><td class=quiet>"
+        f"<tr><th>{html.escape(report['defence'])}</th><td>{html.escape(report['words'])}</td><td class=quiet>"
         f"{report['queries']:,} questions, {report['refused']:,} refused, {budget}; {seconds}</td></tr>"
     )
 
@@ -175,10 +169,6 @@ def _transcript(report: dict[str, Any]) -> str:
 
 def _refused(text: str | None) -> str:
     return f"\n-- refused: {html.escape(text)}" if text else ""
-
-
-def _percent(rate: float) -> str:
-    return f"{100 * rate:.1f} %"
 
 
 def _amount(text: str | None) -> str:

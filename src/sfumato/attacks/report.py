@@ -1,24 +1,25 @@
 """The referee: claims against the truth, with the base rate, an interval, and the bound of differential privacy.
 
-Comes in: what an attack handed in, and the truth. Goes out: a Report. An accuracy without its base rate says nothing:
-whoever guesses the commoner value is right that often without asking.
+Comes in: what an attack handed in, and the truth. Goes out: a Report with one of three words. Broken: the attack was
+right more often than a guess and than any promise permits, beyond chance, or proved something where nothing is
+promised. Allowed: it was right more often than a guess, and the promise itself permits that. Held: it was not.
+An accuracy without its base rate says nothing: whoever guesses the commoner value is right that often without asking.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, TranscriptEntry
+from sfumato.attacks.base import AttackResult, Bet, Claim, Endpoint, Knowledge, TranscriptEntry
+from sfumato.attacks.promise import SURE, most_right, percent, promise_in_words
 from sfumato.audit.bounds import bound_above, bound_below
 from sfumato.words import show
 
-SURE = 0.001
-"""An attack has won if so small a chance is left that it did no better than the base rate."""
 _FIRST, _LAST, _LONG = 8, 4, 600
 """Questions of a transcript that are kept, from its beginning and its end; characters of one."""
 
@@ -51,18 +52,57 @@ class AttackReport:
     curve: tuple[tuple[int, float], ...]
     transcript: tuple[tuple[str, str | None], ...] = ()
     trend: float = 0.0
+    allowed: bool = False
+    between: int = 2
+    anyway: bool = False
 
     @property
     def outcome(self) -> str:
-        """One of four words."""
+        """Broken, allowed or held; or that nothing was claimed, or could be tried."""
         if not self.applicable:
             return "not applicable"
-        return "lost" if self.succeeded else "held" if self.claims else "nothing"
+        if not self.claims:
+            return "nothing"
+        return "broken" if self.succeeded else "allowed" if self.allowed else "held"
 
     @property
     def rate(self) -> float:
         """How many of the claims are right."""
         return self.right / self.claims if self.claims else 0.0
+
+    @property
+    def guess(self) -> float:
+        """How often one is right without her row: by the commoner value, or by what everybody else's rows tell."""
+        return max(self.base_rate, self.trend)
+
+    @property
+    def recovered(self) -> int:
+        """People whose secrets must have been known for so many claims to be right, the others being guessed."""
+        known = 0 if self.guess >= 1 else round((self.right - self.guess * self.claims) / (1 - self.guess))
+        return max(0, self.certain_right, known)
+
+    @property
+    def promise(self) -> str | None:
+        """What the endpoint's promise permits, in words; None where nothing is promised."""
+        if self.total is None:
+            return None
+        return promise_in_words(float(self.total), self.between, self.base_rate)
+
+    @property
+    def short(self) -> str:
+        """The outcome in a few words, with the number that decides."""
+        if not self.applicable:
+            return "–"
+        if not self.claims:
+            return "held: nothing claimed"
+        if self.succeeded and self.certain and self.interval[0] <= self.base_rate:
+            return f"broken: {self.certain} with certainty"
+        text = f"{self.outcome}: {self.right} of {self.claims} right"
+        if self.outcome == "held":
+            if self.anyway:
+                return f"{text}, and without her row"
+            return f"{text}, a guess {100 * self.guess:.0f} %"
+        return f"{text} ({100 * self.rate:.0f} %)"
 
     @property
     def words(self) -> str:
@@ -78,7 +118,21 @@ class AttackReport:
         )
         told = self.trend > self.base_rate
         text += f", the others' rows tell {100 * self.trend:.1f} %)" if told else ")"
-        return text + (f", {self.certain} certain, {self.certain_right} of them right" if self.certain else "")
+        text += f", {self.certain} certain, {self.certain_right} of them right" if self.certain else ""
+        return text + self._why()
+
+    def _why(self) -> str:
+        """Why a number that looks like success is none, or is one that was permitted."""
+        if self.anyway and self.outcome == "held":
+            return ": learnt as well from everybody else's rows, which no mechanism can prevent and no promise forbids"
+        if self.outcome == "held" and self.rate > self.guess:
+            return f": so many are right by luck more often than once in {round(1 / SURE):,} times"
+        if self.bound is None or self.total is None:
+            return ""
+        permits = f"a claim is right with up to {percent(self.bound)} within a promise of epsilon {float(self.total):g}"
+        if self.outcome == "broken":
+            return f": beyond the promise; {permits}"
+        return f": the promise itself permits it; {permits}" if self.outcome == "allowed" else ""
 
     def to_dict(self) -> dict[str, Any]:
         """For programs; `document` says what the fields mean."""
@@ -86,6 +140,7 @@ class AttackReport:
             "attack": self.attack,
             "defence": self.defence,
             "outcome": self.outcome,
+            "short": self.short,
             "words": self.words,
             "applicable": self.applicable,
             "reason": self.reason,
@@ -96,7 +151,8 @@ class AttackReport:
             "seconds": {"asking": round(self.asking, 3), "thinking": round(self.thinking, 3)},
             "people": self.people,
             "claims": self.claims,
-            "recovered": self.right,
+            "right": self.right,
+            "recovered": self.recovered,
             "rate": self.rate,
             "base_rate": self.base_rate,
             "trend": self.trend,
@@ -105,6 +161,7 @@ class AttackReport:
             "certain_right": self.certain_right,
             "bound": self.bound,
             "succeeded": self.succeeded,
+            "promise": self.promise,
             "worst": [_short(sql) for sql in self.worst],
             "advice": self.advice,
             "curve": [list(point) for point in self.curve],
@@ -121,11 +178,20 @@ def referee(
     *,
     advice: str,
     trend: float = 0.0,
+    exact: Callable[[str], int] | None = None,
 ) -> AttackReport:
     """Run one attack and compare what it claims with the truth.
 
-    `trend` is how often the others' rows tell a secret (`trend.rate_of_trend`): an attack wins by doing better than
-    that and than a guess; against a promise, by doing better than the promise allows from there.
+    `trend` is how often the others' rows tell a secret (`trend.rate_of_trend`): an attack learns something by doing
+    better than that and than a guess, and breaks a promise by doing better than the promise permits from there.
+    `exact` counts the rows that fulfil a condition, for bets that one does.
+
+    Guarantee: an attack that is right about each person with probability at most that of a guess is called broken or
+        allowed at most once in 1000 times, and one that keeps within the promise is called broken at most as often.
+    Proof: the people are not chosen by their secrets. Then the number of right claims is at most binomial with that
+        probability, and the lower end of its exact interval is above it with probability at most `SURE`.
+    Reference: Clopper and Pearson 1934; Steinke, Nasr, Jagielski, Privacy Auditing with One Training Run, 2023.
+    Checked by: attacks::a_guess_is_called_held, attacks::what_a_promise_permits_is_not_called_broken
     """
     start, before = time.process_time(), len(endpoint.log)
     spent = endpoint.spent() if endpoint.spent else None
@@ -133,14 +199,13 @@ def referee(
     whole = time.process_time() - start
     asked = endpoint.log[before:]
     asking = sum(question.seconds for question in asked)
-    right = _right(found.claims, truth)
-    claims = len(found.claims)
+    score = _bets(found.bets, endpoint, truth, exact) if found.bets else _score(found, endpoint, truth, trend)
+    right, claims, rate, told, bound = score.right, score.claims, score.rate, score.told, score.bound
     certain = [claim for claim in found.claims if claim.certain]
-    rate = max(sum(truth), len(truth) - sum(truth)) / len(truth)
-    bound = _bound(endpoint, max(rate, trend))
     interval = (bound_below(right, claims, 0.025), bound_above(right, claims, 0.025)) if claims else (0.0, 1.0)
     sure = _right(certain, truth)
-    won = bool(claims) and bound_below(right, claims, SURE) > (max(rate, trend) if bound is None else bound)
+    surely = bound_below(right, claims, SURE) if claims else 0.0
+    won = surely > (told if bound is None else bound)
     shown = bound is None and 0 < sure == len(certain)  # without a promise one proof is enough: who is shown is shown
     ends = [*found.curve, (len(asked), found.claims)] if found.curve else []
     return AttackReport(
@@ -165,9 +230,12 @@ def referee(
         succeeded=won or shown,
         worst=found.worst[:3],
         advice=advice,
-        curve=tuple((queries, _right(some, truth) / claims) for queries, some in ends if some and claims),
+        curve=tuple((queries, _right(some, truth) / len(some)) for queries, some in ends if some),
         transcript=tuple((question.sql, question.refusal) for question in _some(asked)),
-        trend=trend,
+        trend=0.0 if found.bets else told if found.without else trend,
+        allowed=bound is not None and told < surely <= bound,
+        between=endpoint.between,
+        anyway=bool(found.without),
     )
 
 
@@ -183,9 +251,36 @@ def _right(claims: Sequence[Claim], truth: Sequence[bool]) -> int:
     return sum(claim.has == truth[claim.person] for claim in claims)
 
 
-def _bound(endpoint: Endpoint, rate: float) -> float | None:
-    """The most that a private endpoint allows: odds grow by at most e^epsilon for each step between two secrets."""
+@dataclass(frozen=True)
+class _Score:
+    """Claims, how many are right, how often a guess is, what is known without her row, what a promise permits."""
+
+    claims: int
+    right: int
+    rate: float
+    told: float
+    bound: float | None
+
+
+def _score(found: AttackResult, endpoint: Endpoint, truth: Sequence[bool], trend: float) -> _Score:
+    """Claims about people."""
+    rate = max(sum(truth), len(truth) - sum(truth)) / len(truth)
+    right, many = _right(found.claims, truth), len(found.without)
+    anyway = bound_below(_right(found.without, truth), many, 0.025) if many else 0.0
+    told = max(rate, trend, anyway)
+    bound = None if endpoint.epsilon is None else most_right(float(endpoint.epsilon), endpoint.between, told)
+    return _Score(len(found.claims), right, rate, told, bound)
+
+
+def _bets(bets: Sequence[Bet], endpoint: Endpoint, truth: Sequence[bool], exact: Callable[[str], int] | None) -> _Score:
+    """Bets that one row is singled out: without answers n w (1 - w)^(n - 1), within a promise n w e^epsilon at most."""
+    if exact is None:
+        return _Score(0, 0, 0.0, 0.0, None)
+    rows = exact("1 = 1") or len(truth)
+    right = sum(exact(bet.where) == 1 for bet in bets)
+    weight = max(bet.weight for bet in bets)
+    rate = rows * weight * (1 - weight) ** (rows - 1)
     if endpoint.epsilon is None:
-        return None
-    odds = math.exp(min(700.0, float(endpoint.epsilon) * endpoint.between)) * rate / max(1e-12, 1 - rate)
-    return odds / (1 + odds)
+        return _Score(len(bets), right, rate, rate, None)
+    bound = min(1.0, rows * weight * math.exp(min(700.0, float(endpoint.epsilon) * endpoint.between)))
+    return _Score(len(bets), right, rate, rate, bound)

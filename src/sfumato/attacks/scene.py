@@ -1,21 +1,28 @@
 """The scene: whom to attack, and by what they are known. The owner's side, which has the rows, sets it up.
 
 Comes in: rows, the secret column, the columns that an attacker knows. Goes out: Knowledge for the attacker, and the
-truth for the referee. Of a large table some thousand people are attacked, who can be described together: by the lowest
+truth for the referee. Of a large table some hundred people are attacked, who can be described together: by the lowest
 numbers of a key, or else by some values of a column.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import date
 from typing import Any
 
-from sfumato.attacks.base import Knowledge, Person, SecretFact, equals, literal, person, plain
+from sfumato.attacks.base import Knowledge, Person, SecretFact, equals, literal, person, plain, some
 from sfumato.errors import InputError
 from sfumato.words import identifier
 
 _MOST = 1000
+_DESCRIBED = 400
+"""People who are attacked where none has a key: questions about them are long."""
+_FRIENDS = 24
+"""People whose secrets the attacker knows anyway, at most: a third of all where there are few."""
 _MANY = 12
 """Different values beyond which a secret number is asked about by whether it is above its middle."""
 _RARE = 0.05
@@ -40,13 +47,25 @@ def set_scene(
     fact = _fact([row[hidden] for row in rows], hidden, wanted)
     key = key or _key(rows, seen)
     if key is not None:
-        return _by_key(rows, table, fact, seen, key)
-    return _by_description(rows, table, fact, seen)
+        knowledge, truth, values = _by_key(rows, table, fact, seen, key)
+    else:
+        knowledge, truth, values = _by_description(rows, table, fact, seen)
+    friends = {i: truth[i] for i, _ in some(knowledge.people, min(_FRIENDS, len(truth) // 3))}
+    return replace(knowledge, told=friends, hints=_hints([row[hidden] for row in rows], values)), truth
+
+
+def _hints(column: Sequence[Any], values: Sequence[Any]) -> dict[int, float]:
+    """How many times the average each person's number is: what is said of people."""
+    numbers = [float(plain(v)) for v in column if v is not None and not isinstance(v, (bool, str, date))]
+    average = sum(numbers) / len(numbers) if numbers else 0.0
+    if len(numbers) < len([v for v in column if v is not None]) or not average or not math.isfinite(average):
+        return {}
+    return {i: float(plain(value)) / average for i, value in enumerate(values) if value is not None}
 
 
 def _by_key(
     rows: Sequence[Row], table: str, fact: SecretFact, seen: Sequence[str], key: str
-) -> tuple[Knowledge, tuple[bool, ...]]:
+) -> tuple[Knowledge, tuple[bool, ...], list[Any]]:
     only = ""
     if len(rows) > _MOST:
         rows = sorted(rows, key=lambda row: row[key])[:_MOST]
@@ -57,12 +76,13 @@ def _by_key(
         facts = {c: plain(row[c]) for c in shown}
         people.append(Person(facts, equals(key, facts[key])))
     truth = tuple(fact.holds(row[fact.column]) for row in rows)
-    return Knowledge(table, fact, tuple(people), key, sum(truth) / len(truth), only), truth
+    values = [row[fact.column] for row in rows]
+    return Knowledge(table, fact, tuple(people), key, sum(truth) / len(truth), only), truth, values
 
 
 def _by_description(
     rows: Sequence[Row], table: str, fact: SecretFact, seen: Sequence[str]
-) -> tuple[Knowledge, tuple[bool, ...]]:
+) -> tuple[Knowledge, tuple[bool, ...], list[Any]]:
     needed = _needed(rows, seen)
     apart = _apart(rows, needed)
     if not any(apart):
@@ -75,16 +95,18 @@ def _by_description(
     people: list[Person] = []
     others: list[Row] = []
     truth: list[bool] = []
+    values: list[Any] = []
     for place in inside:
         row = rows[place]
         facts = {c: plain(row[c]) for c in seen}
-        if apart[place] and len(people) < _MOST:
+        if apart[place] and len(people) < min(_MOST, _DESCRIBED):
             people.append(person(facts, needed))
             truth.append(fact.holds(row[fact.column]))
+            values.append(row[fact.column])
         else:
             others.append(facts)
     rate = sum(truth) / len(truth)
-    return Knowledge(table, fact, tuple(people), None, rate, only, tuple(others)), tuple(truth)
+    return Knowledge(table, fact, tuple(people), None, rate, only, tuple(others)), tuple(truth), values
 
 
 def _hidden(columns: Sequence[str], secret: str | None) -> tuple[str, str | None]:
@@ -154,7 +176,7 @@ def _frame(
     """
     places = list(range(len(rows)))
     conditions: list[str] = []
-    while len(places) > _MOST:
+    while len(places) > min(_MOST, _DESCRIBED):
         best = max((_slice(rows, places, apart, c, fact) for c in columns), key=lambda found: found[0])
         if best[0] > 0:
             return " AND ".join([*conditions, best[1]]), best[2]
@@ -170,7 +192,7 @@ def _frame(
 def _slice(
     rows: Sequence[Row], places: Iterable[int], apart: Sequence[bool], column: str, fact: SecretFact
 ) -> tuple[float, str, list[int]]:
-    """The values of a column whose people can be told apart best, up to a thousand rows; worth most if the secret is
+    """The values of a column whose people can be told apart best, up to some hundred rows; worth most if the secret is
     open among them.
     """
     by: dict[Any, list[int]] = {}
@@ -181,7 +203,7 @@ def _slice(
     chosen: list[Any] = []
     taken = 0
     for value in sorted(by, key=lambda v: (-told[v] / len(by[v]), -len(by[v]), str(v))):
-        if taken + len(by[value]) <= _MOST and told[value]:
+        if taken + len(by[value]) <= min(_MOST, _DESCRIBED) and told[value]:
             chosen.append(value)
             taken += len(by[value])
     inside = sorted(place for value in chosen for place in by[value])

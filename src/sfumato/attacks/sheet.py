@@ -36,6 +36,14 @@ class Sheet:
         found = self.engine.execute(f"SELECT * FROM {identifier(TABLE)}").fetchall()
         return [dict(zip(self.columns, row, strict=True)) for row in found]
 
+    def count(self, where: str) -> int:
+        """How many rows really fulfil a condition, for the referee; none where it is no condition of this engine's."""
+        try:
+            row = self.engine.execute(f"SELECT COUNT(*) FROM {identifier(TABLE)} WHERE {where}").fetchone()
+        except duckdb.Error:
+            return 0
+        return int(row[0]) if row else 0
+
 
 def read_sheet(file: Path) -> Sheet:
     """A CSV (its first line names the columns) or Parquet file as the table `data`."""

@@ -15,7 +15,8 @@ from typing import Any
 from sfumato.attacks import ATTACKS
 from sfumato.attacks.base import Endpoint, Knowledge, Person, SecretFact
 from sfumato.attacks.linking import Sparse
-from sfumato.attacks.report import SURE, AttackReport
+from sfumato.attacks.promise import SURE
+from sfumato.attacks.report import AttackReport
 from sfumato.attacks.sheet import TABLE
 from sfumato.audit.bounds import bound_above, bound_below
 from sfumato.errors import InputError, SfumatoError

@@ -26,6 +26,8 @@ _LISTED, _DESCRIBED, _PRICED = 1000, 48, 100
 listed where each answer has a price."""
 _MOST = 2500
 """Unknown numbers that are solved for at once."""
+_HASHED = 4
+"""Columns of which a number is made that looks random."""
 _CASES = 120
 """Values of one column that get a weight of their own; of more, ranges of values do."""
 
@@ -179,6 +181,22 @@ def _range_weigher(name: str, there: list[Any], values: list[Any]) -> Callable[[
         return f"CASE {cases} ELSE {weights[-1]} END", np.where(code < 0, weights[-1], weights[where])
 
     return weigh
+
+
+def hashed(knowledge: Knowledge, number: int) -> tuple[str, int]:
+    """A number below the second result that looks random, made of each row's key or of what is known of people; another
+    one for each `number`. Only the values that columns can have go into it, and nobody's row.
+    """
+    keys = [one.known[knowledge.key] for one in knowledge.people] if knowledge.key else []
+    if keys and all(type(k) is int and abs(k) < 2**63 for k in keys):
+        which, *rest = random_numbers(f"hash {number}", 4)
+        p, column = _PRIMES[which % len(_PRIMES)], identifier(knowledge.key or "")
+        a, b, c = (value % (p - 1) + 1 for value in rest)
+        return f"((({column} % {p}) * (({column} % {p}) * {a} % {p} + {b}) + {c}) % {p})", p
+    people = knowledge.everybody
+    columns = sorted(people[0], key=lambda c: -len({str(one[c]) for one in people}))
+    terms = [_weigher(c, [one[c] for one in people])(number)[0] for c in columns[:_HASHED] if c != knowledge.key]
+    return f"(({' + '.join(terms) or '0'}) % {_PRIME})", _PRIME
 
 
 def listed(knowledge: Knowledge, most: int) -> SubsetSource:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
 from sfumato.mechanisms.channel import needed_epsilon
@@ -137,6 +139,24 @@ def pairs(channel: Channel, metric: Metric = None) -> list[TellingPair]:
     apart = distances(metric, channel.inputs)
     found = [_pair(channel, other, x, apart[x][other]) for x in range(len(channel.inputs)) for other in range(x)]
     return sorted(found, key=lambda pair: (pair.epsilon is not None, -(pair.epsilon or 0)))
+
+
+def worst_pair(channel: Channel, metric: Metric = None) -> TellingPair | None:
+    """The first of `pairs`, without the others: floats leave out pairs that are far from it; None for one input."""
+    many = len(channel.inputs)
+    if many < 2:
+        return None
+    apart = distances(metric, channel.inputs)
+    logs = channel.logarithms()
+    lower, upper = np.tril_indices(many, -1)[::-1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ways = [np.nanmax(logs[a] - logs[b], axis=1) for a, b in ((lower, upper), (upper, lower))]
+        needed = np.maximum(*ways) / np.array([float(apart[b][a]) for a, b in zip(lower, upper, strict=True)])
+    if not np.isfinite(needed).all():
+        return pairs(channel, metric)[0]
+    near = np.flatnonzero(needed >= needed.max() - 1e-9 * (1 + abs(needed.max())))
+    found = [_pair(channel, int(lower[i]), int(upper[i]), apart[int(upper[i])][int(lower[i])]) for i in near]
+    return min(found, key=lambda pair: (pair.epsilon is not None, -(pair.epsilon or 0)))
 
 
 def _pair(channel: Channel, x: int, other: int, distance: Distance) -> TellingPair:

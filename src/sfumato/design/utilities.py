@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
+from operator import mul
 from typing import Any
 
 from sfumato.design.compose import Entry, summed
@@ -144,10 +145,17 @@ def _best(table: Sequence[Sequence[Enclosure]], weights: Sequence[Entry]) -> int
     of those that cannot be told apart.
     """
     held = [(x, ends) for x, ends in enumerate(_whole(weights)) if ends != (0, 0)]
+    places, lows, highs = [x for x, _ in held], [p for _, (p, _) in held], [q for _, (_, q) in held]
+    same = lows == highs
     ends = []
     for row in table:
-        low = sum(row[x][0] * (p if row[x][0] >= 0 else q) for x, (p, q) in held)
-        high = sum(row[x][1] * (q if row[x][1] >= 0 else p) for x, (p, q) in held)
+        gains_ = [row[x] for x in places]
+        if same or all(low >= 0 for low, _ in gains_):
+            low = sum(map(mul, [g for g, _ in gains_], lows))
+            high = sum(map(mul, [g for _, g in gains_], highs))
+        else:
+            low = sum(a * (p if a >= 0 else q) for (a, _), p, q in zip(gains_, lows, highs, strict=True))
+            high = sum(b * (q if b >= 0 else p) for (_, b), p, q in zip(gains_, lows, highs, strict=True))
         ends.append((low, high))
     floor = max(low for low, _ in ends)
     return next(w for w, (_, high) in enumerate(ends) if high >= floor)

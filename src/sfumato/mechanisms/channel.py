@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.accounting.events import Pure
 from sfumato.chance import choice_table, source
@@ -170,6 +172,10 @@ class Channel:
                 best = y, high, low
         return None if best is None else (best[0], Fraction(best[1], best[2]))
 
+    def logarithms(self) -> NDArray[np.float64]:
+        """The logarithms of all entries as floats, right to about 1e-12: for looking, not for deciding."""
+        return np.array([[_log(a) for a in row] for row in self._ends[1]])
+
     def picture(self, title: str = "A channel") -> str:
         """The matrix as a heat map, in SVG."""
         names = [[_shown(one) for one in side] for side in (self.inputs, self.outputs)]
@@ -186,6 +192,10 @@ class Channel:
             [[a.as_integer_ratio() for a, _ in row] for row in ends],
             [[b.as_integer_ratio() for _, b in row] for row in ends],
         )
+
+
+def _log(ratio: tuple[int, int]) -> float:
+    return math.log(ratio[0]) - math.log(ratio[1]) if ratio[0] else -math.inf
 
 
 def _entry(p: Any) -> Fraction | Real:

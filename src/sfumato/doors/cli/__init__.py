@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.doors.cli.commands import asking, design, doors, doubting, geo, ledger, local, owner, releasing
+from sfumato.doors.cli.commands import asking, design, doors, doubting, geo, learning, ledger, local, owner, releasing
 from sfumato.doors.cli.commands.shape import group
 from sfumato.doors.cli.say import stop
 from sfumato.errors import InputError, SfumatoError
@@ -21,7 +21,7 @@ from sfumato.errors import InputError, SfumatoError
 os.environ.setdefault("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # the shell is named, not guessed
 ABOUT = "A SQL gateway with differential privacy: noisy aggregates with intervals, and a budget that holds."
 app = group("sfumato", ABOUT, completion=True)
-for _file in (owner, asking, doors, doubting, releasing):
+for _file in (owner, asking, doors, doubting, releasing, learning):
     app.registered_commands += _file.commands.registered_commands
 _groups = (asking.budget, ledger.ledger, doors.user, design.design, geo.geo, releasing.hierarchy, local.local)
 for _group in _groups:

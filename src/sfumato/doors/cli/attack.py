@@ -7,7 +7,6 @@ gateway, or the only defence that was named.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,23 +17,21 @@ from typing import Any
 from rich.table import Table
 
 from sfumato.attacks import ATTACKS, Endpoint, Knowledge
-from sfumato.attacks.base import Rows
 from sfumato.attacks.defences import DEFENCES, make
 from sfumato.attacks.document import document, keep
 from sfumato.attacks.gate import policy_endpoint, table_endpoint
-from sfumato.attacks.page import cell, page
+from sfumato.attacks.page import page
 from sfumato.attacks.report import AttackReport, referee
 from sfumato.attacks.scene import set_scene
 from sfumato.attacks.sheet import TABLE, Sheet, read_sheet
 from sfumato.attacks.trend import rate_of_trend
+from sfumato.doors.cli.attack_progress import AttackProgress
 from sfumato.doors.cli.say import console, print_json, print_whole
 from sfumato.errors import InputError
 from sfumato.policy import ROW, Policy, load
 
 TOTAL = Fraction(1)
 """The budget of the gateway that is put in front of a plain table."""
-_PATIENCE = 10.0
-"""Seconds after which a person wants to know how far it is."""
 Outcome = tuple[list[AttackReport], Knowledge]
 
 
@@ -56,6 +53,16 @@ class AttackCommand:
     release: tuple[str, ...] = ()
     hierarchies: Path | None = None
     graph: bool = False
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """What an attacker knows; and for the referee the truth, what the others tell, and true counts."""
+
+    knowledge: Knowledge
+    truth: tuple[bool, ...]
+    trend: float
+    count: Callable[[str], int]
 
 
 def run(wanted: AttackCommand, *, as_json: bool) -> None:
@@ -156,11 +163,13 @@ def _on_table(wanted: AttackCommand, names: list[str], known: list[str] | None) 
     knowledge, truth = set_scene(rows, TABLE, wanted.secret, known)
     trend = rate_of_trend(rows, knowledge, truth)
     knowledge, truth = _with_list(wanted.given, knowledge, truth)
+    scene = _Scene(knowledge, truth, trend, sheet.count)
     reports = []
-    for defence in defences:
-        for name in names:
-            with _defended(defence, sheet, knowledge) as endpoint:
-                reports.append(_one(name, endpoint, knowledge, truth, trend))
+    with AttackProgress(len(defences) * len(names)) as bar:
+        for defence in defences:
+            for name in names:
+                with _defended(defence, sheet, knowledge) as endpoint:
+                    reports.append(_one(name, endpoint, scene, bar))
     return reports, knowledge
 
 
@@ -187,13 +196,16 @@ def _on_server(wanted: AttackCommand, names: list[str], known: list[str] | None)
         )
     from sfumato.attacks.remote import remote_endpoint
 
-    rows = read_sheet(wanted.csv).records()
+    sheet = read_sheet(wanted.csv)
+    rows = sheet.records()
     knowledge, truth = set_scene(rows, wanted.csv.stem, wanted.secret, known)
     trend = rate_of_trend(rows, knowledge, truth)
+    scene = _Scene(knowledge, truth, trend, sheet.count)
     reports = []
-    for left, name in zip(range(len(names), 0, -1), names, strict=True):
-        with remote_endpoint(wanted.target, left) as endpoint:
-            reports.append(_one(name, endpoint, knowledge, truth, trend))
+    with AttackProgress(len(names)) as bar:
+        for left, name in zip(range(len(names), 0, -1), names, strict=True):
+            with remote_endpoint(wanted.target, left) as endpoint:
+                reports.append(_one(name, endpoint, scene, bar))
     return reports, knowledge
 
 
@@ -201,27 +213,31 @@ def _on_target(wanted: AttackCommand, names: list[str], known: list[str] | None)
     assert wanted.target is not None
     path = Path(wanted.target)
     policy = load(path)
-    table, rows = _rows_of(policy, wanted.secret)
+    table, sheet, rows = _rows_of(policy, wanted.secret)
     unit = policy.tables[table].unit
     assert isinstance(unit, str)
     listed = next((c.name for c in policy.tables[table].columns.values() if c.values), None)
     knowledge, truth = set_scene(rows, table, wanted.secret or listed, known, key=unit)
     trend = rate_of_trend(rows, knowledge, truth)
+    scene = _Scene(knowledge, truth, trend, sheet.count)
     reports = []
-    for left, name in zip(range(len(names), 0, -1), names, strict=True):
-        with policy_endpoint(path, spend=wanted.spend, part=left if wanted.spend else 1) as endpoint:
-            reports.append(_one(name, endpoint, knowledge, truth, trend))
+    with AttackProgress(len(names)) as bar:
+        for left, name in zip(range(len(names), 0, -1), names, strict=True):
+            with policy_endpoint(path, spend=wanted.spend, part=left if wanted.spend else 1) as endpoint:
+                reports.append(_one(name, endpoint, scene, bar))
     return reports, knowledge
 
 
-def _rows_of(policy: Policy, secret: str | None) -> tuple[str, list[dict[str, Any]]]:
+def _rows_of(policy: Policy, secret: str | None) -> tuple[str, Sheet, list[dict[str, Any]]]:
     """The owner's rows, for the referee: a table of files in which a person has one row."""
     files = policy.source.files if isinstance(policy.source.files, dict) else {}
     for table in policy.tables.values():
         fits = not table.public and table.rows_per_unit == 1 and isinstance(table.unit, str) and table.unit != ROW
-        if fits and isinstance(files.get(table.name), str) and (secret is None or secret in table.columns):
-            rows = read_sheet(Path(str(files[table.name]))).records()
-            return table.name, [{c: row[c] for c in table.columns if c in row} for row in rows]
+        has = secret is None or any(secret == c or secret.startswith(f"{c}=") for c in table.columns)
+        if fits and has and isinstance(files.get(table.name), str):
+            sheet = read_sheet(Path(str(files[table.name])))
+            rows = sheet.records()
+            return table.name, sheet, [{c: row[c] for c in table.columns if c in row} for row in rows]
     raise InputError(
         "no table of this policy can be attacked",
         detail="It takes one that is a file, with rows_per_unit = 1 and the secret column in it.",
@@ -247,30 +263,26 @@ def _with_list(given: Path | None, knowledge: Knowledge, truth: tuple[bool, ...]
         raise InputError(f'nobody on "{given.name}" is in the table')
     people = tuple(Person({c: entry[c] for c in shared}, knowledge.people[i].where) for entry, i in met)
     key = knowledge.key if knowledge.key in shared else None
-    return replace(knowledge, people=people, key=key, only=None, others=()), tuple(truth[i] for _, i in met)
+    return replace(knowledge, people=people, key=key, only=None, others=(), told={}, hints={}), tuple(
+        truth[i] for _, i in met
+    )
 
 
-def _one(name: str, endpoint: Endpoint, knowledge: Knowledge, truth: tuple[bool, ...], trend: float) -> AttackReport:
-    sys.stderr.write(f"{name} against {endpoint.name} …\n")
+def _one(name: str, endpoint: Endpoint, scene: _Scene, bar: AttackProgress) -> AttackReport:
     attack = ATTACKS[name]
-    endpoint.run = _counted(endpoint.run)
-    return referee(name, attack.run, endpoint, knowledge, truth, advice=attack.advice, trend=trend)
-
-
-def _counted(run: Callable[[str], Rows]) -> Callable[[str], Rows]:
-    """The same, and every few seconds a line that says how far it is."""
-    started = last = time.monotonic()
-    asked = 0
-
-    def counted(sql: str) -> Rows:
-        nonlocal asked, last
-        asked, now = asked + 1, time.monotonic()
-        if now - last > _PATIENCE:
-            last = now
-            sys.stderr.write(f"  {asked:,} questions, {now - started:.0f} s\n")
-        return run(sql)
-
-    return counted
+    endpoint.run = bar.begin(name, endpoint.name, endpoint.run)
+    report = referee(
+        name,
+        attack.run,
+        endpoint,
+        scene.knowledge,
+        scene.truth,
+        advice=attack.advice,
+        trend=scene.trend,
+        exact=scene.count,
+    )
+    bar.end()
+    return report
 
 
 def _say(reports: list[AttackReport]) -> None:
@@ -281,12 +293,15 @@ def _say(reports: list[AttackReport]) -> None:
     for head in ("attack", *defences):
         table.add_column(head, no_wrap=True)
     for attack in dict.fromkeys(report.attack for report in reports):
-        table.add_row(attack, *(cell(by[attack, defence]) for defence in defences))
+        table.add_row(attack, *(by[attack, defence].short for defence in defences))
     print_whole(out, table)
     out.print(f"A guess without asking is right {100 * reports[0].base_rate:.1f} % of the time.")
+    for promise in dict.fromkeys(report.promise for report in reports if report.promise):
+        out.print(f"{promise[0].upper()}{promise[1:]}.", soft_wrap=True)
     for report in reports:
-        if report.succeeded:
-            out.print(f"\n{report.attack} against {report.defence}: {report.words}")
+        if report.outcome in ("broken", "allowed"):
+            out.print(f"\n{report.attack} against {report.defence}: {report.words}", soft_wrap=True)
             for sql in report.worst:
                 out.print(f"  {sql[:300]}")
-            out.print(f"  the cheapest defence: {report.advice}")
+            cure = "a smaller epsilon" if report.outcome == "allowed" else report.advice
+            out.print(f"  the cheapest defence: {cure}")

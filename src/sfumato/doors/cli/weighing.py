@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato import pictures
-from sfumato.design.compose import pairs
+from sfumato.design.compose import worst_pair
 from sfumato.design.plot import bars
 from sfumato.design.telling import document, name, say
 from sfumato.design.utilities import Utility, curve, utility
@@ -45,8 +45,8 @@ def run_utility(what: str | None, options: Problem, *, drawn: PlotTarget, as_jso
 
 
 def _compared(word: str, made: Channel, found: Utility, metric: Any) -> list[str]:
-    every = pairs(made, metric)
-    return [word, level_text(made, every[0]) if every else "0", say(found.gain)]
+    worst = worst_pair(made, metric)
+    return [word, "0" if worst is None else level_text(made, worst), say(found.gain)]
 
 
 def utility_document(found: Utility) -> dict[str, Any]:

@@ -13,16 +13,14 @@ from typing import Any
 
 from sfumato.errors import InputError, PolicyError
 from sfumato.gateway import Gateway
-from sfumato.pictures import curves
 
 _MOST = 16 << 20
-_AT_ONCE = 5
-"""Curves that can be told apart in one picture."""
 
 
 def newest(gate: Gateway) -> dict[str, Any]:
     """The report, if there is one; and the command that makes one."""
     from sfumato.attacks.document import FILE, FORMAT  # not before somebody looks: the red team is large
+    from sfumato.attacks.page import drawings
 
     name = "sfumato.toml" if gate.policy.path is None else gate.policy.path.name
     command = f"sfumato attack all --target {shlex.quote(name)} --secret COLUMN"
@@ -35,21 +33,8 @@ def newest(gate: Gateway) -> dict[str, Any]:
         found = json.loads(data)
         if found["format"] != FORMAT:
             raise ValueError
-        pictures = {attack["name"]: _pictures(attack["name"], found["reports"]) for attack in found["attacks"]}
+        names = [attack["name"] for attack in found["attacks"]]
+        pictures = {name: drawings(name, [one for one in found["reports"] if one["attack"] == name]) for name in names}
     except (ValueError, KeyError, TypeError, InputError):
         raise PolicyError("the report of the red team cannot be read", hint=f"Make it anew: {command}.") from None
     return {"command": command, "report": found, "pictures": pictures}
-
-
-def _pictures(attack: str, reports: list[dict[str, Any]]) -> list[str]:
-    """How many secrets were found after how many questions, behind each defence; nothing where none ever was."""
-    lines = [
-        (str(one["defence"]), [(float(x), 100 * float(y)) for x, y in sorted(one["curve"])])
-        for one in reports
-        if one["attack"] == attack and len(one["curve"]) > 1
-    ]
-    return [
-        curves(some, title=attack, axis="questions asked", measure="% of people recovered", bare=True)
-        for some in (lines[i : i + _AT_ONCE] for i in range(0, len(lines), _AT_ONCE))
-        if any(y for _, points in some for _, y in points)
-    ]

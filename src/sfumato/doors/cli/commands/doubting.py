@@ -90,11 +90,12 @@ def _audit(
     help=help_of(
         "Attack a table, a policy or a server.\n\n"
         "NAME is differencing, averaging, reconstruction, linking, homogeneity, intersection, membership, timing, "
-        "oracles, or all. --csv is attacked behind each --defence: raw, suppress, overlap, round, constant, bounded, "
-        "sticky, kanon, laplace, dp (the gateway, total epsilon 1). A --target is a policy, attacked on a copy of its "
-        "ledger, or the address of a server. With --release, NAME is linking, homogeneity, skewness, intersection (of "
-        "two releases) or minimality, against a published table. Exit code 1 if an attack succeeded against the "
-        "target, dp, a release, or the only defence named.",
+        "oracles, singling-out, one-bit, query-search, versions, likelihood, auxiliary, or all. --csv is attacked "
+        "behind each --defence: raw, suppress, overlap, round, constant, bounded, sticky, kanon, laplace, onebit, dp "
+        "(the gateway, total epsilon 1). Each is called broken, allowed (the promise permits it) or held. A --target "
+        "is a policy, attacked on copies of its ledger, or the address of a server. With --release, NAME is linking, "
+        "homogeneity, skewness, intersection (of two releases) or minimality, against a published table. Exit code 1 "
+        "if an attack broke the target, dp, a release, or the only defence named.",
         "sfumato attack differencing --target sfumato-demo/sfumato.toml --secret disease",
     ),
 )

@@ -65,6 +65,26 @@ def _ledger_export(file: Target, policy: PolicyFile = HERE) -> None:
 
 
 @ledger.command(
+    "report",
+    help=help_of(
+        "Draft what the data protection law asks for.\n\n"
+        "--article is 15 (access), 17 (erasure), 20 (portability), 30 (records of processing) or 33 (breach). What is "
+        "recorded is filled in, the rest is left open; a draft, and no legal advice.",
+        "sfumato ledger report --article 33 -p sfumato-demo/sfumato.toml",
+    ),
+)
+def _ledger_report(
+    policy: PolicyFile = HERE,
+    *,
+    article: Annotated[str, typer.Option("--article", metavar="N", help="15, 17, 20, 30 or 33.")],
+    json: Json = False,
+) -> None:
+    from sfumato.doors.cli.law import report
+
+    report(policy, article, as_json=json)
+
+
+@ledger.command(
     "backup",
     help=help_of(
         "Write a consistent copy, also while serving. Never copy the ledger's file by itself.",

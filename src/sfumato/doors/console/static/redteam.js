@@ -5,18 +5,14 @@ import { frame, say } from "./frame.js";
 import { brief } from "./numbers.js";
 import { moment, tableOf } from "./statement.js";
 
-const OUTCOMES = { lost: "LOST", held: "held", nothing: "held: nothing claimed", "not applicable": "not applicable" };
+const KINDS = { broken: "bad", allowed: "bad", held: null };
 const LEDGERS = { copy: "on a copy of the ledger: nothing was spent", own: "on the ledger itself: what was asked was paid for" };
 const percent = (rate) => `${brief(rate * 100, 4)} %`;
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 
 function cell(report) {
   if (!report) return h("td");
-  const kind = report.outcome === "lost" ? "bad" : report.outcome === "held" ? null : "quiet";
-  const sure = report.outcome === "lost" && report.certain && report.interval[0] <= report.base_rate;
-  if (sure) return h("td", { class: kind }, `LOST: ${report.certain} with certainty`);
-  const many = report.claims ? `: ${report.recovered} of ${report.claims} right (${percent(report.rate)})` : "";
-  return h("td", { class: kind }, (OUTCOMES[report.outcome] ?? report.outcome) + (report.outcome === "nothing" ? "" : many));
+  return h("td", { class: report.outcome in KINDS ? KINDS[report.outcome] : "quiet" }, report.short);
 }
 
 function headOf(report) {
@@ -28,12 +24,14 @@ function headOf(report) {
     ["people attacked", brief(report.people, 9)],
     ["a guess without asking is right", percent(report.base_rate)],
   ];
-  const lost = report.defences.filter((one) => one.lost);
-  const verdict = report.defences.map((one) => h("p", { class: `chain ${one.lost ? "broken" : "good"}` }, word(one.name), ` ${one.sentence}.`));
-  return h("section", { class: "panel", "aria-label": "Verdict" }, h("h2", {}, lost.length ? "An attack won" : "No attack won"), verdict,
+  const some = (kind) => report.defences.some((one) => one[kind]);
+  const heading = some("broken") ? "A promise was broken, or nothing was promised" : some("allowed") ? "An attack learns what the promise allows" : "No attack did better than a guess";
+  const verdict = report.defences.flatMap((one) => [h("p", { class: `chain ${one.broken || one.allowed ? "broken" : "good"}` }, word(one.name), ` ${one.sentence}.`),
+    one.promise ? h("p", {}, sentence(one.promise)) : null]);
+  return h("section", { class: "panel", "aria-label": "Verdict" }, h("h2", {}, heading), verdict,
     h("dl", { class: "sums facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     report.ledger ? h("p", { class: "quiet" }, sentence(LEDGERS[report.ledger] ?? report.ledger)) : null,
-    h("p", { class: "quiet" }, "An attack has won only if it is right more often than a guess, beyond chance, or than the promise allows. That an attack failed does not show that none would succeed."));
+    h("p", { class: "quiet" }, "Broken: right more often than a guess and than any promise permits, beyond chance. Allowed: more often than a guess, and the promise permits it. Held: no better than a guess, as far as can be told. That an attack failed does not show that none would succeed."));
 }
 
 function summary(report) {
@@ -47,7 +45,7 @@ function summary(report) {
 function lineOf(one) {
   const budget = one.total === null ? "no budget" : `ε ${brief(one.spent)} of ${brief(one.total)}`;
   return h("li", {},
-    h("p", {}, h("strong", {}, word(one.defence), ": "), one.words, one.bound === null ? "." : `; the promise allows ${percent(one.bound)}.`, one.reason && !one.words.includes(one.reason) ? ` ${sentence(one.reason)}` : ""),
+    h("p", {}, h("strong", {}, word(one.defence), ": "), one.words, ".", one.reason && !one.words.includes(one.reason) ? ` ${sentence(one.reason)}` : ""),
     h("p", { class: "quiet" }, `${brief(one.queries, 9)} questions, ${brief(one.refused, 9)} refused, ${budget}; ${brief(one.seconds.asking)} s asking, ${brief(one.seconds.thinking)} s thinking.`));
 }
 
@@ -60,14 +58,14 @@ function transcript(one) {
 }
 
 function section(attack, reports, pictures) {
-  const lost = reports.find((one) => one.outcome === "lost" && one.worst.length);
+  const won = reports.find((one) => ["broken", "allowed"].includes(one.outcome) && one.worst.length);
   return h("section", { class: "panel", id: `attack-${attack.name}`, "aria-label": attack.name },
     h("h2", {}, attack.name),
     h("p", {}, sentence(attack.what)),
     h("div", { class: "attack" },
       h("div", {},
         h("ul", { class: "notes" }, reports.map(lineOf)),
-        lost ? [h("p", {}, "The questions that did it:"), ...lost.worst.map((sql) => asked({ sql }))] : null,
+        won ? [h("p", {}, "The questions that did it:"), ...won.worst.map((sql) => asked({ sql }))] : null,
         h("p", { class: "quiet" }, `The cheapest defence: ${attack.advice}.`)),
       pictures.length ? h("div", {}, pictures.map((svg) => h("div", { class: "picture plain" }, picture(svg)))) : null),
     reports.map(transcript),

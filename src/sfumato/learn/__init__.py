@@ -1,0 +1,9 @@
+"""Exercises with checked answers, and a demonstration that privacy prevents over-fitting.
+
+Comes in: the name of an exercise and an answer. Goes out: whether it is right, by what the product computes itself. One
+record for each exercise in the table EXERCISES; `holdout` is the demonstration.
+"""
+
+from sfumato.learn.exercises import EXERCISES, Exercise, check
+
+__all__ = ["EXERCISES", "Exercise", "check"]
