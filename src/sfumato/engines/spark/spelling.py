@@ -26,6 +26,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9 _.,:;/@#%&<>=~+*?(){}|^!\[\]-]")
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.# -]+")
 _BARE = re.compile(r"\(?(?:\w+\.)?(?:`[^`]+`|[a-z][a-z0-9]*)\)?|-?[0-9]+L?")
 """A column, a name of a value, or a number: read in no time."""
+_CHEAP = 64
+"""Characters of a value that is rather written again than bound to a name, unless it is bound itself."""
 _LONGEST_TEXT = 200_000
 """Characters of one expression: it may be written several times into a larger one."""
 
@@ -114,16 +116,21 @@ def once(values: dict[str, str], result: str) -> str:
     """A result that names each of some values several times: they are computed once, and not written again.
 
     Values have names of one letter here; in the SQL they are the variable of a function over an array of one element,
-    named by the text itself, so that no inner one hides an outer one. A bare column stands where it is named.
+    named by the text itself, so that no inner one hides an outer one. A bare column stands where it is named, as does a
+    short expression, which Spark computes once by itself.
     """
     held = {name: "v" + hashlib.sha256(f"{name} {value} {result}".encode()).hexdigest()[:10] for name, value in values.items()}
     result = _put(result, held)
-    bare = {held[name]: value for name, value in values.items() if _BARE.fullmatch(value)}
+    bare = {held[name]: value for name, value in values.items() if _is_cheap(value)}
     result = _put(result, bare) if bare else result
     for name, value in values.items():
         if held[name] not in bare:
             result = f"transform(array({value}), {held[name]} -> {result})[0]"
     return short(f"({result})")
+
+
+def _is_cheap(value: str) -> bool:
+    return bool(_BARE.fullmatch(value)) or (len(value) <= _CHEAP and "transform(" not in value)
 
 
 def _put(result: str, values: dict[str, str]) -> str:
