@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import pyarrow as pa
@@ -73,18 +74,23 @@ class SparkServer:
     def _local(self, master: str) -> Any:
         _need_java()
         session_of = _pyspark().SparkSession
-        with _STARTED:
-            builder = session_of.builder.appName("sfumato").master(master)
-            for name, value in (_STARTING | (_LOCAL if master.startswith("local") else {})).items():
+        asked = {"spark.app.name": "sfumato", "spark.master": master} | _STARTING
+        asked |= _LOCAL if master.startswith("local") else {}
+        with _STARTED, _quiet():
+            _start(asked)
+            builder = session_of.builder
+            for name, value in asked.items():
                 builder = builder.config(name, value)
             first = builder.getOrCreate()
         running = first.sparkContext.master
         if running != master:
             raise PolicyError(f'Spark runs in this process as "{running}" already', hint=f'Write master = "{running}".')
         self._context = first.sparkContext
-        if not first.sparkContext._conf.contains("spark.log.level"):
-            first.sparkContext.setLogLevel("OFF")  # a message may name a value; the operator's log has the errors
-        return first.newSession()
+        first.sparkContext.setLogLevel("OFF")  # a message may name a value; the operator's log has the errors
+        made = first.newSession()
+        if master.startswith("local"):  # as many parts as the machine can do at once, not as many as a cluster
+            made.conf.set("spark.sql.shuffle.partitions", str(first.sparkContext.defaultParallelism))
+        return made
 
     # tables
     def frame(self, kind: str, paths: list[str]) -> Any:
@@ -113,7 +119,8 @@ class SparkServer:
         made: dict[str, str] = {}
         try:
             for placeholder, table in rows.items():
-                made[placeholder] = self.name(self._session.createDataFrame(table))
+                with _quiet():
+                    made[placeholder] = self.name(self._session.createDataFrame(table))
             yield made
         finally:
             for view in made.values():
@@ -199,6 +206,27 @@ def _pyspark() -> Any:
     except ImportError:
         raise InputError("Spark needs pyspark", hint="pip install 'sfumato[spark]'") from None
     return pyspark.sql
+
+
+def _start(asked: Mapping[str, str]) -> None:
+    """Start the JVM of Spark, unless one runs in this process; what it says of itself goes to a file, for a failure."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:
+        return
+    if "spark.driver.host" in asked:
+        os.environ.setdefault("SPARK_LOCAL_IP", asked["spark.driver.host"])
+    conf = SparkConf(loadDefaults=False)
+    for name, value in asked.items():
+        conf.set(name, value)
+    with TemporaryFile() as said:
+        try:
+            SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": said}))
+        except Exception:
+            said.seek(0)
+            OPERATOR.error("Spark said: %s", said.read(10_000).decode(errors="replace"))
+            raise
 
 
 def _remote(address: str) -> Any:
