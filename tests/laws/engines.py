@@ -1,7 +1,8 @@
 """One world in all engines: DuckDB, PostgreSQL, Spark and the reference interpreter hold the same rows and jobs.
 
 A world of `worldgen` is typed once, by DuckDB; PostgreSQL gets the same values in types of its own, Spark a Parquet
-file of each table, and the reference interpreter plain Python values. Exact vectors before noise must be identical, group by group.
+file of each table, and the reference interpreter plain Python values. Exact vectors before noise must
+be identical, group by group.
 """
 
 from __future__ import annotations

@@ -158,9 +158,7 @@ def known(refused: QueryError, text: str) -> None:
 BOTH = ("duckdb", "postgres")
 
 
-def run_shapes(
-    queries: list[twins.Asked], folder: Path, address: str, engines: tuple[str, ...] = BOTH
-) -> Counter[Any]:
+def run_shapes(queries: list[twins.Asked], folder: Path, address: str, engines: tuple[str, ...] = BOTH) -> Counter[Any]:
     """How often each cell was met, with identical numbers everywhere."""
     met: Counter[Any] = Counter()
     with everywhere(twin_world(folder), address, engines) as here:

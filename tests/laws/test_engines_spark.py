@@ -3,6 +3,8 @@
 What takes minutes is slow: a statement of Spark is planned, compiled and run in parts, whatever its rows are.
 """
 
+# ruff: noqa: E501  a fault stands on one line
+
 from __future__ import annotations
 
 import random
@@ -51,7 +53,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[duckdb.Duck
     server = SparkServer("local[2]")
     columns = [(name, facts) for name, (facts, _, _) in functions.COLUMNS.items()]
     selects = [
-        f"SELECT {i} AS n, " + ", ".join(f"{_written(v, f)} AS {identifier(c)}" for v, (c, f) in zip(row, columns, strict=True))
+        f"SELECT {i} AS n, "
+        + ", ".join(f"{_written(v, f)} AS {identifier(c)}" for v, (c, f) in zip(row, columns, strict=True))
         for i, row in enumerate(rows.execute("SELECT * FROM rows").fetchall())
     ]
     place = str(tmp_path_factory.mktemp("values") / "rows.parquet")
@@ -97,7 +100,9 @@ def test_every_function_means_the_same_and_never_raises(cases: int, both: Any) -
         shown = ", ".join(f"{_leaving(sql, node.facts)} AS c{i}" for i, (_, node, sql) in enumerate(some))
         found = server.cells(f"SELECT n, {shown} FROM `{view}` ORDER BY n")
         for i, (name, node, sql) in enumerate(some):
-            meant = [_plain(row[0]) for row in rows.execute(f"SELECT {of_duckdb.expression(node)} FROM rows").fetchall()]
+            meant = [
+                _plain(row[0]) for row in rows.execute(f"SELECT {of_duckdb.expression(node)} FROM rows").fetchall()
+            ]
             for row, (a, b) in enumerate(zip(meant, found.column(i + 1).to_pylist(), strict=True)):
                 assert suite.alike(a, b), f"{name}, row {row}: {a!r} and {b!r}\n{node}\n{sql}"
     assert {name for name, _, _ in made} >= set(NAMES) - {"cbrt"}
@@ -168,7 +173,9 @@ def test_faults_of_the_compiler_are_caught(fault: str, tmp_path: Path) -> None:
         def faulty(job: Any) -> SparkJob:
             right = compile_job(job, engine.tables)
             assert any(old in statement.text for statement in right.statements()), right.sums
-            broken = [None if s is None else replace(s, text=s.text.replace(old, new)) for s in (right.sums, right.people)]
+            broken = [
+                None if s is None else replace(s, text=s.text.replace(old, new)) for s in (right.sums, right.people)
+            ]
             return SparkJob(broken[0], broken[1], right.extras)
 
         engine.compiled = faulty
@@ -188,5 +195,3 @@ def test_the_sql_of_a_sample_is_as_it_was(tmp_path: Path, golden: Any) -> None:
             named = [re.sub(r"sfumato_\w+", lambda found: views[found[0]], one) for one in statements]
             shown.append("\n".join([f"-- {text}", *named]))
     golden("sql/spark.sql", "\n\n".join(shown) + "\n")
-
-

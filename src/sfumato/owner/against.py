@@ -85,8 +85,8 @@ def _of_spark(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Itera
         yield marks.error(("source", "master"), error.message, error.hint, value=True)
         return
     schemas.update(found)
-    for name, error in wrong.items():
-        yield marks.error(("source", "tables", name), error.message, error.hint, value=True)
+    for name, said in wrong.items():
+        yield marks.error(("source", "tables", name), said.message, said.hint, value=True)
 
 
 def _columns(table: Table, schema: Schema, marks: Marks) -> Iterator[PolicyError]:

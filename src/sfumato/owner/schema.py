@@ -127,7 +127,9 @@ def of_server(address: str) -> tuple[dict[str, Schema], list[str]]:
         server.close()
 
 
-def of_spark(master: str, tables: Mapping[str, str | tuple[str, ...]]) -> tuple[dict[str, Schema], dict[str, PolicyError]]:
+def of_spark(
+    master: str, tables: Mapping[str, str | tuple[str, ...]]
+) -> tuple[dict[str, Schema], dict[str, PolicyError]]:
     """The tables that Spark reads, as their files or catalogs declare them; and what is wrong with others."""
     from sfumato.engines.spark.session import SparkServer
     from sfumato.engines.spark.tables import open_table, placed

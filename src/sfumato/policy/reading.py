@@ -20,7 +20,9 @@ from sfumato.policy.tables import read_tables
 from sfumato.words import Adjacency, show
 
 ENGINES = ("duckdb", "postgres", "spark")
-_MASTER = re.compile(r"local(\[[0-9*]+(,[0-9]+)?\])?|spark://\S+|yarn|k8s://\S+|local-cluster\[[0-9, ]+\]|connect: *sc://\S+")
+_MASTER = re.compile(
+    r"local(\[[0-9*]+(,[0-9]+)?\])?|spark://\S+|yarn|k8s://\S+|local-cluster\[[0-9, ]+\]|connect: *sc://\S+"
+)
 _FORMATS = ("parquet", "csv", "delta", "iceberg", "orc")
 DEFAULT_MIN_EPSILON = Fraction(1, 10**6)
 QUERIES, SELECTIONS = 40, 50

@@ -1,7 +1,7 @@
 """Casts as Spark's SQL: TRY_CAST behind a pattern that says what is written as a value of the type, else NULL.
 
-Comes in: a cast whose pair of types binding has allowed. Goes out: text. Spark would read more than other engines: blank
-signs of all kinds, years of any length, words for infinity.
+Comes in: a cast whose pair of types binding has allowed. Goes out: text. Spark would read more than other engines:
+blank signs of all kinds, years of any length, words for infinity.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ def from_text(x: str, word: str, numbers: list[int], facts: Facts) -> str:
         return day(x)
     if word in WIDTHS:
         low, high = (whole(int(end), wide=True) for end in whole_range(word))
-        found = once({"x": once({"x": x}, parsed("x", WIDE, WHOLE))}, f"CASE WHEN x BETWEEN {low} AND {high} THEN x END")
+        found = once(
+            {"x": once({"x": x}, parsed("x", WIDE, WHOLE))}, f"CASE WHEN x BETWEEN {low} AND {high} THEN x END"
+        )
         return expressions.narrowed(found, facts)
     if word == DECIMAL and numbers:
         step, most = decimal_size(numbers)
@@ -141,7 +143,9 @@ def _to_whole(node: Call, word: str, x: str) -> str:
         )
         return expressions.within_bounds(near, node.facts)
     known = _nearest(inner.facts, Fraction(1), Fraction(1))
-    return _within(expressions.rounded(Call("round", (inner,), known)), (Fraction(low), Fraction(high)), known, node.facts)
+    return _within(
+        expressions.rounded(Call("round", (inner,), known)), (Fraction(low), Fraction(high)), known, node.facts
+    )
 
 
 def _to_decimal(node: Call, numbers: list[int]) -> str:
@@ -149,5 +153,3 @@ def _to_decimal(node: Call, numbers: list[int]) -> str:
     grid = node.facts.grid or step
     known, last = _nearest(inner.facts, step, grid), most // grid * grid
     return _within(expressions.rounded(Call("round", (inner,), known)), (-last, last), known, node.facts)
-
-

@@ -93,14 +93,16 @@ class Spark:
         except SfumatoError:
             self.close()
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  whatever Spark says
             self.close()
             raise failure(error, paid=False) from None
 
     def _read_public(self, table: SparkTable) -> pa.Table:
         """The rows of a public table: numbers that are not doubles as text, times within the years 1 to 9999."""
         shown = {name: public_value(column) for name, column in table.columns.items()}
-        found = self._server.cells(f"SELECT {', '.join(sql for sql, _ in shown.values()) or '1'} FROM {table.place} AS t")
+        found = self._server.cells(
+            f"SELECT {', '.join(sql for sql, _ in shown.values()) or '1'} FROM {table.place} AS t"
+        )
         numbers = {pa.date32(): pa.int32(), pa.timestamp("us"): pa.int64()}
         arrays = [
             found.column(i).combine_chunks().cast(numbers.get(kind, kind)).cast(kind)
@@ -151,7 +153,7 @@ class Spark:
             return measuring.measure(policy, self.tables, self._server, say)
         except SfumatoError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  whatever Spark says
             raise failure(error, paid=False) from None
 
     def salt(self) -> str:
@@ -242,7 +244,7 @@ class Spark:
                 found = self._server.cells(sql, leash, seconds=FREE_SECONDS if leash is not None else None)
         except SfumatoError:
             raise
-        except Exception as error:  # whatever Spark says
+        except Exception as error:  # noqa: BLE001  whatever Spark says
             raise failure(error, paid=paid) from None
         columns = [column.to_pylist() for column in found.columns]
         typed = [_typed(values, kind) for values, kind in zip(columns, statement.kinds, strict=False)]

@@ -1,9 +1,9 @@
 """Expressions as Spark's SQL, with ANSI mode on: total, whatever the rows hold.
 
 Comes in: nodes of our tree. Goes out: text. An exact number is BIGINT where its bounds say that 62 bits hold it, else
-DECIMAL(38, 0). Bounded arithmetic cannot overflow, by its bounds; what has no bounds goes through Spark's try_ functions
-and is NULL beyond 38 digits. Division by zero is NULL. Names and values come from the policy and from the tree, never
-from the analyst's text.
+DECIMAL(38, 0). Bounded arithmetic cannot overflow, by its bounds; what has no bounds goes through Spark's try_
+functions and is NULL beyond 38 digits. Division by zero is NULL. Names and values come from the policy and the tree,
+never from the analyst's text.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ def _width_bucket(node: Call) -> str:
         ends = int(low / grid), int(high / grid)
         a, b = (whole(end, wide=True) for end in ends)
         value, odd = f"({sign}{steps(x, grid, wide=True)})", ""
-        inner = f"{quotient(f'(x - {a}) * {whole(count, wide=True)}', whole(ends[1] - ends[0], wide=True))} + 1L"
+        inner = f"{quotient(f'(x - {a}) * {whole(int(count), wide=True)}', whole(ends[1] - ends[0], wide=True))} + 1L"
     else:
         a, b = number(float(low)), number(float(high))
         value, odd = f"({sign}{double(x)})", " OR isnan(x)"

@@ -180,7 +180,7 @@ class _JobWriter:
             weight = weights[bundle].replace("w._", f"{alias}._")
             number = f"CAST(p.{name} AS {WIDE})"
             if weight != "1":  # of a person the product is at most this, whatever she has
-                most = FINE * max(self.job.limits.bound, 1) * _size(part, bundle) * 2
+                most = FINE * max(self.job.limits.bound, Fraction(1)) * _size(part, bundle) * 2
                 small = self.job.clip is None and _size(part, bundle) < SURELY and most < _HELD
                 number = f"CAST(p.{name} * {weight} AS {WIDE})" if small else f"{number} * {weight}"
             found.append(f"COALESCE(SUM({number}), 0) AS {name}")
@@ -220,7 +220,9 @@ class _JobWriter:
         squared, limit = "w._g" if bundle.person else "w._q", bound**2
         # the square root, upward: a double is off by less than one part in 2^50
         root = f"ceil(sqrt(CAST({squared} AS DOUBLE)) * CAST({FINE} AS DOUBLE) * CAST('1.000000001' AS DOUBLE))"
-        below = f"CAST({squared} AS {WIDE}) * {whole(limit.denominator, wide=True)} <= {whole(limit.numerator, wide=True)}"
+        below = (
+            f"CAST({squared} AS {WIDE}) * {whole(limit.denominator, wide=True)} <= {whole(limit.numerator, wide=True)}"
+        )
         share = _per(f"({root} * {whole(bound.denominator)})", FINE * FINE * bound.numerator)
         return f"CASE WHEN {below} THEN {FINE}L ELSE {share} END"
 

@@ -1,7 +1,7 @@
 """Aggregates and windows over the rows of one unit, as Spark's SQL.
 
-Comes in: an aggregate or a window that binding has allowed below a release. Goes out: the columns that Spark aggregates,
-and the expression over them: sums are whole numbers, and a number that grows with the rows of a unit is clamped to its
+Comes in: an aggregate or a window that binding has allowed below a release. Goes out: what Spark aggregates, and
+the expression over them: sums are whole numbers, and a number that grows with the rows of a unit is clamped to its
 bounds here, where it is derived. Spark's own percentiles are doubles: here they are taken out of a sorted array.
 """
 
@@ -54,7 +54,7 @@ def clamped(x: str, facts: Facts) -> str:
     return once({"x": x}, f"CAST(CASE WHEN x <= {low} THEN {low} WHEN x >= {high} THEN {high} ELSE x END AS {kind})")
 
 
-def aggregate(name: str, of: Aggregate) -> SparkUnitSql:  # noqa: PLR0911  one answer for each kind of aggregate
+def aggregate(name: str, of: Aggregate) -> SparkUnitSql:
     """An aggregate inside a GROUP BY of the person; `name` is the column that it will be."""
     where = "" if of.where is None else f" FILTER (WHERE {truth(of.where)})"
     x = "*" if of.arg is None else expression(of.arg)
@@ -125,7 +125,9 @@ def _variance(of: Aggregate, x: str, where: str, names: tuple[str, str, str]) ->
 def window(name: str, over: Over) -> SparkUnitSql:
     """A window over the rows of one person, who is `_u`."""
     if over.frame.startswith("GROUPS"):
-        raise QueryError("a frame of GROUPS is not supported over Spark yet", position=over.position, hint="Write ROWS.")
+        raise QueryError(
+            "a frame of GROUPS is not supported over Spark yet", position=over.position, hint="Write ROWS."
+        )
     parts = ["PARTITION BY " + ", ".join(["_u", *(expression(p) for p in over.partition)])]
     if over.order:
         parts.append("ORDER BY " + ", ".join(map(sort_key, over.order)))

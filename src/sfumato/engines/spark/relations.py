@@ -205,9 +205,7 @@ class SparkWriter:
         persons = {f"_g{i}" for i, (name, _) in enumerate(relation.keys) if relation.columns[name].unit == PERSON}
         by = [key for key in keys if key not in persons]
         columns = [f"{sql} AS {name}" for one in made.values() for name, sql in one.columns.items()]
-        for key in keys:  # the person's own column is the same in all her rows
-            if key in persons:
-                columns.append(f"MIN({key}) AS {key}")
+        columns += [f"MIN({key}) AS {key}" for key in keys if key in persons]  # the same in all rows of a person
         groups = f"SELECT {', '.join(['_u', *by, *columns])} FROM (SELECT {rows} FROM ({inner}) AS q) AS q"
         groups += f" GROUP BY {', '.join(['_u', *by])}"
         places = {name: i for i, (name, _) in enumerate(relation.keys)}
@@ -248,4 +246,3 @@ def _reads(*nodes: Node | None) -> set[str]:
 
 def _names(wanted: list[str]) -> list[str]:
     return [identifier(name) for name in wanted]
-

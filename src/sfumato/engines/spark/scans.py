@@ -215,7 +215,9 @@ def _of_text(source: str, value: str, facts: Facts, ends: tuple[str, str]) -> st
 
 def _near(source: str) -> str:
     """A text as a double, which may be infinite; NULL where it is none."""
-    read = f"CASE WHEN x RLIKE {casts.NUMBER} OR x RLIKE {_ENDLESS} THEN TRY_CAST(btrim(x, {casts.BLANKS}) AS DOUBLE) END"
+    read = (
+        f"CASE WHEN x RLIKE {casts.NUMBER} OR x RLIKE {_ENDLESS} THEN TRY_CAST(btrim(x, {casts.BLANKS}) AS DOUBLE) END"
+    )
     return once({"x": source}, casts.if_short("x", read))
 
 
@@ -279,5 +281,3 @@ def public_value(column: SparkColumn) -> tuple[str, pa.DataType]:
             return f"unix_date({bare}){name}", pa.date32()
         return f"unix_micros({bare}){name}", pa.timestamp("us")
     return _text(Declared(column.name, TEXT), column, source, Facts(TEXT, length=1 << 30)) + name, pa.string()
-
-

@@ -1,7 +1,7 @@
 """A session of Spark: found, started or met, with every setting that decides what SQL means; ended when it must end.
 
-Comes in: where Spark is (`local[2]`, `spark://…`, `connect: sc://…`). Goes out: rows of statements. All that ever leaves
-Spark leaves through `cells`, and is counted: private rows stay with the workers, groups with their sums come here.
+Comes in: where Spark is (`local[2]`, `spark://…`, `connect: sc://…`). Goes out: rows of statements. All that leaves
+Spark leaves through `cells`: private rows stay with the workers, groups with their sums come here.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ _SETTINGS = {
     "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.adaptive.enabled": "true",
+    # pushes an EXISTS through a UNION without its columns, and then fails
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
 }
-"""What decides how a statement is read and what it means; set in the gateway's own session, whatever the cluster says."""
+"""What decides how a statement is read and what it means: set in the gateway's own session, whatever a cluster says."""
 _STARTING = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -65,7 +67,7 @@ class SparkServer:
                 self._session.conf.set(name, value)
         except (InputError, PolicyError):
             raise
-        except Exception as error:  # whatever a JVM or a network says
+        except Exception as error:  # noqa: BLE001  whatever Spark says
             OPERATOR.error("Spark cannot be reached: %s", str(error)[:10_000])
             raise EngineError(
                 "Spark cannot be reached", hint="The operator's log has the cause. Nothing was charged."
@@ -213,7 +215,7 @@ def _start(asked: Mapping[str, str]) -> None:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
-    if SparkContext._gateway is not None:
+    if SparkContext._gateway is not None:  # noqa: SLF001  there is no other way to ask
         return
     if "spark.driver.host" in asked:
         os.environ.setdefault("SPARK_LOCAL_IP", asked["spark.driver.host"])
@@ -222,7 +224,8 @@ def _start(asked: Mapping[str, str]) -> None:
         conf.set(name, value)
     with TemporaryFile() as said:
         try:
-            SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": said}))
+            made = launch_gateway(conf, {"stderr": said})
+            SparkContext._ensure_initialized(gateway=made)  # noqa: SLF001  nor to give it one
         except Exception:
             said.seek(0)
             OPERATOR.error("Spark said: %s", said.read(10_000).decode(errors="replace"))
@@ -239,7 +242,9 @@ def _remote(address: str) -> Any:
             f"Spark Connect needs more: {missing.name or 'its client'}", hint="pip install 'pyspark[connect]'"
         ) from None
     if not address.startswith("sc://"):
-        raise PolicyError(f'"{address}" is no address of Spark Connect', hint='Write master = "connect: sc://HOST:15002".')
+        raise PolicyError(
+            f'"{address}" is no address of Spark Connect', hint='Write master = "connect: sc://HOST:15002".'
+        )
     with _quiet():
         return session_of.builder.remote(address).create()
 

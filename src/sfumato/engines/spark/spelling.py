@@ -83,7 +83,11 @@ def text(value: str) -> str:
     """A constant text. Half a character is none."""
     if any(0xD800 <= ord(c) <= 0xDFFF for c in value):
         raise QueryError("this text holds a character that Spark does not keep", sqlstate="22021")
-    return "'" + "".join(c if _PLAIN.match(c) or (c.isalnum() and ord(c) > 127) else _numbered(ord(c)) for c in value) + "'"
+    return (
+        "'"
+        + "".join(c if _PLAIN.match(c) or (c.isalnum() and ord(c) > 127) else _numbered(ord(c)) for c in value)
+        + "'"
+    )
 
 
 def _numbered(code: int) -> str:
@@ -119,7 +123,10 @@ def once(values: dict[str, str], result: str) -> str:
     named by the text itself, so that no inner one hides an outer one. A bare column stands where it is named, as does a
     short expression, which Spark computes once by itself.
     """
-    held = {name: "v" + hashlib.sha256(f"{name} {value} {result}".encode()).hexdigest()[:10] for name, value in values.items()}
+    held = {
+        name: "v" + hashlib.sha256(f"{name} {value} {result}".encode()).hexdigest()[:10]
+        for name, value in values.items()
+    }
     result = _put(result, held)
     bare = {held[name]: value for name, value in values.items() if _is_cheap(value)}
     result = _put(result, bare) if bare else result

@@ -1,7 +1,7 @@
 """Where the rows of a policy's tables are, for Spark: files by their format, or names of a catalog.
 
-Comes in: what the policy says of a table. Goes out: a view of the session with its columns; or one PolicyError that says
-what is missing: a path, a table, the jar of a format.
+Comes in: what the policy says of a table. Goes out: a view of the session with its columns; or one PolicyError that
+says what is missing: a path, a table, the jar of a format.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def open_table(server: SparkServer, name: str, written: str | tuple[str, ...]) -
         fields = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
     except PolicyError:
         raise
-    except Exception as error:  # whatever Spark says
+    except Exception as error:  # noqa: BLE001  whatever Spark says
         raise _missing(name, kind, paths, str(error)) from None
     odd = [field for field, _ in fields if "`" in field or "${" in field]
     if odd:

@@ -238,7 +238,6 @@ def interval_text(_: Call, args: list[str]) -> str:
     return once({"x": args[0]}, f"CASE WHEN x IS NOT NULL THEN {parts} END")
 
 
-
 TIMES: dict[str, Callable[[Call, list[str]], str]] = {
     "extract": extract,
     "date_trunc": date_trunc,
