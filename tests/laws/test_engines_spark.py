@@ -16,13 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from sfumato.engines.duckdb import expressions as of_duckdb
 from sfumato.engines.spark import expressions as of_spark
+from sfumato.engines.spark.engine import ARROW, sent
 from sfumato.engines.spark.jobs import SparkJob, compile_job
 from sfumato.engines.spark.session import SparkServer
-from sfumato.engines.spark.spelling import identifier, literal, number, type_of, whole
+from sfumato.engines.spark.spelling import type_of
 from sfumato.errors import QueryError
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.tree import Facts
@@ -38,27 +41,18 @@ SPARK = ("duckdb", "spark")
 
 
 # every function
-def _written(value: Any, facts: Facts) -> str:
-    if isinstance(value, float):
-        return number(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return whole(value, wide=type_of(facts) != "BIGINT")
-    return literal(value, facts)
-
-
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[duckdb.DuckDBPyConnection, SparkServer, str]]:
     """The rows of `test_functions` in both engines."""
     rows: duckdb.DuckDBPyConnection = functions.engine.__wrapped__()  # type: ignore[attr-defined]
     server = SparkServer("local[2]")
-    columns = [(name, facts) for name, (facts, _, _) in functions.COLUMNS.items()]
-    selects = [
-        f"SELECT {i} AS n, "
-        + ", ".join(f"{_written(v, f)} AS {identifier(c)}" for v, (c, f) in zip(row, columns, strict=True))
-        for i, row in enumerate(rows.execute("SELECT * FROM rows").fetchall())
-    ]
+    listed, arrays = rows.execute("SELECT * FROM rows").fetchall(), []
+    for i, (facts, _, _) in enumerate(functions.COLUMNS.values()):
+        kind = ARROW[type_of(facts)]
+        arrays.append(pa.array([sent(row[i], kind) for row in listed], kind))
     place = str(tmp_path_factory.mktemp("values") / "rows.parquet")
-    server.write(" UNION ALL ".join(selects), place)
+    numbers = pa.array(range(len(listed)), pa.int64())
+    parquet.write_table(pa.table([numbers, *arrays], ["n", *functions.COLUMNS]), place)
     yield rows, server, server.name(server.frame("parquet", [place]))
     server.close()
     rows.close()
@@ -77,7 +71,7 @@ def _plain(value: Any) -> Any:
 NAMES = sorted(set(FUNCTIONS) - suite.ABOVE - set(of_spark.NOT_YET))
 
 
-@pytest.mark.parametrize("cases", [2, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [1, pytest.param(60, marks=pytest.mark.slow)])
 def test_every_function_means_the_same_and_never_raises(cases: int, both: Any) -> None:
     """Alone and nested, over extremes of every kind of argument; several in one statement."""
     rows, server, view = both
@@ -122,8 +116,8 @@ def _some(count: int) -> list[Any]:
 
 
 def test_kinds_of_relations_mean_the_same(tmp_path: Path) -> None:
-    met = suite.run_shapes(_some(8), tmp_path, "", SPARK)
-    assert met["jobs"] >= 6
+    met = suite.run_shapes(_some(5), tmp_path, "", SPARK)
+    assert met["jobs"] >= 4
 
 
 @pytest.mark.slow
@@ -135,8 +129,8 @@ def test_every_kind_of_relation_means_the_same(tmp_path: Path) -> None:
 
 # random jobs on hostile rows
 def test_random_jobs_give_the_same_numbers() -> None:
-    found = suite.run_worlds(range(1), 5, "", engines=SPARK)
-    assert found["jobs"] >= 3
+    found = suite.run_worlds(range(1), 4, "", engines=SPARK)
+    assert found["jobs"] >= 2
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ _REMEMBERED = 1024
 """Dry runs that are held once, and compiled jobs."""
 _FREE = 2
 """Free statements at the same time; one analyst has half of them."""
-_ARROW = {
+ARROW = {
     "BIGINT": pa.int64(),
     "DECIMAL(38, 0)": pa.decimal128(38, 0),
     "DOUBLE": pa.float64(),
@@ -261,8 +261,8 @@ class Spark:
             columns, count = [[row[i] for row in rows] for i in range(len(handed.columns))], len(rows)
         if not handed.columns:
             return pa.table([pa.array([1] * count, pa.int64())], ["_"])
-        kinds = [_ARROW[type_of(of.columns[name].facts)] for name in handed.columns]
-        arrays = [pa.array([_sent(v, k) for v in values], k) for values, k in zip(columns, kinds, strict=True)]
+        kinds = [ARROW[type_of(of.columns[name].facts)] for name in handed.columns]
+        arrays = [pa.array([sent(v, k) for v in values], k) for values, k in zip(columns, kinds, strict=True)]
         return pa.table(arrays, [identifier(name).strip("`") for name in handed.columns])
 
     def _check_keys(self, *, paid: bool) -> None:
@@ -360,7 +360,7 @@ def _typed(values: list[Any], kind: str) -> list[Any]:
     return [_whole(value) for value in values]
 
 
-def _sent(value: Any, kind: pa.DataType) -> Any:
+def sent(value: Any, kind: pa.DataType) -> Any:
     """A public value on its way to Spark."""
     if value is not None and pa.types.is_decimal(kind):
         return Decimal(int(value))
