@@ -142,20 +142,36 @@ def _units(column: SparkColumn, source: str, places: int) -> str:
     if column.family == TEXTUAL:
         return casts.steps_of(source, places)
     precision, scale = column.digits
+    if places < scale:  # rounded as the grid would, halves away from zero
+        return casts.without_point(f"CAST({source} AS DECIMAL(38, {places}))", places)
     if precision + scale + 1 <= 38:
         return f"CAST({source} * {10**scale}BD AS {WIDE})"
     return casts.without_point(source, scale)
 
 
 def _places(column: SparkColumn, facts: Facts) -> int:
-    """How many digits after the point `_units` has."""
-    if column.family == NUMERIC:
-        return column.digits[1]
-    if column.family != TEXTUAL:
+    """How many digits after the point `_units` has: those of its grid, or as many as there are and 38 hold."""
+    if column.family not in (NUMERIC, TEXTUAL):
         return 0
-    grid = facts.grid or Fraction(1)
-    own = next((k for k in range(38) if grid == Fraction(1, 10**k)), None)
-    return _PLACES if own is None else own
+    grid, own = facts.grid or Fraction(1), column.digits[1] if column.family == NUMERIC else _PLACES
+    exact = next((k for k in range(38) if grid == Fraction(1, 10**k)), None)
+    if exact is not None:
+        return exact if column.family == TEXTUAL else min(exact, own)
+    if not facts.bounded:
+        return min(own, _PLACES)
+    return next((k for k in range(own, 0, -1) if _fits(facts, k)), 0)
+
+
+def _fits(facts: Facts, places: int) -> bool:
+    """Whether 37 digits hold what `_on_grid` computes."""
+    n, d = _ratio(facts, places)
+    return 2 * facts.largest * 10**places * d + n <= ROOMY
+
+
+def _ratio(facts: Facts, places: int) -> tuple[int, int]:
+    """A step of the grid in units of so many digits, as a fraction."""
+    step = (facts.grid or Fraction(1)) * 10**places
+    return step.numerator, step.denominator
 
 
 def _of_exact(declared: Declared, column: SparkColumn, source: str, facts: Facts) -> str:
@@ -189,11 +205,8 @@ def _of_exact(declared: Declared, column: SparkColumn, source: str, facts: Facts
 
 def _on_grid(facts: Facts, places: int) -> str:
     """x units of so many digits on a grid, halves away from zero."""
-    grid, size = facts.grid or Fraction(1), 10**places
-    n, d = grid.numerator * size, grid.denominator
-    common = math.gcd(n, d)
-    n, d = n // common, d // common
-    if 2 * facts.largest * size * d + n > ROOMY:
+    n, d = _ratio(facts, places)
+    if not _fits(facts, places):
         raise too_many_digits()
     if n == 1:
         return f"(x * {whole(d, wide=True)})"
