@@ -74,8 +74,13 @@ def test_names_with_their_schema(connection):
 
 def test_time_zones(connection):
     connection.execute("SET TIME ZONE 'UTC'")
+    warned = []
+    connection.add_notice_handler(lambda notice: warned.append((notice.severity, notice.message_primary)))
+    connection.execute("SET TIME ZONE 'Europe/Paris'")  # as tools do when they connect
+    assert warned == [("WARNING", 'time zone "Europe/Paris" is not used: times stay in UTC')]
+    assert connection.execute("SHOW TIME ZONE").fetchone() == ("UTC",)
     with pytest.raises(psycopg.errors.InvalidParameterValue):
-        connection.execute("SET TIME ZONE 'Europe/Paris'")
+        connection.execute("SET TIME ZONE 'no such place'")
     assert connection.execute("SELECT TIMESTAMP '2024-01-01 12:00' AT TIME ZONE 'UTC'").fetchone() == (
         datetime(2024, 1, 1, 12),
     )

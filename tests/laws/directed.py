@@ -294,6 +294,7 @@ ORACLES: dict[str, Example] = {
     "a far day beside a moment": oracle(WHOLE, "1,,5000000-01-01", "COALESCE(d, TIMESTAMP '2024-01-01 10:00') IS NULL"),
     "a far day compared with a moment": oracle(WHOLE, "1,,5000000-01-01", "d > CASE WHEN i = 1 THEN TIMESTAMP '2024-01-01 10:00' END"),
     "division by what may be zero": oracle(WHOLE, "0,,", "1 / i > 0 OR 1 % i = 0 OR 1.5 / i > 0"),
+    "division by a written zero": oracle(WHOLE, "0,,", "CASE WHEN i = 0 THEN 1 / 0 ELSE 1 END = 1 OR i / 0 > 0 OR i % 0 = 0 OR DIV(i, 0) > 0 OR 1.5 / 0 > 0 OR i / (2 - 2) > 0"),
     "a text that is no number": oracle(WHOLE, "abc,,", "i + 1 > 0"),
     "a logarithm of what has none": oracle(WHOLE, "0,,", "LN(i) > 0 OR LOG(i) > 0 OR LOG(i, 2) > 0 OR LOG(2, -i) > 0"),
     "a root of less than nothing": oracle(WHOLE, "-1,,", "SQRT(i) > 0 OR CBRT(i) > 0 OR POWER(i, 0.5) > 0"),

@@ -6,6 +6,7 @@ PostgreSQL would do with most of them has no meaning here: they are kept, so tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -89,6 +90,8 @@ def _sure(written: str) -> Fraction:
     return certainty(written)
 
 
+_ZONE = re.compile(r"[a-z0-9_+:/-]{1,64}")
+"""A time zone as people write it, in lower case."""
 _MOST, _LONGEST = 250, 10_000
 """What a session may have set, beside what it started with."""
 
@@ -245,13 +248,16 @@ def _checked(name: str, value: str, user: str) -> str:
         raise InputError("standard_conforming_strings is always on", hint="Write E'…' where a backslash escapes.")
     if name in ("role", "session_authorization") and word not in ("none", "default", user.lower()):
         raise QueryError(f'"{user}" cannot become "{value}"', sqlstate="42501")
-    if name == "TimeZone" and word not in (*UTC, "local", "default", "0"):
-        raise QueryError(
-            f'time zone "{value}" is not supported: all times are UTC',
-            sqlstate="22023",
-            hint="Leave SET TIME ZONE out, or write SET TIME ZONE 'UTC'.",
-        )
+    if name == "TimeZone" and not _ZONE.fullmatch(word):
+        raise InputError(f'time zone "{value}" not recognized', hint="Times are in UTC: write SET TIME ZONE 'UTC'.")
     return {"TimeZone": "UTC", "DateStyle": "ISO, MDY"}.get(name, value)
+
+
+def zone_warning(name: str, value: str | None) -> str | None:
+    """The warning for a time zone other than UTC: tools set one when they connect, and must not be misled by it."""
+    if spelled(name) != "TimeZone" or value is None or value.strip().lower() in (*UTC, "local", "default", "0"):
+        return None
+    return f'time zone "{value}" is not used: times stay in UTC'
 
 
 def _ours(name: str, value: str) -> str:

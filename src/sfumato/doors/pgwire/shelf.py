@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from sfumato.doors.allowance import Allowance
-from sfumato.doors.pgwire.blocks import FAILED, IDLE, TransactionBlock
+from sfumato.doors.pgwire.blocks import FAILED, IDLE, TransactionBlock, warning
 from sfumato.doors.pgwire.commands import (
     Command,
     CopyOut,
@@ -40,7 +40,7 @@ from sfumato.doors.pgwire.reading import (
     written_options,
 )
 from sfumato.doors.pgwire.results import BUDGET_FIELDS, PLAN_FIELDS, Field, Result, WireTask, Work
-from sfumato.doors.pgwire.settings import Options, Settings, spelled
+from sfumato.doors.pgwire.settings import Options, Settings, spelled, zone_warning
 from sfumato.doors.pgwire.types import BY_ARRAY, BY_OID, decode, oid_of
 from sfumato.errors import QueryError, SfumatoError
 from sfumato.sql.read.lexer import SqlStatement
@@ -215,7 +215,8 @@ class SessionShelf:
                 self.settings.reset()
             else:
                 self.settings.set(kind.name, kind.value, local=kind.local)
-            return Result(tag=kind.tag)
+            words = zone_warning(kind.name or "", kind.value)
+            return Result(tag=kind.tag, notices=[] if words is None else [warning(words, "22023")])
         if isinstance(kind, Show):
             return self._show(kind)
         if isinstance(kind, Prepare):

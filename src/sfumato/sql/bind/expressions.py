@@ -25,6 +25,7 @@ from sfumato.sql.bind.scope import Scope
 from sfumato.sql.functions import call
 from sfumato.sql.read.parser import place
 from sfumato.sql.read.spelling import spelled
+from sfumato.sql.relations import One
 from sfumato.sql.tree import (
     BOOLEAN,
     DATE,
@@ -119,11 +120,15 @@ class Expressions:
         whole = self._whole_person(nodes) if name == "coalesce" else None
         if whole is not None:
             return replace(whole, position=place(at))
-        if name in ("/", "%", "div") and isinstance(nodes[1], Constant) and nodes[1].value == 0:
+        if name in ("/", "%", "div") and isinstance(nodes[1], Constant) and nodes[1].value == 0 and self._alone():
             raise QueryError("division by zero", position=place(at), sqlstate="22012")
         if name == "negate" and isinstance(nodes[0], Constant) and isinstance(nodes[0].value, int | Fraction):
             return constant(-nodes[0].value, place(at))
         return call(name, nodes, extra, place(at))
+
+    def _alone(self) -> bool:
+        """Whether no table is read here: then an error is PostgreSQL's, and not the NULL that rows get."""
+        return isinstance(self.scope.relation, One)
 
     def _whole_person(self, nodes: tuple[Node, ...]) -> Column | None:
         """COALESCE of the persons of both sides of a FULL JOIN is the person."""
