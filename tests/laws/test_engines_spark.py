@@ -73,8 +73,13 @@ NAMES = sorted(set(FUNCTIONS) - suite.ABOVE - set(of_spark.NOT_YET))
 
 @pytest.mark.parametrize("cases", [1, pytest.param(60, marks=pytest.mark.slow)])
 def test_every_function_means_the_same_and_never_raises(cases: int, both: Any) -> None:
-    """Alone and nested, over extremes of every kind of argument; several in one statement."""
+    """Alone and nested, over extremes of every kind of argument; several in one statement.
+
+    Few cases are interpreted, which is faster; many are compiled, as production has them.
+    """
     rows, server, view = both
+    server._session.conf.set("spark.sql.codegen.wholeStage", str(cases > 1).lower())
+    server._session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if cases > 1 else "NO_CODEGEN")
     made: list[tuple[str, Any, str]] = []
     for name in NAMES:
         r, of = random.Random(f"{name} {cases} spark"), 0

@@ -165,7 +165,7 @@ def _places(column: SparkColumn, facts: Facts) -> int:
 def _fits(facts: Facts, places: int) -> bool:
     """Whether 37 digits hold what `_on_grid` computes."""
     n, d = _ratio(facts, places)
-    return 2 * facts.largest * 10**places * d + n <= ROOMY
+    return bool(2 * facts.largest * 10**places * d + n <= ROOMY)
 
 
 def _ratio(facts: Facts, places: int) -> tuple[int, int]:
