@@ -78,6 +78,9 @@ class Rows:
         look = self._run if self._engine is None else self._engine._look
         return int(look(module("planning").most_alike(relation, nodes))[0][0])
 
+    def rows(self, relation: Any, nodes: Any, most: Any) -> Any:
+        return self._rows.rows(relation, nodes, most)
+
     def fix(self, relation: Any) -> Any:
         text = module("relations").select(relation, relation.columns)
         return self._engine._fixed.fix(text, self._engine._computed)

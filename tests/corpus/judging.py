@@ -97,6 +97,8 @@ def _value(value: Any) -> Any:
     if isinstance(value, datetime):
         value = value.replace(tzinfo=None)
         return value.date() if value == datetime.combine(value.date(), datetime.min.time()) else value
+    if isinstance(value, list):  # as PostgreSQL prints an array
+        return "{" + ",".join(str(one) for one in value) + "}"
     if isinstance(value, timedelta):
         return value
     return value if isinstance(value, date) else str(value)

@@ -196,6 +196,50 @@ def test_pg8000(door, expected):
     connection.close()
 
 
+@pytest.mark.parametrize(
+    ("sql", "state"),
+    [
+        ("SELECT nothing FROM patient", "42703"),
+        ("SELECT nothing FROM patient WHERE age > %s", "42703"),
+        ("SELECT ssn FROM patient", "42501"),
+        ("SELEC 1", "42601"),
+        ("CREATE TABLE t (a int)", "0A000"),
+        ("SELECT a.ssn FROM patient a JOIN patient b ON a.age = b.age WHERE a.age > %s", "0A000"),
+    ],
+)
+def test_pg8000_goes_on_after_a_refusal(door, sql, state):
+    """It writes Bind before it reads what Describe said: a refusal must come at Parse, or it is out of step."""
+    connection = pg8000.dbapi.connect(
+        user="ana", password=pg.PASSWORD, host=door.host, port=door.port, database="clinic"
+    )
+    cursor = connection.cursor()
+    with pytest.raises(pg8000.dbapi.DatabaseError) as refused:
+        cursor.execute(sql, (3,) if "%s" in sql else ())
+    assert refused.value.args[0]["C"] == state
+    connection.rollback()
+    cursor.execute("SELECT COUNT(*) FROM patient WHERE age > %s", (30,))
+    assert cursor.fetchone()[0] > 0
+    cursor.execute("SELECT date_trunc(%s, day) AS d, COUNT(*) FROM visit GROUP BY 1", ("year",))
+    assert len(cursor.fetchall()) > 1
+    connection.close()
+
+
+def test_asyncpg_values_in_written_lists(door):
+    async def ask():
+        connection = await asyncpg.connect(
+            host=door.host, port=door.port, user="ana", password=pg.PASSWORD, database="clinic"
+        )
+        found = await connection.fetchval("SELECT COUNT(*) FROM patient WHERE age = ANY(ARRAY[$1, $2])", 30, 31)
+        same = await connection.fetchval("SELECT COUNT(*) FROM patient WHERE age IN (30, 31)")
+        units = await connection.fetch("SELECT date_trunc($1, day) AS d, COUNT(*) FROM visit GROUP BY 1", "year")
+        await connection.close()
+        return found, same, len(units)
+
+    found, same, units = asyncio.run(ask())
+    assert found == same
+    assert units > 1
+
+
 def test_asyncpg(door, expected):
     async def ask():
         connection = await asyncpg.connect(

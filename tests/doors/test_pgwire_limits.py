@@ -115,6 +115,16 @@ def test_those_who_came_in_do_not_fill_the_entrance(open_door):
         raw.close()
 
 
+@pytest.mark.parametrize("body", [b"x", b"\0\0\0\0"])
+def test_a_sync_with_a_body_is_told_and_ends_what_was_wrong(open_door, body):
+    """As PostgreSQL does: the error, then ready; a client that waits for that is not left waiting."""
+    with pg.Raw(open_door()) as client:
+        said = client.ask(pg.framed("S", body))
+        assert pg.kinds(said) == "EZ"
+        assert pg.fields_of(said[0][1])["C"] == "08P01"
+        assert pg.kinds(client.ask(pg.query("SHOW TimeZone"))) == "TDCZ"
+
+
 def test_a_message_has_a_largest_size(open_door):
     served = open_door(message=1000)
     with pg.Raw(served) as client:

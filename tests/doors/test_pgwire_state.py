@@ -30,6 +30,9 @@ class Fake:
         self.work.append(work)
         if "bad" in work.sql:
             raise QueryError("it is bad", position=work.sql.index("bad") + 1, sqlstate="42703")
+        for function, takes in (("needs", "day"), ("secret", "sesame")):
+            if function in work.sql and takes not in work.sql:
+                raise QueryError(f"{function} does not take {work.sql.partition('(')[2]}", sqlstate="42883")
         if work.task is WireTask.LOOK:
             beside = (Field("n_low", "bigint"), Field("n_high", "bigint")) if work.options.intervals else ()
             return FIELDS + beside
@@ -136,6 +139,25 @@ def test_nothing_is_spent_unless_bind_has_succeeded(fake):
 def test_after_an_error_everything_up_to_sync_is_passed_over(fake):
     said = fake.say(pg.parse("SELECT 'x"), pg.parse(ASK), pg.bind(), pg.execute(), pg.SYNC, pg.parse(ASK), pg.SYNC)
     assert pg.kinds(said) == "EZ1Z"
+    assert fake.spent == 0
+
+
+def test_what_no_value_could_mend_is_refused_when_it_is_prepared(fake):
+    said = fake.say(pg.parse("SELECT bad FROM t"), pg.describe("S"), pg.SYNC, pg.bind(), pg.SYNC)
+    assert pg.kinds(said) == "EZEZ"
+    assert errors(said) == ["42703", "26000"], "there is no such statement"
+    said = fake.say(pg.parse("SELECT bad FROM t WHERE age > $1"), pg.SYNC)
+    assert errors(said) == ["42703"]
+    assert fake.spent == 0
+
+
+def test_what_a_value_may_mend_is_not_refused_when_it_is_prepared(fake):
+    said = fake.say(pg.parse("SELECT n FROM t WHERE needs($1) = 1"), pg.describe("S"), pg.SYNC)
+    assert pg.kinds(said) == "1tTZ", "a unit of time is tried, too"
+    said = fake.say(pg.parse("SELECT n FROM t WHERE secret($1) = 1"), pg.SYNC)
+    assert pg.kinds(said) == "1Z", "the refusal is about the value"
+    said = fake.say(pg.bind([b"sesame"]), pg.describe("P"), pg.SYNC)
+    assert pg.kinds(said) == "2TZ"
     assert fake.spent == 0
 
 

@@ -36,6 +36,23 @@ def test_doors_are_told_then_ready_and_a_signal_ends_it_in_order(tmp_path):
         assert ledger.verify().answers == 1
 
 
+def test_the_connections_of_one_user_are_an_option(tmp_path):
+    policy = write_small(tmp_path)
+    with running(policy, "--per-user", "2") as server:
+        with server.connect() as first, server.connect() as second:
+            assert first.execute(COUNT).fetchone() == second.execute(COUNT).fetchone()
+            with pytest.raises(psycopg.OperationalError, match="too many connections"):
+                server.connect()
+        assert server.stop() == (0, "")
+
+
+@pytest.mark.parametrize("many", ["0", "501"])
+def test_how_many_connections_one_user_may_have(tmp_path, call, many):
+    done = call("serve", "-p", write_small(tmp_path), "--per-user", many, "--check")
+    assert done.returncode == 2
+    assert "--per-user must be 1 to 500" in done.stderr
+
+
 def test_a_question_under_way_is_answered_before_the_end(tmp_path):
     policy = write_small(tmp_path, changes=[("query_epsilon = 1", 'query_epsilon = 1\ntiming = "padded"')])
     with running(policy) as server, server.connect() as client:

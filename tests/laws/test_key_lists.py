@@ -109,3 +109,20 @@ def test_a_range_of_more_than_a_million_values_is_an_open_key() -> None:
         release = bind(parse(text), POLICY, TODAY, tableless.tableless()).releases[0]
         counted[keys.is_open(release.keys[0][1], release.below)] += 1
     assert counted == {True: 1, False: 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        ("SELECT m, COUNT(*) FROM (SELECT u, MIN(date_trunc('month', ts)) AS m FROM t GROUP BY u) q GROUP BY m", 16),
+        ("SELECT g, COUNT(*) FROM t JOIN generate_series(0, 60, 20) AS g ON i >= g GROUP BY g", 4),
+        ("SELECT g + 1, COUNT(*) FROM t JOIN generate_series(0, 60, 20) AS g ON i >= g WHERE g < 40 GROUP BY 1", 2),
+        ("SELECT g.m, COUNT(*) FROM t JOIN generate_series(DATE '2023-02-01', DATE '2023-05-01', INTERVAL '1 month') AS g(m) ON ts >= g.m GROUP BY 1", 4),
+        ("SELECT g.m::date, COUNT(*) FROM t LEFT JOIN generate_series(DATE '2023-02-01', DATE '2023-05-01', INTERVAL '1 month') AS g(m) ON ts >= g.m GROUP BY 1", 5),
+    ],
+)  # fmt: skip
+def test_lists_of_steps_are_as_long_as_their_steps(text: str, groups: int) -> None:
+    """NULL is a group where a column or an outer join may miss."""
+    release = bind(parse(text), POLICY, TODAY, tableless.tableless()).releases[0]
+    nodes = [node for _, node in release.keys]
+    assert len(keys.groups(release.below, nodes, tableless.tableless())) == groups

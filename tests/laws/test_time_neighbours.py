@@ -25,6 +25,12 @@ QUERIES = {
     "ages": "SELECT extract(month from age(TIMESTAMP '2025-01-01', t)), COUNT(*) FROM t GROUP BY 1",
     "texts of months": "SELECT to_char(t, 'YYYY-MM'), COUNT(*) FROM t GROUP BY 1",
     "parts of texts": "SELECT SUM(length(regexp_replace(s, '[xy]', 'abc')) + length(split_part(s, 'y', 1)) + length(lpad(s, 4, '-'))) FROM t",
+    "the least of months": "SELECT m, COUNT(*) FROM (SELECT u, MIN(date_trunc('month', t)) AS m FROM t GROUP BY u) q GROUP BY m",
+    "hours of a person, twice": "SELECT m, COUNT(*) FROM (SELECT u, s, MAX(date_trunc('hour', t)) AS m FROM t WHERE t < '2024-02-01' GROUP BY u, s) q GROUP BY m",
+    "parts of an age with a name": "SELECT SUM(extract(day from a)), SUM(extract(epoch from a) / 86400) FROM (SELECT u, age(TIMESTAMP '2023-05-31 07:00', t) AS a FROM t) q",
+    "months of a series": "SELECT g.d, COUNT(*) FROM t JOIN generate_series(DATE '2024-01-01', DATE '2024-03-01', INTERVAL '1 month') AS g(d) ON date_trunc('month', t.t) = g.d GROUP BY 1",
+    "steps of a series": "SELECT g, COUNT(*), SUM(g) FROM t JOIN generate_series(0, 40, 10) AS g ON extract(day from t.t) >= g AND extract(day from t.t) < g + 15 GROUP BY 1",
+    "the most common of a series": "SELECT mode() WITHIN GROUP (ORDER BY g), MAX(g) FROM t JOIN generate_series(0, 40, 10) AS g ON extract(day from t.t) >= g",
     "the first of a list": "SELECT COUNT(*) FROM (SELECT u, t, row_number() OVER (PARTITION BY u ORDER BY t) AS r FROM (SELECT u, t FROM t) x) y WHERE r = 1",
 }
 

@@ -72,15 +72,18 @@ class Answer:
     _traces: tuple[tuple[Any, ...], ...] = field(default=(), repr=False)
     """What origins need of each row: which released rows are behind it, and what is public in it."""
 
-    def intervals(self, confidence: Any = None) -> list[list[tuple[Any, Any] | None]]:
-        """Confidence intervals, one list per row: (low, high) for each noisy column, else None."""
+    def intervals(self, confidence: Any = None, *, first: int | None = None) -> list[list[tuple[Any, Any] | None]]:
+        """Confidence intervals, one list per row: (low, high) for each noisy column, else None.
+
+        With `first`, those of so many rows from the first on: of a long answer nobody reads all of them.
+        """
         wanted = self.confidence if confidence is None else certainty(confidence)
-        plan = self._plan
+        plan, rows = self._plan, self.rows[:first]
         if plan is None or not plan.cuts:
-            return [[None] * len(self.columns) for _ in self.rows]
+            return [[None] * len(self.columns) for _ in rows]
         origins, found = plan.question.origins, DrawnNumbers(plan, self._draws)
-        result, nothing = [], ((),) * len(self.rows)
-        for shown, slots in zip(self.rows, zip(*self._traces, strict=True) if self._traces else nothing, strict=True):
+        result = []
+        for shown, slots in zip(rows, self._slots(first), strict=True):
             row: list[tuple[Any, Any] | None] = []
             for value, of, (_, node) in zip(shown, origins, plan.question.items, strict=True):
                 known = None if of is None else _interval(of, slots, found, wanted, missing=value is None)
@@ -88,15 +91,19 @@ class Answer:
             result.append(row)
         return result
 
-    def untold(self) -> list[list[bool]]:
+    def _slots(self, first: int | None) -> list[tuple[Any, ...]]:
+        """What origins need of each row."""
+        if not self._traces:
+            return [()] * len(self.rows[:first])
+        return list(zip(*(column[:first] for column in self._traces), strict=True))
+
+    def untold(self, *, first: int | None = None) -> list[list[bool]]:
         """Which numbers say nothing: their intervals are all that the declared bounds allow."""
         plan = self._plan
         if plan is None or not plan.cuts:
-            return [[False] * len(self.columns) for _ in self.rows]
-        found, nothing = DrawnNumbers(plan, self._draws), ((),) * len(self.rows)
-        slots = list(zip(*self._traces, strict=True)) if self._traces else nothing
-        question, result = plan.question, []
-        for row, known in zip(slots, self.intervals(), strict=True):
+            return [[False] * len(self.columns) for _ in self.rows[:first]]
+        found, question, result = DrawnNumbers(plan, self._draws), plan.question, []
+        for row, known in zip(self._slots(first), self.intervals(first=first), strict=True):
             parts = zip(known, question.origins, question.items, strict=True)
             result.append([_says_nothing(one, of, found, row, node.facts) for one, of, (_, node) in parts])
         return result

@@ -52,7 +52,7 @@ _STYLE = (
 def answer_text(answer: Answer) -> str:
     """The first rows, what they cost and what is left."""
     cells = [list(answer.columns)]
-    for row, ends in zip(answer.rows[:_LINES], answer.intervals()[:_LINES], strict=True):
+    for row, ends in zip(answer.rows[:_LINES], answer.intervals(first=_LINES), strict=True):
         cells.append([" ".join(filter(None, around(value, end))) for value, end in zip(row, ends, strict=True)])
     lines = _aligned(cells, answer.types)
     if len(answer.rows) > _LINES:
@@ -62,7 +62,7 @@ def answer_text(answer: Answer) -> str:
 
 def answer_html(answer: Answer) -> str:
     """A table, a chart, cost, what is left and notes."""
-    intervals = answer.intervals()[:_HTML_ROWS]
+    intervals = answer.intervals(first=_HTML_ROWS)
     head = "".join(f"<th{_kind(kind)}>{escape(n)}</th>" for n, kind in zip(answer.columns, answer.types, strict=True))
     body = []
     for row, ends in zip(answer.rows[:_HTML_ROWS], intervals, strict=True):

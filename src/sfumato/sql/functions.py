@@ -23,7 +23,7 @@ from sfumato.sql.calendar_units import DAYS
 from sfumato.sql.function_rules import Mismatch as _Mismatch
 from sfumato.sql.interval_ends import END_FUNCTIONS
 from sfumato.sql.text_functions import TEXT_FUNCTIONS
-from sfumato.sql.time_functions import TIME_FUNCTIONS, difference
+from sfumato.sql.time_functions import AGE, TIME_FUNCTIONS, difference
 from sfumato.sql.tree import (
     BOOLEAN,
     DATE,
@@ -482,7 +482,7 @@ def union(facts: list[Facts], nullable: bool) -> Facts:
     length = max(x for x in lengths if x is not None) if None not in lengths else None
     kind = TIMESTAMP if TIMESTAMP in kinds else kinds.pop()
     units = {f.every for f in known}
-    every = units.pop() if len(units) == 1 else ""
+    every = AGE if AGE in units else units.pop() if len(units) == 1 else ""
     grid = known[0].grid if kind in (DATE, INTERVAL) else None
     return Facts(kind, low, high, grid, nullable, length, every=every)
 

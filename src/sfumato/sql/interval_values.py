@@ -10,6 +10,7 @@ import re
 from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from fractions import Fraction
 
 FIRST, LAST = date(1, 1, 1).toordinal(), date(9999, 12, 31).toordinal()
 """The days that a date or a timestamp can have: the scan lets no other through."""
@@ -49,6 +50,20 @@ class Span:
 
     def __neg__(self) -> Span:
         return Span(-self.months, -self.days, -self.microseconds)
+
+
+def part_of(span: Span, word: str) -> int | Fraction | None:
+    """EXTRACT of a written interval, as PostgreSQL has it; None for what is no part. A year has 365.25 days."""
+    years, months = int(Fraction(span.months, 12)), span.months - 12 * int(Fraction(span.months, 12))
+    seconds = Fraction(span.microseconds, 10**6)
+    hours, minutes = int(seconds / 3600), int(seconds / 60) - 60 * int(seconds / 3600)
+    whole = (years * 36_525 + months * 3_000 + span.days * 100) * 864 + seconds
+    parts: dict[str, int | Fraction] = {
+        "epoch": whole, "year": years, "month": months, "day": span.days, "hour": hours, "minute": minutes,
+        "second": seconds - 60 * int(seconds / 60), "quarter": months // 3 + 1,
+    }  # fmt: skip
+    found = parts.get(word)
+    return int(found) if isinstance(found, Fraction) and found.denominator == 1 else found
 
 
 def read(text: str) -> Span | None:

@@ -62,5 +62,8 @@ class PublicRows(Protocol):
     def most_alike(self, relation: Relation, nodes: Sequence[Node]) -> int:
         """The largest number of rows of a public relation that have the same values of these expressions."""
 
+    def rows(self, relation: Relation, nodes: Sequence[Node], most: int) -> list[tuple[Any, ...]]:
+        """What these expressions are in the rows of a public relation, of so many rows at most."""
+
     def fix(self, relation: Relation) -> Kept:
         """Public rows that private rows will meet, computed once and kept for as long as the handle."""

@@ -19,6 +19,7 @@ from sfumato.sql.bind import hints
 from sfumato.sql.bind.bound_query import Bound
 from sfumato.sql.bind.constants import constant
 from sfumato.sql.bind.empty import without_rows
+from sfumato.sql.bind.mending import mended
 from sfumato.sql.bind.queries import Binder
 from sfumato.sql.bind.schemas import without_schema
 from sfumato.sql.functions import call
@@ -83,7 +84,28 @@ def bind(
     private rows meet. Without it they are part of what is run.
     """
     tree = without_schema(tree, policy)
-    bound = Binder(policy, today, look, views or {}, stored, keeper).query(tree, {}, None)
+
+    def make(of: exp.Query) -> Question:
+        return _question(of, Binder(policy, today, look, views or {}, stored, keeper))
+
+    def refusal(of: exp.Query) -> QueryError | None:
+        try:
+            make(of)
+        except QueryError as error:
+            return error
+        return None
+
+    try:
+        return make(tree)
+    except QueryError as refused:
+        if hints.may_be_nearer(refused.hint):
+            nearest = mended(tree, policy, refusal)
+            refused.hint = refused.hint if nearest is None else hints.answered(nearest)
+        raise
+
+
+def _question(tree: exp.Query, binder: Binder) -> Question:
+    bound = binder.query(tree, {}, None)
     bound = without_rows(bound) or bound
     bound = replace(bound, items=tuple((name, _printed(node)) for name, node in bound.items))
     if bound.relation.private:

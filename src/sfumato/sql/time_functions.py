@@ -14,7 +14,7 @@ from fractions import Fraction
 from sfumato.sql import interval_values as intervals
 from sfumato.sql.calendar_units import CLOCK, UNITS, first_day
 from sfumato.sql.function_rules import Mismatch, Rule, nullable, text_facts
-from sfumato.sql.tree import DATE, DECIMAL, INTEGER, INTERVAL, NULL, TEXT, TIMES, TIMESTAMP, Facts, Node
+from sfumato.sql.tree import DATE, DECIMAL, INTEGER, INTERVAL, NULL, TEXT, TIMES, TIMESTAMP, Call, Facts, Node
 
 MICRO, DAY = Fraction(1, 10**6), 86_400
 EPOCH = date(1970, 1, 1).toordinal()
@@ -31,6 +31,8 @@ _PARTS: dict[str, tuple[int, int]] = {
     "hour": (0, 23),
     "minute": (0, 59),
 }
+AGE = "age"
+"""Marks intervals that age() made, in `every`."""
 YEARS = ("year", "isoyear")
 _SPANS = {"day": DAY, "hour": 3600, "minute": 60}
 """Parts of an interval, with their seconds."""
@@ -40,7 +42,7 @@ def _extract(args: tuple[Node, ...], extra: str) -> Facts:
     """A part of a moment, or of an interval."""
     f = args[0].facts
     if f.kind == INTERVAL:
-        return _extract_span(f, extra)
+        return _extract_span(args, extra)
     if f.kind not in TIMES:
         raise Mismatch(f"extract needs a date, a timestamp or an interval, but was given {f.kind}")
     if extra in _PARTS:
@@ -62,7 +64,11 @@ def _extract(args: tuple[Node, ...], extra: str) -> Facts:
     return Facts(INTEGER, Fraction(years[0]), Fraction(years[1]), Fraction(1), f.nullable)
 
 
-def _extract_span(f: Facts, extra: str) -> Facts:
+def _extract_span(args: tuple[Node, ...], extra: str) -> Facts:
+    """A part of an interval. What age() made has months, which a number of seconds does not tell from days."""
+    f, made = args[0].facts, args[0]
+    if f.every == AGE and extra in ("epoch", "day") and not (isinstance(made, Call) and made.name == "age"):
+        raise Mismatch(f"the {extra} of an interval that age made, and another clause chose, is not known")
     if extra == "epoch":
         return Facts(DECIMAL, f.low, f.high, MICRO, f.nullable)
     if extra not in _SPANS:
@@ -115,7 +121,7 @@ def _age(args: tuple[Node, ...], _: str) -> Facts:
     room, short, long = Fraction(31 * DAY), Fraction(30, 31), Fraction(30, 28)
     low = between.low * (short if between.low > 0 else long) - room
     high = between.high * (long if between.high > 0 else short) + room
-    return Facts(INTERVAL, low, high, MICRO, between.nullable)
+    return Facts(INTERVAL, low, high, MICRO, between.nullable, every=AGE)
 
 
 def _age_part(args: tuple[Node, ...], extra: str) -> Facts:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from sfumato.doors.cli.say import console, print_json
+from sfumato.doors.pgwire.entrance import WireLimits
 from sfumato.doors.running.control import tell_all, unpacked
 from sfumato.doors.running.order import MOST_WORKERS, ServeOrder, Sockets, address, listen, read_text, shown
 from sfumato.doors.running.stay import Stay
@@ -19,8 +20,19 @@ from sfumato.errors import InputError
 from sfumato.policy import load
 
 
-def make_order(path: Path, pg: str, http: str, cert: Path | None, key: Path | None, *, plain: bool) -> ServeOrder:
+def make_order(
+    path: Path,
+    pg: str,
+    http: str,
+    cert: Path | None,
+    key: Path | None,
+    *,
+    plain: bool,
+    per_user: int | None = None,
+) -> ServeOrder:
     """The order of a command line."""
+    if per_user is not None and not 1 <= per_user <= WireLimits().connections:
+        raise InputError(f"--per-user must be 1 to {WireLimits().connections}, but is {per_user}")
     if (cert is None) != (key is None):
         raise InputError("give --cert and --key together")
     order = ServeOrder(
@@ -31,6 +43,7 @@ def make_order(path: Path, pg: str, http: str, cert: Path | None, key: Path | No
         None if cert is None else str(cert.absolute()),
         None if key is None else str(key.absolute()),
         plain,
+        per_user=per_user,
     )
     if order.pg is None and order.http is None:
         raise InputError("no door is left", hint="Give --pg or --http an address.")

@@ -56,7 +56,7 @@ def print_answer(answer: Answer, out: Console) -> None:
 
 def answer_table(answer: Answer, most: int) -> Table:
     """The first rows as a table; beside each noisy column its interval."""
-    rows, intervals, untold = answer.rows[:most], answer.intervals()[:most], answer.untold()
+    rows, intervals, untold = answer.rows[:most], answer.intervals(first=most), answer.untold(first=most)
     noisy = [any(row[i] is not None for row in intervals) for i in range(len(answer.columns))]
     table = Table(box=None, padding=(0, _MARGIN, 0, 0), pad_edge=False, header_style="bold")
     for name, kind, has_interval in zip(answer.columns, answer.types, noisy, strict=True):

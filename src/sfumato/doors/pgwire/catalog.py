@@ -24,6 +24,7 @@ from sfumato.engines.duckdb.fetching import fetch_bounded
 from sfumato.errors import QueryError
 from sfumato.policy import Policy
 from sfumato.sql.catalog.queries import translate
+from sfumato.sql.catalog.text_types import text_types
 from sfumato.sql.catalog.translation import CATALOG, HOMES, INFORMATION, CatalogNames
 from sfumato.sql.read.lexer import statements
 from sfumato.words import identifier, string
@@ -98,6 +99,8 @@ class Catalog:
         known = CatalogNames(relations, FUNCTIONS, frozenset(procs))
         self.question: Callable[[str], str | None] = remembered(partial(translate, known=known))
         """The question in the engine's SQL; None if it is not about the catalog alone."""
+        self.texts: Callable[[str], tuple[str | None, ...]] = remembered(partial(text_types, relations=self._relations))
+        """Which columns of a question are name, "char" or varchar."""
         self._moving = self._find_moving()
         self._engine.execute("SET enable_external_access = false")
         self._engine.execute("SET lock_configuration = true")

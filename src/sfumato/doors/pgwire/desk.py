@@ -36,7 +36,7 @@ from sfumato.words import show
 _SMALLEST = Decimal("1e-15")
 _MOST_CATALOG = 32_768
 """Characters of a catalog query: no tool writes more."""
-_MANY = 1_000
+_MANY = 200
 """Noisy numbers of an answer from which on their intervals are worked out only if somebody asks for them."""
 _ROOM = 400_000
 """Values of results that are kept at most."""
@@ -128,7 +128,7 @@ class Desk:
             raise preview.refused
         if work.task is WireTask.PREVIEW:
             return _plan(preview)
-        fields = _fields(preview, work.options.intervals)
+        fields = self._typed(_fields(preview, work.options.intervals), work.sql)
         self._looked.put((work.sql, work.options), fields, weight(work.sql, len(fields)))
         return fields
 
@@ -137,12 +137,29 @@ class Desk:
         if work.task is WireTask.PREVIEW:
             return Result(PLAN_FIELDS, [("reads the catalog alone: exact and free",)], "EXPLAIN")
         result = self._processes.run(about, user.name, work.settings)
+        result.fields = None if result.fields is None else self._typed(result.fields, work.sql)
         if "set_config" in about.lower():
             result.sets = configured(work.sql)
         if not self._catalog.is_moving(about):
             more = (work.settings,) if self._catalog.reads_settings(about) else ()
             self._found.put((work.sql, user.name, *more), result, _weight(work, result) + 2 * len(work.settings))
         return result.fields if work.task is WireTask.LOOK else result
+
+    def _typed(self, fields: tuple[Field, ...], text: str) -> tuple[Field, ...]:
+        """The columns, with name, "char" and varchar where PostgreSQL has them: everything else calls them text."""
+        low = text.lower() if len(text) <= _MOST_CATALOG else ""
+        if not any(word in low for word in ("char", "name", "pg_", "information_schema", "array_agg")):
+            return fields
+        kinds = self._catalog.texts(text)[: len(fields)]
+        found = zip(fields, (*kinds, *(None,) * (len(fields) - len(kinds))), strict=True)
+        return tuple(
+            Field(field.name, kind)
+            if kind is not None
+            and (field.type == "timestamp") == (kind == "timestamptz")
+            and field.type in ("text", "text[]", "timestamp")
+            else field
+            for field, kind in found
+        )
 
     def _made_of(self, answer: Answer, work: Work) -> Result:
         """An answer as rows and a notice; what was made of it before is used again."""
@@ -155,6 +172,8 @@ class Desk:
             made = _Made(answer, first, made.widths)
         else:
             made = _make(answer, work.options.intervals)
+            if made.result.fields is not None:
+                made.result.fields = self._typed(made.result.fields, work.sql)
         self._made.put(key, made, _weight(work, made.result))
         return made.result
 

@@ -10,6 +10,17 @@ _QUOTED = """CASE WHEN regexp_full_match(x, '[a-z_][a-z0-9_$]*') THEN x ELSE '"'
 _BARE = """replace(list_last(string_split(CAST(x AS VARCHAR), '.')), '"', '')"""
 _NULL = "CAST(NULL AS VARCHAR)"
 _ZERO = "CAST(0 AS BIGINT)"
+_GRANTS = "STRUCT(grantor UINTEGER, grantee UINTEGER, privilege_type VARCHAR, is_grantable BOOLEAN)"
+_CLOCK = (("YYYY", "%Y"), ("MM", "%m"), ("DD", "%d"), ("HH24", "%H"), ("MI", "%M"), ("SS", "%S"), ("TZ", "UTC"))
+
+
+def _told() -> str:
+    """The moment `x` in the form `y`: the words of PostgreSQL that tools write for the parts of a moment."""
+    text = "y"
+    for word, part in _CLOCK:
+        text = f"replace({text}, '{word}', strftime(CAST(x AS TIMESTAMP), '{part}'))"
+    return text
+
 
 _SIMPLE: dict[str, str] = {
     "version()": "'PostgreSQL %VERSION% (sfumato)'",
@@ -164,6 +175,16 @@ _SIMPLE: dict[str, str] = {
     "_pg_numeric_precision_radix(a, b)": "CASE WHEN a IN (20, 21, 23, 700, 701) THEN 2 WHEN a = 1700 THEN 10 END",
     "_pg_numeric_scale(a, b)": "CASE WHEN a IN (20, 21, 23) THEN 0 END",
     "_pg_datetime_precision(a, b)": "CASE WHEN a = 1082 THEN 0 WHEN a IN (1114, 1184) THEN 6 END",
+    "aclexplode(x)": f"unnest(CAST([] AS {_GRANTS}[]))",
+    "row_to_json(x)": "to_json(x)",
+    "oidvectortypes(x)": (
+        "coalesce((SELECT string_agg(k.typname, ', ' ORDER BY list_position(x, k.oid)) FROM pgx.pg_type k"
+        " WHERE list_contains(x, k.oid)), '')"
+    ),
+    "bpchar(x)": "CAST(x AS VARCHAR)",
+    "host(x)": "CAST(x AS VARCHAR)",
+    "encode(x, y)": "CAST(x AS VARCHAR)",
+    "to_char(x, y)": _told(),
     "to_regclass(x)": "pgf_regclass(x)",
     "to_regtype(x)": "pgf_regtype(x)",
     "to_regproc(x)": "pgf_regproc(x)",

@@ -15,6 +15,8 @@ from sfumato.words import show
 
 FIRST = 16_384
 """The first number that PostgreSQL gives to what people make."""
+DATABASE = 99_999
+"""The number of the database: tools take what is below the first number for PostgreSQL's own, and hide it."""
 _OWNER, _SYSTEM, _INFORMATION, _PUBLIC, _ROW_TYPES = 10, 11, 13207, 2200, 100_000
 _POLICY_TYPES = {
     "integer": (20, 8), "decimal": (1700, -1), "double": (1700, -1), "text": (25, -1), "date": (1082, 4),
@@ -28,7 +30,15 @@ _TYPE = (
 _RANGES = (
     (3904, 23, 4451), (3906, 1700, 4532), (3908, 1114, 4533), (3910, 1184, 4534), (3912, 1082, 4535), (3926, 20, 4536),
 )  # fmt: skip
-_METHODS = ((2, "heap", "t"), (403, "btree", "i"), (405, "hash", "i"), (783, "gist", "i"), (2742, "gin", "i"))
+_METHODS = (
+    (2, "heap", "t"),
+    (403, "btree", "i"),
+    (405, "hash", "i"),
+    (783, "gist", "i"),
+    (2742, "gin", "i"),
+    (3580, "brin", "i"),
+    (4000, "spgist", "i"),
+)
 Rows = list[dict[str, Any]]
 
 
@@ -81,7 +91,7 @@ def _fixed() -> dict[str, Rows]:
 
 def _database(name: str) -> dict[str, Any]:
     return {
-        "oid": 5, "datname": name, "datdba": _OWNER, "encoding": 6, "datlocprovider": "c", "datallowconn": True,
+        "oid": DATABASE, "datname": name, "datdba": _OWNER, "encoding": 6, "datlocprovider": "c", "datallowconn": True,
         "datconnlimit": -1, "dattablespace": 1663, "datcollate": "C", "datctype": "C",
     }  # fmt: skip
 

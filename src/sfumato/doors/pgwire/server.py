@@ -106,7 +106,7 @@ class Connection:
                 message = m.parse(kind, body)
             except SfumatoError as error:
                 await self._drive(session.fail(error))
-                if kind in "QF":
+                if kind in "QFS":  # an error in one of these is over with it
                     await self._drive(session.receive(m.Plain("S")))
             else:
                 if isinstance(message, m.Secret):

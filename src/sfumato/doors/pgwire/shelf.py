@@ -6,7 +6,7 @@ else; looking at columns never runs one. No bytes, no sockets, no threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -50,6 +50,10 @@ Steps = Generator[bytes | Work, Any, Any]
 BUDGET = "sfumato.budget"
 MOST = 1000
 """Prepared statements, and cursors, of one session."""
+_BY_TEXT = ("42", "0A", "54")
+"""Classes of refusals that are about the text of a question, not about a value in it."""
+_WORDS = ("day", "2020-01-01", "1 day", "1")
+"""Texts that a place may take which takes no other: a unit of time, a moment, an interval, a number."""
 _SAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1, "numeric": 1, "text": "a"}
 
 
@@ -129,6 +133,27 @@ class SessionShelf:
         )
         return PreparedStatement(statement, kind, oids)
 
+    def checked(self, prepared: PreparedStatement, options: Options) -> Steps:
+        """Refuse a question when it is prepared, if no value could mend it; nothing is run for it.
+
+        PostgreSQL does, and drivers rely on it: after an error that comes later some of them are out of step.
+        """
+        if not isinstance(prepared.command, SelectCommand):
+            return
+        if not prepared.oids:
+            yield from self.fields(Portal(prepared.command, prepared, options))
+            return
+        refused: list[SfumatoError] = []
+        for values in _samples(prepared.oids):
+            try:
+                portal = yield from self.filled(prepared, values, options, ())
+                yield from self.fields(replace(portal, prepared=None))
+                return
+            except SfumatoError as error:
+                refused.append(error)
+        if len({(error.sqlstate, error.message) for error in refused}) == 1 and refused[0].sqlstate[:2] in _BY_TEXT:
+            raise refused[0]
+
     def filled(
         self, prepared: PreparedStatement, values: list[Any], options: Options, formats: tuple[int, ...]
     ) -> Steps:
@@ -144,17 +169,14 @@ class SessionShelf:
         """The columns of a statement whose values are not known yet: with samples of their types in their places."""
         if options.intervals in prepared.looked:
             return prepared.looked[options.intervals]
-        sample = yield from self.filled(prepared, [_sample(oid) for oid in prepared.oids], options, ())
-        try:
-            return (yield from self.fields(sample))
-        except SfumatoError as error:
-            if not prepared.oids:
-                raise
+        refused: SfumatoError | None = None
+        for values in _samples(prepared.oids):
             try:
-                nothing = yield from self.filled(prepared, [None] * len(prepared.oids), options, ())
-                return (yield from self.fields(nothing))
-            except SfumatoError:
-                raise error from None
+                return (yield from self.fields((yield from self.filled(prepared, values, options, ()))))
+            except SfumatoError as error:
+                refused = refused or error
+        assert refused is not None
+        raise refused
 
     def fields(self, portal: Portal) -> Steps:
         """The columns that a portal will have; nothing is run for it."""
@@ -318,11 +340,23 @@ def _put(kept: dict[str, Any], name: str, thing: Any, what: str) -> None:
     kept[name] = thing
 
 
+def _samples(oids: tuple[int, ...]) -> Iterator[list[Any]]:
+    """Values of these types, for a look at the columns: one of them may be one that its place takes."""
+    yield [_sample(oid) for oid in oids]
+    if oids:
+        yield [None] * len(oids)
+        for word in _WORDS if any(_family(oid) == "text" for oid in oids) else ():
+            yield [word if _family(oid) == "text" else _sample(oid) for oid in oids]
+
+
+def _family(oid: int) -> str:
+    return BY_OID[oid].family if oid in BY_OID else "" if oid in BY_ARRAY else "text"
+
+
 def _sample(oid: int) -> Any:
     """A value of a type, for a look at the columns."""
     if oid in BY_ARRAY:
         return [_sample(BY_ARRAY[oid].oid)]
-    family = BY_OID[oid].family if oid in BY_OID else "text"
-    if family in ("date", "timestamp"):
+    if _family(oid) in ("date", "timestamp"):
         return decode(b"2020-01-01", oid, TEXT)
-    return _SAMPLES.get(family, "a")
+    return _SAMPLES.get(_family(oid), "a")

@@ -127,7 +127,9 @@ class WireSession:
         if message.name and message.name in self._shelf.statements:
             raise QueryError(f'prepared statement "{message.name}" already exists', sqlstate="42P05")
         make = partial(self._shelf.prepared, found[0][0] if found else None, message.types)
-        self._shelf.keep_statement(message.name, (yield from computed(make, len(message.sql))))
+        prepared = yield from computed(make, len(message.sql))
+        yield from self._shelf.checked(prepared, self._shelf.options(prepared.command))
+        self._shelf.keep_statement(message.name, prepared)
         yield m.PARSE_COMPLETE
 
     def _bind(self, message: m.Bind) -> Steps:

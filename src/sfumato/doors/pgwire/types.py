@@ -122,7 +122,7 @@ def _quoted(text: str) -> str:
 
 def _to_binary(value: Any, oid: int) -> bytes:
     if oid in BY_ARRAY:
-        return _array(list(value), BY_ARRAY[oid].oid)
+        return _array(split_array(value) if isinstance(value, str) else list(value), BY_ARRAY[oid].oid)
     kind = BY_OID.get(oid, KINDS["text"])
     if kind.name == "aclitem":
         raise QueryError("no binary output function available for type aclitem", sqlstate="42883")

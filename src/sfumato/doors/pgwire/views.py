@@ -42,6 +42,11 @@ VIEWS: dict[str, dict[str, str]] = {
         "category": "'Preset'", "short_desc": "''", "context": "'user'", "vartype": "'string'", "source": "'default'",
         "boot_val": "e.value", "reset_val": "e.value", "pending_restart": "false",
     },
+    "pg_catalog.pg_stat_gssapi": {
+        "": "(SELECT 1)", "pid": "pgf_pg_backend_pid()", "gss_authenticated": "false", "encrypted": "false",
+    },
+    "pg_catalog.pg_statio_user_tables": {name: _UNCOUNTED[name] for name in ("", "relid", "schemaname", "relname")},
+    "pg_catalog.pg_statio_all_tables": {name: _UNCOUNTED[name] for name in ("", "relid", "schemaname", "relname")},
     "pg_catalog.pg_stat_user_tables": _UNCOUNTED,
     "pg_catalog.pg_stat_all_tables": _UNCOUNTED,
     "information_schema.tables": {

@@ -37,6 +37,8 @@ class ServeOrder:
     key: str | None = None
     plain: bool = False
     number: int = 0
+    per_user: int | None = None
+    """Connections of one user at the PostgreSQL door, in each process; None for the door's own limit."""
 
     def read(self, text: str | None = None) -> Policy:
         """The policy; of a newer text, where one is given."""

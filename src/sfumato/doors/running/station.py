@@ -11,6 +11,7 @@ import fcntl
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -71,6 +72,7 @@ class Station:
                 self._gate,
                 self._users,
                 self._journal,
+                limits=WireLimits() if order.per_user is None else replace(WireLimits(), per_user=order.per_user),
                 tls=self._tls,
                 allow_plain=order.plain,
                 number=order.number,

@@ -236,6 +236,10 @@ class DuckDB:
         """The largest number of alike rows of a public relation, as private rows will meet it."""
         return int(self._look(most_alike(relation, nodes))[0][0])
 
+    def rows(self, relation: Relation, nodes: Sequence[Node], most: int) -> list[tuple[Any, ...]]:
+        """What these expressions are in the rows of a public relation."""
+        return self._planning.rows(relation, nodes, most)
+
     def _computed(self, sql: str) -> tuple[list[tuple[Any, ...]], list[tuple[str, str]], int]:
         """Public rows, in the engine of public tables, whose memory and threads are bounded."""
         with self._free_cursor(self._public) as cursor:

@@ -40,6 +40,10 @@ class PlanningRows:
         """The largest number of rows of a public relation that have the same values of these expressions."""
         return int(self._run(most_alike(relation, nodes))[0][0])
 
+    def rows(self, relation: Relation, nodes: Sequence[Node], most: int) -> list[tuple[Any, ...]]:
+        """What these expressions are in the rows of a public relation, of so many rows at most."""
+        return [tuple(row) for row in self._run(rows_of(relation, nodes, most))]
+
     def fix(self, relation: Relation) -> Kept:
         """Not to be had here: only an engine with tables keeps rows."""
         raise NotImplementedError(type(relation).__name__)
@@ -51,6 +55,13 @@ def most_alike(relation: Relation, nodes: Sequence[Node]) -> str:
     by = f" GROUP BY {', '.join(expression(node) for node in nodes)}" if nodes else ""
     counted = f"SELECT COUNT(*) AS n FROM ({select(relation, wanted)}) AS q{by}"
     return f"SELECT COALESCE(MAX(n), 0) FROM ({counted}) AS c"
+
+
+def rows_of(relation: Relation, nodes: Sequence[Node], most: int) -> str:
+    """The SELECT of expressions over the rows of a relation."""
+    wanted = {name for node in nodes for name in columns_of(node)}
+    shown = ", ".join(f"{expression(node)} AS v{i}" for i, node in enumerate(nodes))
+    return f"SELECT {shown} FROM ({select(relation, wanted)}) AS q LIMIT {most}"
 
 
 def _images(keys: KeyList) -> str:

@@ -59,9 +59,15 @@ def _enforced_number(column: Declared, source: str, facts: Facts) -> str:
     assert facts.low is not None
     assert facts.high is not None
     low, high = int(facts.low / facts.grid), int(facts.high / facts.grid)
+    first, last = repr(float(facts.low)), repr(float(facts.high))
+    ends = f"WHEN {near} <= {first} THEN {low} WHEN {near} >= {last} THEN {high}"
+    if facts.largest / facts.grid >= 1 << 50:  # as doubles numbers beside a bound may be the bound: they are looked at
+        ends = (
+            f"WHEN {near} < {first} THEN {low} WHEN {near} > {last} THEN {high} "
+            f"WHEN {exact} IS NULL THEN CASE {ends} END"
+        )
     bounded = (
-        f"CASE WHEN {near} IS NULL OR isnan({near}) THEN NULL WHEN {near} <= {float(facts.low)!r} THEN {low} "
-        f"WHEN {near} >= {float(facts.high)!r} THEN {high} WHEN {exact} IS NULL THEN NULL "
+        f"CASE WHEN {near} IS NULL OR isnan({near}) THEN NULL {ends} WHEN {exact} IS NULL THEN NULL "
         f"ELSE LEAST(GREATEST({exact}, {low}), {high}) END"
     )
     return _roomy(bounded, facts)

@@ -13,7 +13,19 @@ from fractions import Fraction
 
 from sfumato.errors import QueryError
 from sfumato.sql.aggregates.base import CHOICE, AggregateKind, Bundle, Formula, bounded_number
-from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, NUMBERS, TEXT, TIMES, TIMESTAMP, Aggregate, Constant, Node
+from sfumato.sql.tree import (
+    BOOLEAN,
+    DATE,
+    DECIMAL,
+    NUMBERS,
+    TEXT,
+    TIMES,
+    TIMESTAMP,
+    Aggregate,
+    Column,
+    Constant,
+    Node,
+)
 
 _DAY = 86_400
 NAMES = ("min", "max", "median", "percentile_cont", "percentile_disc", "mode")
@@ -31,6 +43,8 @@ def _bind(name: str, args: tuple[Node, ...], where: Node | None, position: int) 
     facts = arg.facts
     if facts.kind in TIMES and facts.bounded:
         every = facts.every if facts.kind == DATE else "second"
+        if isinstance(arg, Column):  # candidates are the moments between the bounds, also where some are listed
+            arg = replace(arg, facts=replace(facts, values=None))
         return Aggregate(name, arg, where, replace(facts, nullable=True, values=None, every=every), position, extra)
     if name == "mode" and (facts.kind == BOOLEAN or facts.values is not None):
         return Aggregate(name, arg, where, replace(facts, nullable=True), position, extra)

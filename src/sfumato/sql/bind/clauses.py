@@ -508,12 +508,17 @@ def _released_aggregate(
     if name not in AGGREGATES:
         raise QueryError(
             f"{name.upper()} would return values of individual people"
-            if name == "string_agg"
+            if name in ("string_agg", "array_agg")
+            else f"{_DIFFERENT[name]}(DISTINCT …) over people is not supported"
+            if name in _DIFFERENT
             else f"aggregate {name.upper()} is not supported",
             position=position,
             hint=f"Supported aggregates: {', '.join(sorted(AGGREGATES)).upper()}.",
         )
     return AGGREGATES[name].bind(args, where, position)
+
+
+_DIFFERENT = {"sum_distinct": "SUM", "avg_distinct": "AVG"}
 
 
 def _not_grouped(node: Column) -> QueryError:

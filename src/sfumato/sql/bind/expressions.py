@@ -267,7 +267,7 @@ class Expressions:
         if isinstance(node, exp.WithinGroup):
             return self._percentile(node, where)
         name = AGGREGATE_NAMES[type(node)]
-        if isinstance(node, exp.GroupConcat):
+        if isinstance(node, exp.GroupConcat | exp.ArrayAgg):
             return self._listed(node, where)
         this: exp.Expression | None = node.this
         if name == "count" and node.args.get("expressions"):
@@ -275,27 +275,35 @@ class Expressions:
         if isinstance(this, exp.Distinct):
             if len(this.expressions) != 1:
                 raise QueryError("COUNT(DISTINCT …) takes one column", position=place(node))
-            if name not in ("count", "min", "max"):
+            if name not in ("count", "min", "max", "sum", "avg"):
                 raise QueryError(
                     f"{name.upper()}(DISTINCT …) is not supported",
                     position=place(node),
                     hint=f"Write {name.upper()}(…).",
                 )
-            name, this = "count_distinct" if name == "count" else name, this.expressions[0]
+            name, this = name if name in ("min", "max") else f"{name}_distinct", this.expressions[0]
         parts = [] if this is None or isinstance(this, exp.Star) else [this]
         parts += [node.expression] if node.args.get("expression") is not None else []
         return self._aggregated(name, tuple(self.node(part) for part in parts), where, place(node))
 
     def _listed(self, node: exp.Expression, where: Node | None) -> Node:
-        """string_agg(x, between ORDER BY y): one order at most; without one, the values' own."""
+        """string_agg(x, between ORDER BY y) and array_agg(x ORDER BY y): one order at most; else the values' own."""
+        name = AGGREGATE_NAMES[type(node)]
         this, order, separator = node.this, [], node.args.get("separator")
         if isinstance(this, exp.Order):
             this, order = this.this, this.expressions
         if isinstance(this, exp.Distinct) or len(order) > 1:
-            raise QueryError("string_agg takes one value and one order", position=place(node))
-        args = [self.text(this), constant(",") if separator is None else self.node(separator)]
-        args += [self.node(order[0].this), constant(bool(order[0].args.get("desc")))] if order else []
-        return self._aggregated("string_agg", tuple(args), where, place(node))
+            raise QueryError(f"{name} takes one value and one order", position=place(node))
+        value = self.node(this)
+        text = self.text(this)
+        if name == "array_agg" and value.facts.kind == BOOLEAN:  # in an array, true is t
+            text = call("substring", (text, constant(1), constant(1)), "", place(node))
+        args = [text, constant(",") if separator is None else self.node(separator)]
+        if order:
+            args += [self.node(order[0].this), constant(bool(order[0].args.get("desc")))]
+        elif name == "array_agg":
+            args += [value, constant(False)]
+        return self._aggregated(name, tuple(args), where, place(node))
 
     def _percentile(self, node: exp.Expression, where: Node | None) -> Node:
         """PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x), and MODE() WITHIN GROUP (ORDER BY x)."""
@@ -605,6 +613,7 @@ AGGREGATE_NAMES: dict[type[exp.Expression], str] = {
     exp.ArgMax: "arg_max",
     exp.ArgMin: "arg_min",
     exp.GroupConcat: "string_agg",
+    exp.ArrayAgg: "array_agg",
 }
 """The parser's aggregates and their names here."""
 WINDOW_NAMES: dict[type[exp.Expression], str] = {

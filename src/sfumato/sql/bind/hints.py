@@ -12,11 +12,17 @@ from sfumato.sql.relations import Relation, scans_in
 from sfumato.words import identifier
 
 _LONGEST = 400
+_GENERAL = ("This is answered: ", "Supported aggregates: ", "Write the query without", "Let the private table be")
 
 
 def answered(sql: str) -> str:
     """A hint that is a whole statement."""
     return f"This is answered: {sql}."
+
+
+def may_be_nearer(hint: str | None) -> bool:
+    """Whether a hint is a statement, or says nothing of this question: then one that keeps more of it is better."""
+    return hint is None or hint.startswith(_GENERAL)
 
 
 def _name(name: str) -> str:

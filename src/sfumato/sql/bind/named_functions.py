@@ -22,7 +22,7 @@ from sfumato.sql.functions import call
 from sfumato.sql.interval_ends import ENDS
 from sfumato.sql.pattern_meaning import any_case
 from sfumato.sql.read.parser import place
-from sfumato.sql.tree import DATE, TEXT, TIMESTAMP, Constant, Node
+from sfumato.sql.tree import DATE, TEXT, TIMESTAMP, Call, Constant, Node
 
 
 class Binds(Protocol):
@@ -233,14 +233,25 @@ def substring(binds: Binds, node: exp.Expression) -> Node:
 
 
 def extract(binds: Binds, node: exp.Expression) -> Node:
-    """EXTRACT; of age() by itself, in whole years, months and days."""
-    word, inner = node.this.name.lower(), node.expression.unnest()
-    aged = isinstance(inner, exp.Anonymous) and inner.name.lower() == "age"
-    if aged and word in ("year", "month", "day"):
-        return call("age_part", _as_times(tuple(map(binds.node, inner.expressions))), word, place(node))
-    return call("extract", (binds.node(node.expression),), _PARTS.get(word, word), place(node))
+    """EXTRACT; of age() in whole years, months and days, also where it was given a name in a sub-query."""
+    word = node.this.name.lower()
+    word, inner, at = _PARTS.get(word, word), binds.node(node.expression), place(node)
+    if isinstance(inner, Constant) and isinstance(inner.value, intervals.Span):
+        part = intervals.part_of(inner.value, word)
+        if part is not None:
+            return constant(part, at)
+    if not (isinstance(inner, Call) and inner.name == "age"):
+        return call("extract", (inner,), word, at)
+    if word in ("year", "month", "day"):
+        return call("age_part", inner.args, word, at)
+    if word == "epoch":  # a year has 365.25 days here, and 360 where intervals are compared
+        years = call("age_part", inner.args, "year", at)
+        return call("+", (call("extract", (inner,), word, at), call("*", (years, constant(_MORE, at)), "", at)), "", at)
+    return call("extract", (inner,), word, at)
 
 
+_MORE = (36_525 - 36_000) * 864
+"""Seconds of five and a quarter days."""
 _PARTS = {"years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
           "weeks": "week", "dayofweek": "dow", "dayofyear": "doy"}  # fmt: skip
 KINDS: dict[type[exp.Expression], Callable[[Any, Any], Node]] = {

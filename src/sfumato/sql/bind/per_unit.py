@@ -48,9 +48,11 @@ def bind(name: str, args: tuple[Node, ...], where: Node | None, rows: int, posit
         raise QueryError(
             f"{name.upper()} depends on {why}: another person's rows could change it"
             if why
-            else f"{name.upper()} over one person's rows is not supported",
+            else f"{name.upper().replace('_DISTINCT', '(DISTINCT …)')} over one person's rows is not supported",
             position=position,
-            hint=f"Supported for each person: {', '.join(sorted(_FACTS)).upper()}.",
+            hint="Write SUM or AVG over SELECT DISTINCT of the person and the column."
+            if name in ("sum_distinct", "avg_distinct")
+            else f"Supported for each person: {', '.join(sorted(_FACTS)).upper()}.",
         )
     if not args and name != "count":
         raise QueryError(f"{name.upper()} needs a column", position=position, sqlstate="42601")
@@ -127,7 +129,7 @@ def _spread(name: str, args: tuple[Node, ...], _: int, position: int) -> Facts:
 
 def _extreme(_: str, args: tuple[Node, ...], _rows: int, _position: int) -> Facts:
     f = args[0].facts
-    return Facts(f.kind, f.low, f.high, f.grid, True, f.length, f.values)
+    return Facts(f.kind, f.low, f.high, f.grid, True, f.length, f.values, every=f.every)
 
 
 def _truth(name: str, args: tuple[Node, ...], _: int, position: int) -> Facts:

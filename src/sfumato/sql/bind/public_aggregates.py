@@ -11,12 +11,26 @@ from sfumato.errors import QueryError
 from sfumato.sql.tree import BOOLEAN, DECIMAL, DOUBLE, INTEGER, NUMBERS, TEXT, Aggregate, Constant, Facts, Node
 
 _COUNTS = ("count", "count_distinct")
-DOUBLES = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "median", "percentile_cont")  # fmt: skip
+DOUBLES = ("avg", "avg_distinct", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "median",
+           "percentile_cont")  # fmt: skip
+_SUMS = ("sum", "sum_distinct")
 _TRUTHS = ("bool_and", "bool_or")
 PAIRS = ("corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2", "regr_count", "regr_avgx",
          "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy")  # fmt: skip
 """Aggregates of two numbers: y, then x."""
-NAMES = (*_COUNTS, *PAIRS, "string_agg", *DOUBLES, *_TRUTHS, "sum", "min", "max", "percentile_disc", "mode")
+NAMES = (
+    *_COUNTS,
+    *PAIRS,
+    "string_agg",
+    "array_agg",
+    *DOUBLES,
+    *_TRUTHS,
+    *_SUMS,
+    "min",
+    "max",
+    "percentile_disc",
+    "mode",
+)
 """Aggregates over public rows."""
 
 
@@ -33,12 +47,12 @@ def bind(name: str, args: tuple[Node, ...], where: Node | None, position: int) -
             raise QueryError("a percentile needs a written fraction from 0 to 1", position=position, sqlstate="22003")
         extra = repr(float(value))
     arg = args[0] if args else None
-    if name == "string_agg":
-        return _listed(args, where, position)
+    if name in ("string_agg", "array_agg"):
+        return _listed(name, args, where, position)
     if name in PAIRS:
         return _paired(name, args, where, position)
     kind = INTEGER if arg is None else arg.facts.kind
-    if name in (*DOUBLES, "sum") and kind not in NUMBERS:
+    if name in (*DOUBLES, *_SUMS) and kind not in NUMBERS:
         raise QueryError(f"{name.upper()} needs numbers, but was given {kind}", position=position, sqlstate="42883")
     if name in _TRUTHS and kind != BOOLEAN:
         raise QueryError(f"{name.upper()} needs a condition", position=position, sqlstate="42883")
@@ -57,14 +71,14 @@ def _paired(name: str, args: tuple[Node, ...], where: Node | None, position: int
     return Aggregate(name, args[0], where, facts, position, second=args[1])
 
 
-def _listed(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
-    """string_agg: `extra` is the direction and what stands between; `second` what it is sorted by."""
+def _listed(name: str, args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
+    """string_agg and array_agg: `extra` is the direction and what stands between; `second` what it is sorted by."""
     between = args[1].value if isinstance(args[1], Constant) else None
     if not isinstance(between, str):
         raise QueryError("string_agg needs a written text between values", position=position, sqlstate="42883")
     by, down = (args[2], args[3]) if len(args) > 2 else (args[0], None)
     word = "DESC" if isinstance(down, Constant) and down.value is True else "ASC"
-    return Aggregate("string_agg", args[0], where, Facts(TEXT), position, f"{word} {between}", by)
+    return Aggregate(name, args[0], where, Facts(TEXT), position, f"{word} {between}", by)
 
 
 def _facts(name: str, arg: Node | None) -> Facts:
@@ -73,6 +87,7 @@ def _facts(name: str, arg: Node | None) -> Facts:
     if name in DOUBLES:
         return Facts(DOUBLE)
     f = arg.facts
-    if name == "sum" and f.kind == INTEGER:  # as in PostgreSQL: a sum of counts is numeric, and does not divide whole
+    summed = name in _SUMS
+    if summed and f.kind == INTEGER:  # as in PostgreSQL: a sum of counts is numeric, and does not divide whole
         return Facts(DECIMAL, grid=f.grid)
-    return Facts(f.kind, None if name == "sum" else f.low, None if name == "sum" else f.high, f.grid, True, f.length)
+    return Facts(f.kind, None if summed else f.low, None if summed else f.high, f.grid, True, f.length)

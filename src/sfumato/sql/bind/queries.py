@@ -23,6 +23,7 @@ from sfumato.sql.bind.correlated import value_around
 from sfumato.sql.bind.empty import NEVER
 from sfumato.sql.bind.expressions import Expressions, fold
 from sfumato.sql.bind.joins import among, is_unique, joined, marked, same_person
+from sfumato.sql.bind.recursion import names_itself, recursive_rows
 from sfumato.sql.bind.rewrite import rewrite
 from sfumato.sql.bind.scope import Scope, ScopeColumn
 from sfumato.sql.bind.sources import Sources, renamed
@@ -37,12 +38,13 @@ from sfumato.sql.relations import (
     distinct,
     filtered,
     limited,
+    listed,
     named,
     released,
     releases_in,
     stacked,
 )
-from sfumato.sql.tree import BOOLEAN, PERSON, Column, Facts, Node, Sorted, Sub, columns_of
+from sfumato.sql.tree import BOOLEAN, INTEGER, PERSON, TEXT, Column, Facts, Node, Sorted, Sub, columns_of
 
 _DEEPEST = 60
 _MOST_RELATIONS = 1000
@@ -108,10 +110,24 @@ class Binder:
         """The names that WITH gives, each bound once."""
         clause, known = tree.args.get("with_"), dict(names)
         for part in clause.expressions if clause is not None else []:
-            inner = self.query(part.this, known, None)
             alias = part.args["alias"]
+            if clause is not None and clause.args.get("recursive") and names_itself(part):
+                inner = self.query(self._recursive(part, known), known, None)
+            else:
+                inner = self.query(part.this, known, None)
             known[fold(alias.this)] = Shared(renamed(self.settled(inner, part), alias))
         return known
+
+    def _recursive(self, part: exp.Expression, known: Names) -> exp.Query:
+        """A query that names itself, as its rows."""
+        name, alias = fold(part.args["alias"].this), part.args["alias"]
+
+        def binds(tree: exp.Query, rows: Bound | None) -> Bound:
+            more = known if rows is None else {**known, name: Shared(renamed(rows, alias))}
+            return self.settled(self.query(tree, more, None), part)
+
+        found: exp.Query = recursive_rows(part, binds, self.look if self.keeper is None else self.keeper)
+        return found
 
     def settled(self, bound: Bound, tree: exp.Expression) -> Bound:
         """A query as part of another: its LIMIT is carried out, its order alone means nothing."""
@@ -168,7 +184,8 @@ class Binder:
                 facts = union([a.facts, b.facts], a.facts.nullable or b.facts.nullable)
             except TypesDiffer as differ:
                 raise QueryError(f"{word}: {differ}", position=place(tree), sqlstate="42804") from None
-            lists = [node.facts.values for node in (a, b)]
+            alike = a.facts.kind == b.facts.kind and a.facts.kind in (INTEGER, TEXT)  # each written one is known
+            lists = [listed(node) if alike else node.facts.values for node in (a, b)]
             if None not in lists:
                 shared: Any = tuple(dict.fromkeys(v for values in lists for v in values or ()))
                 facts = replace(facts, values=shared)

@@ -41,7 +41,7 @@ def written_series(parts: Sequence[Node | None], position: int) -> tuple[Facts, 
     numbers = range(start, end + (1 if step > 0 else -1), step)
     _check(len(numbers), position)
     low, high = (Fraction(min(numbers)), Fraction(max(numbers))) if numbers else (None, None)
-    return Facts(INTEGER, low, high, Fraction(1), nullable=False), tuple(numbers)
+    return Facts(INTEGER, low, high, Fraction(1), nullable=False, values=tuple(numbers)), tuple(numbers)
 
 
 def _moments(start: date, end: date, step: intervals.Span, position: int) -> tuple[Facts, tuple[Any, ...]]:
@@ -57,7 +57,8 @@ def _moments(start: date, end: date, step: intervals.Span, position: int) -> tup
             break
         at = following
     low, high = (Fraction(found[0].toordinal()), Fraction(found[-1].toordinal())) if found else (None, None)
-    return Facts(TIMESTAMP, low, high, None, nullable=False), tuple(found)
+    listed: Any = tuple(found)
+    return Facts(TIMESTAMP, low, high, None, nullable=False, values=listed), listed
 
 
 def _check(count: int, position: int) -> None:

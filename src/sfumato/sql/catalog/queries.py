@@ -11,13 +11,13 @@ from sqlglot import exp
 
 from sfumato.errors import QueryError
 from sfumato.sql.bind.column_titles import called, titled
-from sfumato.sql.catalog.translation import CATALOG, SAME, CatalogNames, ctes, rewritten
+from sfumato.sql.catalog.translation import CATALOG, ROW_FUNCTIONS, SAME, CatalogNames, ctes, rewritten
 from sfumato.sql.read.bounded_parser import trees
-from sfumato.sql.read.lexer import statements
+from sfumato.sql.read.lexer import SqlToken, statements
 from sfumato.sql.read.spelling import FAULTS, note_calls
 
 _WRITES = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Alter, exp.Command, exp.Copy)
-_TABLE_FUNCTIONS = ("generate_series", "unnest", "pg_get_keywords", "pg_show_all_settings", "string_to_array")
+_TABLE_FUNCTIONS = ("generate_series", "unnest", "pg_get_keywords", "string_to_array", "aclexplode", *ROW_FUNCTIONS)
 
 
 def translate(text: str, known: CatalogNames) -> str | None:
@@ -67,9 +67,25 @@ def _prepared(text: str) -> str:
             cuts.append((start, tokens[i + 1].end, f'AS "{words[i + 1]}"'))
         elif word == "::" and words[i + 1 : i + 4] == ("regtype", "[", "]"):
             cuts.append((start, tokens[i + 3].end, ""))
-    for start, end, made in reversed(cuts):
+        elif word == "any" and words[i + 1 : i + 3] == ("(", "("):
+            cuts += _cast_inside(words, tokens, i + 2)
+    for start, end, made in sorted(cuts, reverse=True):
         text = text[:start] + made + text[end:]
     return text
+
+
+def _cast_inside(words: tuple[str, ...], tokens: tuple[SqlToken, ...], opened: int) -> list[tuple[int, int, str]]:
+    """`ANY((SELECT …)::oid[])` with the cast written out: the parser takes the inner bracket for that of ANY."""
+    depth = 0
+    for i in range(opened, len(words)):
+        depth += (words[i] == "(") - (words[i] == ")")
+        if depth == 0:
+            after = words[i + 1 : i + 5]
+            if len(after) == 4 and (after[0], *after[2:]) == ("::", "[", "]"):
+                start, kind = tokens[opened].start, "bigint" if after[1].startswith(("oid", "reg")) else after[1]
+                return [(start, start, "CAST("), (tokens[i + 1].start, tokens[i + 4].end, f" AS {kind}[])")]
+            break
+    return []
 
 
 _RESERVED = ("select", "insert", "update", "delete", "table", "order", "group", "from", "where", "user", "default")
@@ -94,6 +110,7 @@ def _is_catalog(tree: exp.Query, known: CatalogNames) -> bool:
 def _may_call(node: exp.Anonymous, known: CatalogNames) -> bool:
     """A function that is not PostgreSQL's would be the engine's own: nobody may call those."""
     name = node.name.lower()
-    if name in known.functions or name in SAME or name == "all":
+    rows = name in ROW_FUNCTIONS and isinstance(node.parent, exp.Table)
+    if name in known.functions or name in SAME or name == "all" or rows:
         return True
     raise QueryError(f"function {name} is not supported yet", sqlstate="42883", hint="Write the question without it.")

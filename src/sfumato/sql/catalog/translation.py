@@ -35,6 +35,12 @@ _SESSION: dict[type[exp.Expression], str] = {
     exp.ArrayToString: "array_to_string",
     exp.CurrentVersion: "version",
 }
+ROW_FUNCTIONS = {"pg_show_all_settings": "pg_settings", "pg_available_extensions": "pg_available_extensions"}
+"""Functions whose rows are those of a relation."""
+_NO_GRANTS = """SELECT CAST(0 AS UINTEGER) AS grantor, CAST(0 AS UINTEGER) AS grantee, '' AS privilege_type,
+ false AS is_grantable WHERE false"""
+_HIDDEN = ("xmin", "xmax", "cmin", "cmax")
+"""Columns that every relation has and * does not show: which transaction has made a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,8 @@ def rewritten(tree: exp.Query, known: CatalogNames) -> exp.Query:
             column.set("db", None)
         if column.name == "tableoid" and column.table in homes:
             column.replace(exp.Anonymous(this="pgf_regclass", expressions=[exp.Literal.string(homes[column.table])]))
+        elif column.name in _HIDDEN and (column.table in homes or (not column.table and homes)):
+            column.replace(exp.cast(exp.Literal.number(1), "UINTEGER", dialect="duckdb"))
     for select in tree.find_all(exp.Select):
         _regroup(select)
     for node in reversed(list(tree.walk())):  # from the leaves up: what is replaced was rewritten inside
@@ -74,7 +82,16 @@ def _housed(tree: exp.Query) -> dict[str, str]:
     hidden, homes = ctes(tree), dict[str, str]()
     for table in list(tree.find_all(exp.Table)):
         name, schema = table.name.lower(), table.db.lower()
-        if isinstance(table.this, exp.Identifier) and not (not schema and name in hidden):
+        name = table.this.name.lower() if isinstance(table.this, exp.Anonymous) else name
+        if isinstance(table.this, exp.Anonymous) and name in ROW_FUNCTIONS:
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
+            name, schema = ROW_FUNCTIONS[name], CATALOG
+            table.set("this", exp.to_identifier(name))
+        if isinstance(table.this, exp.Anonymous) and name == "aclexplode":  # nobody was granted anything
+            grants: exp.Expression = exp.maybe_parse(_NO_GRANTS, dialect="duckdb")
+            table.replace(exp.Subquery(this=grants, alias=table.args.get("alias")))
+        elif isinstance(table.this, exp.Identifier) and not (not schema and name in hidden):
             homes[table.alias or name] = name
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
@@ -213,6 +230,15 @@ def _listed(text: str) -> exp.Array:
     return exp.Array(expressions=[exp.Literal.string(item) for item in items])
 
 
+def _like(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
+    r"""A backslash of a pattern takes the next character for itself, as in 'pg\_%': the engine has to be told."""
+    pattern = node.expression
+    plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.name
+    if plain or isinstance(node.parent, exp.Escape) or isinstance(pattern, exp.Any | exp.All):
+        return node  # type: ignore[no-any-return]
+    return exp.Escape(this=node.copy(), expression=exp.Literal.string("\\"))
+
+
 def _any(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
     """`x = ANY('{a,b}')`: the string is a list."""
     inner = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
@@ -229,6 +255,23 @@ def _not_all(node: Any, known: CatalogNames) -> exp.Expression:
     return node  # type: ignore[no-any-return]
 
 
+def _plain(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
+    """encode(x, form) and host(x): what there is of bytes and addresses is text here."""
+    return exp.cast(node.this.copy(), "VARCHAR", dialect="duckdb")
+
+
+def _among(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
+    """`x = ANY(ARRAY(SELECT …))` and `x = ANY((SELECT …)::oid[])`: a list, which the engine takes for rows."""
+    inner = node.expression.this if isinstance(node.expression, exp.Any) else None
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    made = isinstance(inner, exp.Array) and any(isinstance(part, exp.Query) for part in inner.expressions)
+    given = isinstance(inner, exp.Cast | exp.TryCast) and inner.find(exp.Query) is not None
+    if inner is None or not (made or given):
+        return node  # type: ignore[no-any-return]
+    return exp.Anonymous(this="list_contains", expressions=[inner.copy(), node.this.copy()])
+
+
 _CHANGES: tuple[tuple[Any, Callable[[Any, CatalogNames], exp.Expression]], ...] = (
     (exp.Cast, _cast),
     (exp.Dot, _dot),
@@ -239,7 +282,10 @@ _CHANGES: tuple[tuple[Any, Callable[[Any, CatalogNames], exp.Expression]], ...] 
     (exp.Substring, _substring),
     (exp.Column, _column),
     (exp.Format, _format),
+    (exp.Like | exp.ILike, _like),
     (exp.Any, _any),
+    (exp.EQ, _among),
+    (exp.Encode | exp.Host, _plain),
     (exp.NEQ, _not_all),
     (exp.Div, _divided),
 )

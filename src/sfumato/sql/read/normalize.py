@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from sfumato.errors import QueryError
 from sfumato.sql.read.arrays import written_array
+from sfumato.sql.read.lateral import without_lateral
 
 UTC = ("utc", "gmt", "z", "zulu", "universal", "etc/utc", "etc/gmt", "uct", "+00", "+00:00", "00:00")
 """Names of the only time zone."""
@@ -113,7 +114,7 @@ def _listed(node: Any) -> tuple[bool, list[Any]] | None:
 
 def _quantified(node: Any) -> Any:
     """x op ANY (list), and x op ALL (list): one comparison with each element."""
-    sub = _any_of_query(node)
+    sub = _any_of_query(node) or _row_by_row(node)
     if sub is not None:
         return sub
     parts = _listed(node)
@@ -129,6 +130,24 @@ def _quantified(node: Any) -> Any:
     tests = [_with(node, value) for value in values]
     joined: Any = exp.And if every else exp.Or
     return exp.Paren(this=reduce(lambda a, b: joined(this=a, expression=b), tests))
+
+
+def _row_by_row(node: Any) -> Any:
+    """(a, b) = (c, d): each with each; <> is the opposite."""
+    left, right = node.this, node.expression
+    if not (isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and isinstance(node, exp.EQ | exp.NEQ)):
+        return None
+    if len(left.expressions) != len(right.expressions):
+        raise QueryError("unequal number of entries in row expressions", sqlstate="42601")
+    pairs = zip(left.expressions, right.expressions, strict=True)
+    tests: list[Any] = [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in pairs]
+    same = exp.Paren(this=reduce(lambda a, b: exp.And(this=a, expression=b), tests))
+    return same if isinstance(node, exp.EQ) else exp.Not(this=same)
+
+
+def _raw(node: Any) -> Any:
+    """$$text$$ is a text."""
+    return exp.Literal.string(node.name)
 
 
 def _with(node: Any, value: Any) -> Any:
@@ -186,6 +205,8 @@ def _called(node: Any) -> Any:
     name, args = node.name.lower(), node.expressions
     if name == "timezone" and len(args) == 2 and isinstance(args[0], exp.Literal) and args[0].name.lower() in UTC:
         return args[1].copy()
+    if name == "every" and len(args) == 1:
+        return exp.LogicalAnd(this=args[0].copy())
     if name == "age" and len(args) == 1:
         return exp.Anonymous(this="age", expressions=[exp.CurrentDate(), args[0].copy()])
     return None
@@ -215,6 +236,8 @@ def _named_windows(node: Any) -> Any:
 def _select(node: Any) -> None:
     _named_windows(node)
     _distinct_on(node)
+    _listed_rows(node)
+    without_lateral(node, _union_of)
 
 
 def _distinct_on(node: Any) -> None:
@@ -250,6 +273,42 @@ def _named(node: Any, part: Any) -> Any:
     name = part.name.lower() if isinstance(part, exp.Column) and not part.args.get("table") else None
     found = [item.this for item in listed if isinstance(item, exp.Alias) and item.alias.lower() == name]
     return (found[0] if found else part).copy()
+
+
+def _listed_rows(node: Any) -> None:
+    """SELECT unnest(ARRAY[…]): a query over these rows."""
+    if node.args.get("from_") is not None or len(node.expressions) != 1:
+        return
+    item = node.expressions[0]
+    inner = item.unalias()
+    listed = inner.expressions[0] if isinstance(inner, exp.Unnest) and inner.expressions else inner.this
+    if not isinstance(inner, exp.Unnest | exp.Explode) or not (values := _array(listed)):
+        return
+    name = item.alias or "unnest"
+    rows = _union_of([[value] for value in values], [name])
+    node.set("from_", exp.From(this=exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("unnest")))))
+    node.set("expressions", [exp.column(exp.to_identifier(name))])
+
+
+def _unnested(node: Any) -> Any:
+    """unnest(ARRAY[…]) in FROM: rows, called as the list is."""
+    values = _array(node.expressions[0]) if len(node.expressions) == 1 else None
+    if not values or node.args.get("offset") or not isinstance(node.parent, exp.From | exp.Join):
+        return None
+    alias = node.args.get("alias")
+    owner = "unnest" if alias is None or alias.this is None else alias.name
+    columns = [] if alias is None else alias.args.get("columns") or []
+    rows = _union_of([[value] for value in values], [columns[0].name if columns else owner])
+    return exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier(owner)))
+
+
+def _union_of(rows: list[list[Any]], names: list[str]) -> Any:
+    """Written rows as a query, with these names."""
+    found = _rows(exp.Values(expressions=[exp.Tuple(expressions=[value.copy() for value in row]) for row in rows]))
+    for select in found.find_all(exp.Select):
+        for item, name in zip(select.expressions, names, strict=False):
+            item.set("alias", exp.to_identifier(name))
+    return found
 
 
 # VALUES
@@ -296,6 +355,8 @@ _CHANGES: dict[type[Any], Callable[[Any], Any]] = {
     exp.Anonymous: _called,
     exp.Select: _select,
     exp.Values: _values,
+    exp.Unnest: _unnested,
+    exp.RawString: _raw,
     **dict.fromkeys(
         (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike),
         _quantified,

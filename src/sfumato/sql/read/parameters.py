@@ -185,7 +185,7 @@ def types(statement: SqlStatement, columns: Mapping[str, str]) -> dict[int, str]
 
 _COMPARE = ("=", "<>", "!=", "<", ">", "<=", ">=", "like", "ilike", "in", "between", "is")
 _COMPUTE = ("+", "-", "*", "/", "%")
-_PASSED = ("(", ")", ",", "not", "distinct", "from", "symmetric", "and", "any", "some", "all")
+_PASSED = ("(", ")", ",", "[", "array", "not", "distinct", "from", "symmetric", "and", "any", "some", "all")
 
 
 def _cast(tokens: tuple[SqlToken, ...], at: int) -> str | None:

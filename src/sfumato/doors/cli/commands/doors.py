@@ -39,6 +39,10 @@ def _serve(
     ] = "127.0.0.1:5439",
     http: Annotated[str, typer.Option("--http", metavar="HOST:PORT", help="HTTP address, or none.")] = "127.0.0.1:8439",
     workers: Annotated[int, typer.Option("--workers", metavar="N", help="Number of worker processes.")] = 1,
+    per_user: Annotated[
+        int | None,
+        typer.Option("--per-user", metavar="N", help="Most PostgreSQL connections of one user, for each worker (100)."),
+    ] = None,
     cert: Annotated[Path | None, typer.Option("--cert", metavar="F", help="TLS certificate (PEM).")] = None,
     key: Annotated[Path | None, typer.Option("--key", metavar="F", help="TLS key (PEM).")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Allow other machines without TLS.")] = False,
@@ -46,7 +50,7 @@ def _serve(
 ) -> None:
     from sfumato.doors.cli.serve import make_order, serve
 
-    serve(make_order(policy, pg, http, cert, key, plain=plain), workers=workers, check=check)
+    serve(make_order(policy, pg, http, cert, key, plain=plain, per_user=per_user), workers=workers, check=check)
 
 
 @commands.command(
