@@ -321,6 +321,10 @@ class Spark:
         """The largest number of alike rows of a public relation, as private rows will meet it."""
         return self._embedded.most_alike(relation, nodes)
 
+    def rows(self, relation: Relation, nodes: Sequence[Node], most: int) -> list[tuple[Any, ...]]:
+        """What these expressions are in the rows of a public relation."""
+        return self._embedded.rows(relation, nodes, most)
+
     def fixed_table(self, fixed: Fixed, released: tuple[FinishedTable, ...]) -> FinishedTable:
         """Public rows made of released tables, computed once."""
         return self._embedded.fixed_table(fixed, released)
