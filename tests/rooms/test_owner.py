@@ -99,7 +99,6 @@ AGAINST = {
     "a file is missing": (("p.csv", "q.csv"), 3, "there is no file"),
     "a column is missing": (("age = {", "agee = {"), 16, 'has no column "agee"'),
     "a kind of file": (("p.csv", "p.xlsx"), 3, "no file"),
-    "an engine": (('"duckdb"\nfiles = { p = "p.csv", v = "v.csv" }', '"spark"\ndsn = "x"'), 2, "not supported yet"),
     "a ledger": (('version = "1"', 'ledger = "mysql://x"'), 6, "neither a file nor in PostgreSQL"),
 }
 

@@ -111,6 +111,8 @@ def _refused(policy: Policy, text: str, mistakes: list[PolicyError]) -> Admissio
 def _placed(error: SfumatoError, policy: Policy, marks: Marks) -> PolicyError:
     """What the engine noticed when it loaded the rows, at the line that it is about."""
     place: tuple[str, ...] = ("source", "files" if policy.source.dsn is None else "dsn")
+    if policy.source.engine == "spark":
+        place = ("source", "tables")
     for name, table in policy.tables.items():
         if isinstance(table.unit, UnitJoin) and f'"{table.unit.table}.{table.unit.key}"' in error.message:
             place = ("tables", name, "unit")

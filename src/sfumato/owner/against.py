@@ -21,7 +21,7 @@ from sfumato.policy.positions import Marks
 from sfumato.policy.sections import Section, quote
 from sfumato.policy.tables import check_units
 
-_KNOWN = ("duckdb", "postgres")
+_KNOWN = ("duckdb", "postgres", "spark")
 """Engines whose sources can be looked at."""
 
 
@@ -32,7 +32,7 @@ def against(policy: Policy, marks: Marks) -> list[PolicyError]:
         return [marks.error(("data", "ledger"), "the ledger is neither a file nor in PostgreSQL", hint)]
     if policy.source.engine not in _KNOWN:
         message = f'engine "{policy.source.engine}" is not supported yet'
-        return [marks.error(("source", "engine"), message, 'Use engine = "duckdb" or "postgres".', value=True)]
+        return [marks.error(("source", "engine"), message, 'Use engine = "duckdb", "postgres" or "spark".', value=True)]
     schemas: dict[str, Schema] = {}
     found = list(_schemas(policy, marks, schemas))
     for name, schema in schemas.items():
@@ -47,6 +47,9 @@ def against(policy: Policy, marks: Marks) -> list[PolicyError]:
 def _schemas(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterator[PolicyError]:
     """The schema of every table into `schemas`; gives what cannot be found or read."""
     files, dsn = policy.source.files, policy.source.dsn
+    if policy.source.engine == "spark":
+        yield from _of_spark(policy, marks, schemas)
+        return
     if isinstance(files, str) or dsn is not None:
         try:
             tables, views = _schema.of_database(str(files)) if dsn is None else _schema.of_server(dsn)
@@ -71,6 +74,19 @@ def _schemas(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterat
             schemas[name] = _schema.of_files(listed)
         except PolicyError as error:
             yield marks.error(("source", "files", name), error.message, error.hint, value=True)
+
+
+def _of_spark(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterator[PolicyError]:
+    assert isinstance(policy.source.files, dict)
+    named = {name: policy.source.files[name] for name in policy.tables}
+    try:
+        found, wrong = _schema.of_spark(str(policy.source.dsn), named)
+    except (PolicyError, EngineError) as error:
+        yield marks.error(("source", "master"), error.message, error.hint, value=True)
+        return
+    schemas.update(found)
+    for name, said in wrong.items():
+        yield marks.error(("source", "tables", name), said.message, said.hint, value=True)
 
 
 def _columns(table: Table, schema: Schema, marks: Marks) -> Iterator[PolicyError]:

@@ -68,7 +68,8 @@ def _read_table(section: Section, source: DataSource) -> Table:
         _check_free(inner)
     name, public = str(section.path[-1]), section.flag("public", False)
     if isinstance(source.files, dict) and name not in source.files:
-        hint = f"Add it to files in [source], for example {name} = {quote(name + '.parquet')}."
+        word = "tables" if source.engine == "spark" else "files"
+        hint = f"Add it to {word} in [source], for example {name} = {quote(name + '.parquet')}."
         section.refuse(None, f"table {quote(name)} has no file in [source]", hint)
     columns = {
         key: read_column(inner, type_required=not public and not _has_types(source, name), public=public)
@@ -104,6 +105,8 @@ def _has_types(source: DataSource, table: str) -> bool:
     if not isinstance(source.files, dict):
         return True
     files = source.files[table]
+    if source.engine == "spark":  # all formats but one have types
+        return not any("csv" in file.lower() for file in ([files] if isinstance(files, str) else files))
     return all(file.lower().endswith(_TYPED) for file in ([files] if isinstance(files, str) else files))
 
 

@@ -139,6 +139,8 @@ def _about(policy: Policy, table: Table) -> dict[str, Any] | None:
 def _address(policy: Policy, table: str) -> str | None:
     """Where the rows of a table are, as `anonymize` takes it; None where they are in several files."""
     files, dsn = policy.source.files, policy.source.dsn
+    if policy.source.engine == "spark":
+        return None
     if isinstance(files, str):
         return f"{files}#{table}"
     if isinstance(files, dict) and table in files:
