@@ -132,7 +132,7 @@ def test_a_clock_that_was_ahead_ends_when_the_owner_names_the_version(tmp_path, 
         clock.now = FIRST
         with pytest.raises(LedgerError, match="the clock went back") as refused:
             gate.sql(QUESTION)
-        assert "names the version in the policy" in refused.value.hint
+        assert "name the version in the policy" in refused.value.hint
     with open_policy(write_policy(tmp_path, "after the repair")) as gate:
         assert gate.sql(QUESTION).cost.epsilon > 0
     with Ledger.visit(tmp_path / "clinic.ledger") as ledger:

@@ -202,7 +202,7 @@ def test_a_spent_budget_is_said_before_anything_is_asked(tab, odd, tmp_path):
     expect(page.locator("#ask")).to_contain_text("ε 1")
     bob.ask()
     bob.write("SELECT COUNT(*) AS n FROM people WHERE code < 10")
-    expect(page.locator("#refusal.money")).to_contain_text("does not allow this question")
+    expect(page.locator("#refusal.money")).to_contain_text("does not allow this query")
     expect(page.locator("#ask")).to_be_disabled()
     expect(page.locator(".gauge")).to_contain_text("spent: repeated queries stay free")
     check_axe(page)

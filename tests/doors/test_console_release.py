@@ -144,7 +144,7 @@ def test_only_an_owner_who_is_there_makes_a_release_and_of_the_policys_tables_al
             ({"t": "0.5", "sensitive": None}, "t needs a sensitive column"),
             ({"suppress": "2"}, "suppress is a part"),
             ({"method": "magic"}, "this method is not known"),
-            ({"path": "/etc/passwd"}, "is not known here"),
+            ({"path": "/etc/passwd"}, "unknown field"),
         ):
             reply = client.post("/api/release/make", json={**WANTED, "k": 5, **wrong})
             assert reply.status_code == 400, (wrong, reply.text)

@@ -232,7 +232,7 @@ def test_a_catalog_query_has_its_time(policy, monkeypatch):
     child = SimpleNamespace(begin=lambda: None, ask=ask, kill=killed.set, bury=lambda: None)
     monkeypatch.setattr(catalog_process, "_Child", lambda _: child)
     monkeypatch.setattr(catalog_process, "SECONDS", 0.2)
-    with Leash("ana").held(), pytest.raises(QueryError, match="costs nothing") as refused:
+    with Leash("ana").held(), pytest.raises(QueryError, match="a free query") as refused:
         CatalogProcesses(load(policy)).run("SELECT 1", "ana", ())
     assert refused.value.sqlstate == "57014"
 

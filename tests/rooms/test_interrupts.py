@@ -228,7 +228,7 @@ def test_the_runs_that_one_planning_waits_for_have_their_time_together():
                 assert interrupted.wait(60)
                 raise RuntimeError
 
-        with pytest.raises(QueryError, match="costs nothing"):
+        with pytest.raises(QueryError, match="a free query"):
             run()
 
 

@@ -142,7 +142,7 @@ def test_the_narrower_budget_says_what_would_pass():
         ask(ledger, "first", "0.7", analyst="owner")
         with pytest.raises(BudgetError) as refused:
             ask(ledger, "second", "0.8")
-        assert refused.value.hint == "Ask for epsilon 0.3 or less, or fewer groups."
+        assert refused.value.hint == "Use epsilon 0.3 or less, or fewer groups."
         ask(ledger, "third", "0.3")
 
 
@@ -316,7 +316,7 @@ def test_a_key_stands_for_one_question():
     with book() as ledger:
         ask(ledger, key="k")
         for question, epsilon in (("other", TENTH), ("q", Fraction(1, 5))):
-            with pytest.raises(InputError, match="another question") as refused:
+            with pytest.raises(InputError, match="another query") as refused:
                 ask(ledger, question, epsilon, key="k")
             assert refused.value.sqlstate == "22023"
         assert isinstance(ask(ledger, "other", analyst="bob", key="k"), Receipt)  # keys are hers alone
@@ -327,7 +327,7 @@ def test_a_key_is_remembered_when_the_answer_was_free():
         ledger.store(ask(ledger, epsilon="0.5"), b"fine")
         assert ask(ledger, analyst="bob", epsilon="0.1", key="k").answer == b"fine"
         assert ask(ledger, analyst="bob", epsilon="0.1", key="k", version="2").answer == b"fine"
-        with pytest.raises(InputError, match="another question"):
+        with pytest.raises(InputError, match="another query"):
             ask(ledger, "other", analyst="bob", key="k")
         ledger.verify()
 
@@ -1193,7 +1193,7 @@ def test_a_ledger_that_was_replaced_has_no_mark(path):
         with pytest.raises(LedgerError, match="replaced or removed"):
             ledger.mark()
         for _ in range(2):
-            with pytest.raises(LedgerError, match="serves no more"):
+            with pytest.raises(LedgerError, match="is no longer served"):
                 ledger.mark()
-            with pytest.raises(LedgerError, match="serves no more"):
+            with pytest.raises(LedgerError, match="is no longer served"):
                 ask(ledger)

@@ -136,7 +136,7 @@ def test_shares_count_her_own_cells():
         with pytest.raises(BudgetError, match='budget of "ana" on "clinic" is spent') as refused:
             ask(ledger, "more", "0.7", cells=SOUTH)
         assert refused.value.detail == "This release costs epsilon 0.7; 0.6 of 1 remains."
-        assert refused.value.hint == "Ask for epsilon 0.6 or less, or fewer groups."
+        assert refused.value.hint == "Use epsilon 0.6 or less, or fewer groups."
         spend(ledger, ("0.6", SOUTH), version="1")
         ledger.verify()
 
@@ -146,12 +146,12 @@ def test_the_narrower_budget_of_the_cells_says_what_would_pass():
         spend(ledger, ("0.7", SOUTH), ("0.9", NORTH), analyst="owner")
         with pytest.raises(BudgetError) as refused:
             ask(ledger, "more", "0.8", cells=SOUTH)
-        assert refused.value.hint == "Ask for epsilon 0.3 or less, or fewer groups."
+        assert refused.value.hint == "Use epsilon 0.3 or less, or fewer groups."
         assert ledger.budget("ana", cells=SOUTH, version="1").remaining.epsilon == Fraction(3, 10)
         ask(ledger, "more", "0.3", cells=SOUTH)
         with pytest.raises(BudgetError) as refused:  # everybody has less left, but not in the east
             ask(ledger, "more", "1.1", cells=EAST)
-        assert refused.value.hint == "Ask for epsilon 0.6 or less, or fewer groups."
+        assert refused.value.hint == "Use epsilon 0.6 or less, or fewer groups."
 
 
 def test_who_has_no_share_has_cells_too(path):

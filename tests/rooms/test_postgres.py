@@ -215,7 +215,7 @@ def test_what_the_server_says_goes_to_the_operator_alone(
         with pytest.raises(EngineError) as failed:
             gate.sql("SELECT COUNT(*) FROM visit", 2)
         assert "visit" not in str(failed.value)
-        assert "The debit stands" in str(failed.value)
+        assert "The charge stands" in str(failed.value)
         assert gate.budget().spent.epsilon == 3
     assert any('relation "room.visit" does not exist' in record.getMessage() for record in caplog.records)
 

@@ -238,5 +238,5 @@ class RenyiFilter:
             cost = renyi(event, self.order)
             costs = "claims no divergence" if cost is None else f"costs {show(cost)}"
             detail = f"This release {costs} at order {show(self.order)}; {left}."
-            raise BudgetError("budget is spent", detail=detail, hint="Ask for a smaller epsilon, or fewer groups.")
+            raise BudgetError("budget is spent", detail=detail, hint="Use a smaller epsilon, or fewer groups.")
         self._spent, self._spent_delta = sums

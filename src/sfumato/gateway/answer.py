@@ -267,7 +267,9 @@ def build(
     worth = [(name, rank_words(plan, item, confidence)) for item, name in enumerate(columns)]
     notes += [(name, words) for name, words in worth if words is not None]
     if any(words and None in values for (_, words), values in zip(worth, shown, strict=True)):
-        notes.append((None, "cannot tell where NULL is shown: even the upper end of the count is too small a group"))
+        notes.append(
+            (None, "NULL means that no value can be given: even the upper end of the count is too small a group")
+        )
     if not plan.cuts:
         notes = [(None, "exact: only public tables are read")]
     rows = _with_ends(list(zip(*shown, strict=True)), question, traces, found, confidence)

@@ -398,8 +398,8 @@ class Gateway:
             if version < latest:
                 raise LedgerError(
                     "the clock went back",
-                    detail=f"It says version {version}, but the ledger has come to {latest}.",
-                    hint="The owner sets the clock right, or names the version in the policy.",
+                    detail=f"It gives version {version}, but the ledger is already at {latest}.",
+                    hint="The owner must correct the clock, or name the version in the policy.",
                 )
         return version
 

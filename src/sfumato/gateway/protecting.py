@@ -67,7 +67,7 @@ def protect(
     if rows_per_unit is not None:
         table["rows_per_unit"] = rows_per_unit
     elif unit != "row":
-        hint = 'Pass the most rows that count of one person, or "auto"; 1 if nobody has two rows.'
+        hint = 'Pass the maximum number of rows per person, or "auto"; 1 if nobody has two rows.'
         raise InputError("rows_per_unit is missing", hint=hint)
     table["columns"] = Declared(types, unit, bounds or {}, values or {}, columns, hide).columns()
     privacy: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency}

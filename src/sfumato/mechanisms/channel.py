@@ -66,7 +66,7 @@ class Channel:
         epsilon = self.epsilon()
         if not epsilon:
             raise InputError(
-                "this channel has no price",
+                "this channel cannot be charged",
                 detail="Its epsilon is infinite." if epsilon is None else "Its rows are equal: it tells nothing.",
             )
         return Pure(epsilon)

@@ -36,11 +36,11 @@ _MOST = 1000
 _HINTS = {
     "epsilon": "Write how much all analysts together may ever learn: 1 is careful, 4 is generous.",
     "unit": "Name the column that says whose row it is; or public = true instead, if no row is about anybody.",
-    "rows_per_unit": "Write the most rows that one person counts for; a person with more counts each of them for less.",
+    "rows_per_unit": "Write the maximum number of rows per person; rows of people with more are down-weighted.",
     "min": "Write the lowest value that there can be, from what you know of the world: lower ones count as this one.",
     "max": "Write the highest value that there can be, from what you know of the world: higher ones count as this one.",
     "values": "Write the list of values that there can be; any other becomes NULL.",
-    "max_length": "Write the longest text in characters: longer ones are cut.",
+    "max_length": "Write the longest text in characters: longer ones are truncated.",
 }
 
 

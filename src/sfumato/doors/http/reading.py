@@ -115,7 +115,7 @@ def check_names(document: dict[str, Any], known: tuple[str, ...]) -> None:
     """Nothing but these names: a misspelt option must not be paid for."""
     for name in document:
         if name not in known:
-            raise InputError(f'"{_shown(name)}" is not known here', hint=f"There are {', '.join(known)}.")
+            raise InputError(f'unknown field "{_shown(name)}"', hint=f"There are {', '.join(known)}.")
 
 
 def text_of(document: dict[str, Any], name: str) -> str:

@@ -96,4 +96,4 @@ def _may_call(node: exp.Anonymous, known: CatalogNames) -> bool:
     name = node.name.lower()
     if name in known.functions or name in SAME or name == "all":
         return True
-    raise QueryError(f"function {name} is not supported yet", sqlstate="42883", hint="Write the question without it.")
+    raise QueryError(f"function {name} is not supported yet", sqlstate="42883", hint="Write the query without it.")
