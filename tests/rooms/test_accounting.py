@@ -369,7 +369,7 @@ def test_a_refusal_by_the_rho_door():
     assert budget.admits(price(Pure("0.047569")))
     assert refused(budget, price(GaussianRelease(1)))[2] == "HINT: Use rho 0.001131423331097 or less, or fewer groups."
     budget.spend(price(GaussianRelease("0.001131423331097")))
-    assert refused(budget, price(Pure("0.1")))[2].startswith("HINT: Nothing is left here")
+    assert refused(budget, price(Pure("0.1")))[2].startswith("HINT: Nothing is left.")
     assert (
         refused(PrivacyFilter("zcdp", 4, "1e-6"), price(Refinement(1, 2)))[2]
         == "HINT: Request a new answer at full cost."

@@ -336,7 +336,7 @@ def test_what_was_priced_for_less_cannot_be_promised_more(path):
     before = dump(path)
     with pytest.raises(PolicyError, match='adjacency cannot become "replace" any more') as refused:
         parted(path, adjacency="replace")
-    assert refused.value.detail.startswith("4 debits ")
+    assert refused.value.detail.startswith("4 charges ")
     assert dump(path) == before
 
 
@@ -346,7 +346,7 @@ def test_replay_knows_what_was_priced_for_less(path):
     with parted(path, policy_digest="p2") as ledger:
         now = ledger.terms.to_dict()
     hash_anew(path, 4, now=now | {"adjacency": "replace"})
-    found(path, "entry 4 of the ledger cannot be\nDETAIL.*not priced for its adjacency")
+    found(path, "entry 4 of the ledger is not valid\nDETAIL.*not computed for its adjacency")
 
 
 # one file, several who write
@@ -510,9 +510,9 @@ def test_verify_finds_cells_that_were_hashed_anew(charged, tmp_path, seq, listed
         ({"partition": "patient.county"}, "cells of everybody"),
         ({"digest": "p9"}, "cells of everybody"),
         ({"adjacency": "replace"}, "sums of everybody"),
-        ({"epsilon": "1/5"}, "entry 4.*\nDETAIL.*beyond the budget"),
-        ({"shares": {"ana": "1/5"}}, "entry 4.*\nDETAIL.*beyond the budget"),
-        ({"epsilon": "1/2", "adjacency": "replace"}, "entry 5.*\nDETAIL.*beyond the budget"),
+        ({"epsilon": "1/5"}, "entry 4.*\nDETAIL.*exceeds the budget"),
+        ({"shares": {"ana": "1/5"}}, "entry 4.*\nDETAIL.*exceeds the budget"),
+        ({"epsilon": "1/2", "adjacency": "replace"}, "entry 5.*\nDETAIL.*exceeds the budget"),
         ({"extra": 1}, "policy in the ledger is damaged"),
     ],
 )

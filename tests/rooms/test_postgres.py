@@ -320,7 +320,7 @@ def test_a_key_to_persons_that_is_not_unique_any_more_leads_nowhere(
                 return begun(self)
 
             monkeypatch.setattr(PostgreSQL, "snapshot", disturbed)
-        with pytest.raises(SfumatoError, match=r"the engine (cannot run this query|could not run this question)"):
+        with pytest.raises(SfumatoError, match=r"the engine (cannot run this query|could not run this query)"):
             gate.sql("SELECT COUNT(*) FROM visit", 3)
         assert gate.budget().spent.epsilon == 2 + (0 if when == "before" else 3)
     assert any("not kept unique any more" in record.getMessage() for record in caplog.records)
