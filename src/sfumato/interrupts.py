@@ -87,7 +87,7 @@ def current() -> Leash | None:
 
 @contextmanager
 def detached() -> Iterator[None]:
-    """Do the work of this block whether or not the client has left, and without a limit of time: it was paid for."""
+    """Do the work of this block whether or not the client is connected, without a limit of time: it was paid for."""
     token = _pace.set(None)
     try:
         with Leash(who()).held():

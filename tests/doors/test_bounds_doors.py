@@ -36,12 +36,12 @@ def test_check_says_the_price_before_and_what_was_found(home, call):
     code, out, err = call("check", at=home)
     assert code == 0
     for bound in ('rows_per_unit of "visit"', 'sum_per_unit of "visit.cost"'):
-        assert f'{bound} is "auto": finding it costs epsilon 0.1, once for this version' in err
-        assert re.search(rf'{bound} for version "2024-11": [\d.]+; estimated for epsilon 0.1, paid for now', out)
+        assert f'{bound} is "auto": estimating it costs epsilon 0.1, once per version' in err
+        assert re.search(rf'{bound} for version "2024-11": [\d.]+; estimated for epsilon 0.1, charged now', out)
     assert debits(home) == BOTH
     code, out, err = call("check")
     assert (code, err) == (0, "")
-    assert out.count("paid for before") == 2
+    assert out.count("charged before") == 2
     document = json.loads(call("check", "--json")[1])
     assert [(b["column"], b["bought"], b["epsilon"]) for b in document["bounds"]] == [
         (None, False, "1/10"),
@@ -88,7 +88,7 @@ def test_a_question_tells_what_it_bought_once(home, call):
     most = int(told[1])
     shown = re.search(r"rows_per_unit for n: (\d+) → ± [\d,]+; (\d+) → ± [\d,]+; (\d+) → ± [\d,]+\n", out)
     assert [int(number) for number in shown.groups()] == [most, most // 2, most // 4]
-    assert "about this part of the table's rows would not count" in out
+    assert "about this fraction of the table's rows would not count" in out
 
 
 def test_explain_says_what_fewer_rows_give(made, call):
@@ -133,10 +133,10 @@ def test_serve_says_what_it_buys(home):
 
     code, out, err = serve()
     assert (code, out.splitlines()[-1]) == (0, "ready")
-    assert err.count("paid for now: ") == 2
+    assert err.count("charged now: ") == 2
     assert debits(home) == BOTH
     err = serve()[2]
-    assert "paid for now" not in err
+    assert "charged now" not in err
     assert err.count("estimated for epsilon 0.1") == 2
     assert debits(home) == BOTH
     change_policy(home, "epsilon = 4 ", "epsilon = 0.2 ")

@@ -127,9 +127,7 @@ def test_one_result_shows_the_laws_of_what_was_released_for_it(tab, odd):
     ana.write("SELECT day, SUM(COUNT(*)) OVER (ORDER BY day) AS so_far FROM people GROUP BY day")
     ana.ask()
     page.click("text=What one person changes")
-    expect(page.locator("dialog")).to_contain_text(
-        "There is no picture of this column: prefix sums share their noise"
-    )
+    expect(page.locator("dialog")).to_contain_text("There is no picture of this column: prefix sums share their noise")
     assert not ana.troubles
 
 

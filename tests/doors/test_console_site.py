@@ -211,7 +211,7 @@ def test_the_report_of_the_red_team_is_for_owners_and_auditors(served):
                 reply = auditor.get("/api/redteam")
                 assert (reply.status_code, reply.json()["message"]) == (
                     422,
-                    "the report of the red team cannot be read",
+                    "the attack report cannot be read",
                 )
         finally:
             place.unlink()

@@ -201,7 +201,7 @@ def test_owners_are_told_what_may_still_tell(tmp_path):
     remarks = obfuscate_file(
         tmp_path / "a.csv", tmp_path / "b.csv", MADE, ColumnChoice(keep=("altitude", "id"))
     ).remarks
-    assert remarks == ("kept columns may tell where or when somebody was: altitude",)
+    assert remarks == ("kept columns may reveal where or when somebody was: altitude",)
     rows = "".join(f"{48 + i / 1000},2.{i % 7}\n" for i in range(120))
     (tmp_path / "a.csv").write_text("lat,lon\n" + rows)
     remarks = obfuscate_file(tmp_path / "a.csv", tmp_path / "b.csv", MADE, ColumnChoice()).remarks

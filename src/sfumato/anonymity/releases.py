@@ -213,11 +213,11 @@ def _check(request: AnonymizeRequest) -> None:
     for name in ("suppress", "dummies"):
         part = as_written(getattr(request, name), name)
         if not 0 <= part <= 1:
-            raise InputError(f"{name} is a part of the rows, between 0 and 1, but is {show(part)}")
+            raise InputError(f"{name} must be a fraction of the rows between 0 and 1, but is {show(part)}")
     if request.seconds is not None and not 0 <= request.seconds < math.inf:
-        raise InputError(f"seconds must be a number from 0 on, but is {request.seconds}")
+        raise InputError(f"seconds must be a number of at least 0, but is {request.seconds}")
     if request.sampling is not None and not 0 < as_written(request.sampling, "sampling") <= 1:
-        raise InputError("sampling is the part of the population that the table is: above 0, and 1 at most")
+        raise InputError("sampling must be the fraction of the population in the table, above 0 and at most 1")
     _check_models(request)
 
 
@@ -228,7 +228,7 @@ def _check_models(request: AnonymizeRequest) -> None:
     if request.presence is not None and request.population is None:
         raise InputError("delta-presence needs a population", hint="Name the larger table with --population FILE.")
     if all(value is None for value in (request.k, request.l, request.t, request.beta, request.presence)):
-        raise InputError("nothing is asked for", hint="Give -k K at least.")
+        raise InputError("no privacy model was requested", hint="Give -k K at least.")
 
 
 def models_of(request: AnonymizeRequest, tuples: Tuples) -> tuple[Model, ...]:

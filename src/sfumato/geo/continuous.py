@@ -44,7 +44,7 @@ class Discretisation:
             grown = 2 * exp(min(inner * self.u, 700))
             return inner + log((q + grown) / (q - grown)) / self.u if q > grown else inf
         if form != "lecture":
-            raise InputError(f'"{form}" is no form of the correction', hint=f"One of: {', '.join(FORMS)}.")
+            raise InputError(f'"{form}" is not a form of the correction', hint=f"One of: {', '.join(FORMS)}.")
         grown = 3 * exp(min(inner * (self.v or self.u) * sqrt(2), 700))
         return inner + log1p((grown + 3) / (q - 5)) / self.u if q > 5 else inf
 

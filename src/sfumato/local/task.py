@@ -71,7 +71,7 @@ class LocalTask:
             raise InputError(
                 f"the task states epsilon {show(self.epsilon)}, but its thresholds cost more",
                 detail=f"One report costs {show(costs)}.",
-                hint="State that, or plan the task anew.",
+                hint="State that, or plan the task again.",
             )
         if self.lifetime < self.unit_cost:
             raise InputError(
@@ -269,7 +269,7 @@ def read_task(text: str) -> LocalTask:
 
 def _need(document: dict[str, Any], key: str) -> Any:
     if key not in document:
-        raise InputError(f'the task file does not say its "{key}"')
+        raise InputError(f'the task file has no value for "{key}"')
     return document[key]
 
 
@@ -304,7 +304,7 @@ def _encoder(document: dict[str, Any]) -> Any:
     given = _need(document, "parameters")
     wanted = [field.name for field in fields(ENCODERS[name])]
     if not isinstance(given, dict) or set(given) != set(wanted):
-        raise InputError(f"the parameters of {name} are {', '.join(wanted)}", hint="Each must be stated, and no other.")
+        raise InputError(f"the parameters of {name} are {', '.join(wanted)}", hint="State each of them, and no others.")
     for key, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 1 << 48:
             raise InputError(f"the parameter {key} must be a whole number from 0 to 2^48")

@@ -67,7 +67,7 @@ class Channel:
         if not epsilon:
             raise InputError(
                 "this channel cannot be charged",
-                detail="Its epsilon is infinite." if epsilon is None else "Its rows are equal: it tells nothing.",
+                detail="Its epsilon is infinite." if epsilon is None else "Its rows are equal: it reveals nothing.",
             )
         return Pure(epsilon)
 
@@ -103,7 +103,7 @@ class Channel:
         except TypeError:  # a tuple of something that has no hash
             found = None
         if found is None:
-            raise InputError("this is no input of the channel", hint="They are listed in `inputs`.")
+            raise InputError("this is not an input of the channel", hint="They are listed in `inputs`.")
         return found
 
     def _draw(self, x: int) -> int:
@@ -123,7 +123,7 @@ class Channel:
         """The probabilities of an output, by its name, for all inputs."""
         if output not in self.outputs:
             raise InputError(
-                "this is no output of the channel",
+                "this is not an output of the channel",
                 detail=f"It was {output!r}; there are {len(self.outputs)}, such as {self.outputs[0]!r}.",
             )
         y = self.outputs.index(output)

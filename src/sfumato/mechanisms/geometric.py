@@ -111,7 +111,7 @@ class Geometric:
             raise InputError(
                 "a better answer has a larger epsilon than the earlier one",
                 detail=f"Now {show(self.epsilon)}, earlier {show(before.epsilon)}.",
-                hint="The earlier answer is as good: give it again, free.",
+                hint="The earlier answer is as good: return it again, free.",
             )
 
     def refined_weights(self, noise: int, before: Geometric) -> tuple[Real, Real, Real, Real]:

@@ -135,9 +135,9 @@ class Session:
         with self._turn():
             if self.finished:
                 raise BudgetError(
-                    "the session has said yes as often as it may",
+                    "the session has given all of its positive answers",
                     detail=f"It was started for {self._law.positives}.",
-                    hint="Start a new session, at its price.",
+                    hint="Start a new session, at its own cost.",
                 )
             said, gap = self._answer(number)
         return int(gap[0]) if said[0] else None
@@ -153,11 +153,11 @@ class Session:
         """One question at a time, in the process that started the session."""
         if epoch() is not self._epoch:  # before the lock, which a fork may have left taken
             raise InputError(
-                "a session of the sparse vector cannot go on in a forked process", hint="Start a new session."
+                "a session of the sparse vector cannot continue in a forked process", hint="Start a new session."
             )
         with self._lock:
             if self._answering:
-                raise InputError("the session is answering another question of this thread", hint="Ask again after it.")
+                raise InputError("the session is answering another query of this thread", hint="Ask again after it.")
             self._answering = True
             try:
                 yield

@@ -252,10 +252,10 @@ def _uncovered(case: _Case) -> Iterator[ReleaseFault]:
             continue
         wrong = case.coverage.culprit(at, value, case.people, counts[value])
         label = "" if wrong is None else f' "{key[wrong][:60]}"'
-        words = f"{many} rows of a class stand for no original row that its label{label} covers"
+        words = f"{many} rows of a class match no original row that its label{label} covers"
         yield ReleaseFault("coverage", words, None if wrong is None else case.columns[wrong], first[key])
     if len(short) > _SHOWN:
-        yield ReleaseFault("coverage", f"{len(short) - _SHOWN} more classes stand for too few original rows")
+        yield ReleaseFault("coverage", f"{len(short) - _SHOWN} more classes match too few original rows")
 
 
 def _kept(case: _Case, keep: Key) -> Iterator[ReleaseFault]:

@@ -119,7 +119,7 @@ def _fewer(preview: Preview) -> list[str]:
     if lines:
         lines.append("with a lower bound, people with more rows are down-weighted")
     lost = [f"{one.rows_per_unit} → {float(100 * one.lost):.2g} %" for one in fewer if one.lost is not None]
-    return [*lines, *([f"about this part of the table's rows would not count: {'; '.join(lost)}"] if lost else [])]
+    return [*lines, *([f"about this fraction of the table's rows would not count: {'; '.join(lost)}"] if lost else [])]
 
 
 def write_csv(answer: Answer, out: TextIO) -> None:

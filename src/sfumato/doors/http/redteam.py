@@ -37,7 +37,7 @@ def newest(gate: Gateway) -> dict[str, Any]:
             raise ValueError
         pictures = {attack["name"]: _pictures(attack["name"], found["reports"]) for attack in found["attacks"]}
     except (ValueError, KeyError, TypeError, InputError):
-        raise PolicyError("the report of the red team cannot be read", hint=f"Make it anew: {command}.") from None
+        raise PolicyError("the attack report cannot be read", hint=f"Make it anew: {command}.") from None
     return {"command": command, "report": found, "pictures": pictures}
 
 
