@@ -371,7 +371,7 @@ def test_the_wizard_writes_a_policy_that_works(served, tab, tmp_path):
     for name in ("patient.parquet", "visit.csv", "region.csv"):
         page.check(f"input[value='{name}']")
     page.check("input[value='patient.ssn']")
-    expect(page.locator("#odds")).to_contain_text("ε 1: whatever all analysts together ever ask, a suspicion of 50 %")
+    expect(page.locator("#odds")).to_contain_text("ε 1: whatever all analysts together ever ask, a 50 % suspicion")
     expect(page.locator("#odds")).to_contain_text("becomes 73.2 % at most")
     check_axe(page)
 

@@ -112,7 +112,7 @@ def _encode(
     help=help_of(
         "Estimate shares or means from reports.\n\n"
         "REPORTS is a Parquet file with a column `report`, or a directory of a collector. A fixed population is the "
-        "people who reported; a sampled one is everybody whom they were drawn from at random.",
+        "people who reported; a sampled one is the population that they were sampled from.",
         "sfumato local decode reports.parquet --task area.toml --population sampled",
     ),
 )

@@ -6,7 +6,7 @@ import { brief } from "./numbers.js";
 import { moment, tableOf } from "./statement.js";
 
 const OUTCOMES = { lost: "LOST", held: "held", nothing: "held: nothing claimed", "not applicable": "not applicable" };
-const LEDGERS = { copy: "on a copy of the ledger: nothing was spent", own: "on the ledger itself: what was asked was paid for" };
+const LEDGERS = { copy: "on a copy of the ledger: nothing was spent", own: "on the ledger itself: the queries were charged" };
 const percent = (rate) => `${brief(rate * 100, 4)} %`;
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 
@@ -26,14 +26,14 @@ function headOf(report) {
     ["the secret", [word(report.secret.column, "mono"), " is ", word(report.secret.value)]],
     ["the attacker knew", word(report.known.join(", "))],
     ["people attacked", brief(report.people, 9)],
-    ["a guess without asking is right", percent(report.base_rate)],
+    ["a guess without any answers is right", percent(report.base_rate)],
   ];
   const lost = report.defences.filter((one) => one.lost);
   const verdict = report.defences.map((one) => h("p", { class: `chain ${one.lost ? "broken" : "good"}` }, word(one.name), ` ${one.sentence}.`));
   return h("section", { class: "panel", "aria-label": "Verdict" }, h("h2", {}, lost.length ? "An attack won" : "No attack won"), verdict,
     h("dl", { class: "sums facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     report.ledger ? h("p", { class: "quiet" }, sentence(LEDGERS[report.ledger] ?? report.ledger)) : null,
-    h("p", { class: "quiet" }, "An attack has won only if it is right more often than a guess, beyond chance, or than the promise allows. That an attack failed does not show that none would succeed."));
+    h("p", { class: "quiet" }, "An attack has won only if it is right significantly more often than a guess, or more often than the promise allows. A failed attack does not show that none would succeed."));
 }
 
 function summary(report) {
@@ -56,7 +56,7 @@ const asked = (one) => h("pre", { class: "code", tabindex: 0 }, one.sql, one.ref
 function transcript(one) {
   if (!one.transcript.length) return null;
   const all = one.transcript.length === one.queries;
-  return h("details", {}, h("summary", {}, "What was asked of ", word(one.defence), all ? "" : `: ${one.transcript.length} of ${brief(one.queries, 9)} questions, from the beginning and the end`), one.transcript.map(asked));
+  return h("details", {}, h("summary", {}, "What was asked of ", word(one.defence), all ? "" : `: ${one.transcript.length} of ${brief(one.queries, 9)} queries, from the beginning and the end`), one.transcript.map(asked));
 }
 
 function section(attack, reports, pictures) {
@@ -67,7 +67,7 @@ function section(attack, reports, pictures) {
     h("div", { class: "attack" },
       h("div", {},
         h("ul", { class: "notes" }, reports.map(lineOf)),
-        lost ? [h("p", {}, "The questions that did it:"), ...lost.worst.map((sql) => asked({ sql }))] : null,
+        lost ? [h("p", {}, "The queries that did it:"), ...lost.worst.map((sql) => asked({ sql }))] : null,
         h("p", { class: "quiet" }, `The cheapest defence: ${attack.advice}.`)),
       pictures.length ? h("div", {}, pictures.map((svg) => h("div", { class: "picture plain" }, picture(svg)))) : null),
     reports.map(transcript),
