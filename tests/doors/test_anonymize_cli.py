@@ -146,7 +146,10 @@ WRONG = {
     ),
     "l above the values": (("people.csv", *QUASI, "-k", "5", "-l", "4"), "l is larger than"),
     "t above 1": (("people.csv", *QUASI, "-k", "5", "-t", "2"), "t must be between 0 and 1"),
-    "suppress above 1": (("people.csv", *QUASI, "-k", "5", "--suppress", "5"), "suppress is a part of the rows"),
+    "suppress above 1": (
+        ("people.csv", *QUASI, "-k", "5", "--suppress", "5"),
+        "suppress must be a fraction of the rows",
+    ),
     "a column twice": (("people.csv", "--quasi", "age,age", "-k", "5"), '"age" is named twice'),
     "an unknown method": (("people.csv", *QUASI, "-k", "5", "--method", "magic"), 'unknown method "magic"'),
     "an unknown distance": (

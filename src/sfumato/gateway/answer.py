@@ -89,7 +89,7 @@ class Answer:
         return result
 
     def untold(self) -> list[list[bool]]:
-        """Which numbers say nothing: their intervals are all that the declared bounds allow."""
+        """Which numbers carry no information: their intervals span the whole declared range."""
         plan = self._plan
         if plan is None or not plan.cuts:
             return [[False] * len(self.columns) for _ in self.rows]
@@ -122,7 +122,7 @@ class Answer:
         return tuple(of is not None for of in self._plan.question.origins)
 
     def to_dict(self) -> dict[str, Any]:
-        """The one document of all doors: fractions, decimals and dates as text, NULL as null."""
+        """The document that all interfaces share: fractions, decimals and dates as text, NULL as null."""
         return {
             "columns": list(self.columns),
             "types": list(self.types),
@@ -140,8 +140,8 @@ class Answer:
     def to_arrow(self, *, intervals: bool = False, exact: bool = False) -> Any:
         """A pyarrow Table: int64, float64, date32, bool and string.
 
-        With `intervals`, each noisy column NAME is followed by NAME_low and NAME_high. `exact` keeps every digit: what
-        is no 64-bit integer is a decimal.
+        With `intervals`, each noisy column NAME is followed by NAME_low and NAME_high. `exact` keeps every digit:
+        a value that is not a 64-bit integer is a decimal.
         """
         return frames.to_arrow(self, intervals=intervals, exact=exact)
 

@@ -117,7 +117,7 @@ class Preview:
         return () if self._fewer is None else self._fewer(self.confidence)
 
     def to_dict(self) -> dict[str, Any]:
-        """One document for all doors, with half widths at the confidence that was asked for."""
+        """The document that all interfaces share, with half-widths at the requested confidence."""
         return {
             "refused": None if self.refused is None else self.refused.to_dict(),
             "cost": None if self.cost is None else self.cost.to_dict(),

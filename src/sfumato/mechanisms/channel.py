@@ -26,7 +26,7 @@ _BITS = 160
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """Answer input x with output y with probability matrix[x][y]; inputs and outputs have names, or are counted from 0.
+    """Return output y for input x with probability matrix[x][y]; inputs and outputs have names, or are numbered from 0.
     `approximate` says that the numbers came as floats; they are exact from there on.
 
     Guarantee: under the metric d, two inputs cost at most epsilon(d) times their distance; with no metric named, any

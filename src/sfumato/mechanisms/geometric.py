@@ -19,7 +19,7 @@ from sfumato.words import Loss, positive, show, whole
 
 @dataclass(frozen=True)
 class Geometric:
-    """Add two-sided geometric noise (the discrete Laplace law) to whole numbers.
+    """Add two-sided geometric noise (the discrete Laplace distribution) to integers.
 
     Guarantee: if neighbours differ by at most `distance` in L1, one release costs epsilon = distance / scale, where
         scale = sensitivity_l1 / epsilon; at distance sensitivity_l1 it costs epsilon.
@@ -153,7 +153,7 @@ class Geometric:
 
 @dataclass(frozen=True)
 class TruncatedGeometric:
-    """The geometric mechanism with its answer brought into [low, high], and the finite channel that this is.
+    """The geometric mechanism with its output clamped to [low, high], and the finite channel that it defines.
 
     Guarantee: as Geometric: neighbours at most `distance` apart in L1 cost epsilon = distance / scale.
     Proof: bringing the answer into a fixed range looks at the answer only, and post-processing costs nothing.

@@ -30,7 +30,7 @@ _MISS = Fraction(1, 10_000)
 
 @dataclass(frozen=True)
 class OrderStatistic:
-    """A candidate with about a fraction of the weight below it; or with about a certain weight, from an end.
+    """Choose a candidate with about a given fraction of the weight below it, or about a given weight from one end.
 
     `fraction` q asks for a q-quantile. `fraction` None asks for the smallest (`from_end` "low") or largest ("high")
     value: the candidate that as much weight reaches as the noise needs to tell it from an empty one.
@@ -147,7 +147,7 @@ class OrderStatistic:
 
 @dataclass(frozen=True)
 class MostFrequent:
-    """A candidate that much weight is at.
+    """Choose a candidate with a large weight.
 
     Guarantee: if the weights of one person's rows add up to at most `norm`, one choice costs epsilon (range epsilon).
     Proof: the score is the largest weight less a candidate's own, and what is the same for all candidates changes

@@ -24,7 +24,7 @@ from sfumato.words import Loss, positive, whole
 
 @dataclass(frozen=True)
 class SparseVector:
-    """Say of each whole number whether it reaches a threshold, and by how much; stop after `positives` times yes.
+    """Report for each integer whether it reaches a threshold, and by how much; stop after `positives` positive answers.
 
     Guarantee: if every number of the stream moves by at most `distance` between neighbours, the whole session costs
         epsilon distance / sensitivity, however many numbers are asked about, chosen one after the other.

@@ -31,7 +31,7 @@ from sfumato.words import Loss, positive, whole
 
 @dataclass(frozen=True)
 class Staircase:
-    """Add noise whose mass falls by e^-epsilon once in every `sensitivity` whole steps, after the first `tread` of
+    """Add noise whose mass falls by a factor e^-epsilon once in every `sensitivity` steps, after the first `tread` of
     them.
 
     Guarantee: if a single whole number differs by at most `distance` between neighbours, one release costs

@@ -97,7 +97,7 @@ def _ask(source: DraftSource) -> str:
 def run_check(policy: Path, *, as_json: bool) -> None:
     """Tell the owner what is wrong, or what held.
 
-    Exit code 2 if the policy cannot be served, 1 if a column lies mostly outside of its declared domain.
+    Exit code 2 if the policy cannot be served, 1 if a column is mostly outside its declared domain.
     """
     with suppress(PolicyError):
         keep_log(load(policy))
