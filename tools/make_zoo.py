@@ -31,8 +31,8 @@ every epsilon; a refutation comes with two inputs and an event.
 FOOT = """
 ![Loss against the number of queries](zoo.svg)
 
-The picture shows the proved amounts for N = 1 and epsilon 1. A line that rises means that whoever asks enough
-questions learns everything; the fifth of them is not in it, for its loss is infinite from two queries on.
+The picture shows the proved amounts for N = 1 and epsilon 1. A rising line means that enough queries reveal
+everything; the fifth program is not shown, because its loss is infinite from two queries on.
 
     sfumato verify docs/zoo/3-shows-the-number.sfp --tight
     sfumato verify docs/zoo/7-free-gap.sfp --explain

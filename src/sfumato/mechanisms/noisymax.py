@@ -20,7 +20,7 @@ from sfumato.words import Loss, positive, whole
 
 @dataclass(frozen=True)
 class NoisyMax:
-    """Add geometric noise to every score and return the index of the largest; the winning margin comes at no extra cost.
+    """Add geometric noise to every score and return the index of the largest; the winning margin costs nothing extra.
 
     Guarantee: if each whole score moves by at most `distance` between neighbours, index and gap together cost
         epsilon = 2 distance / scale, scale = 2 sensitivity / epsilon; with `monotone` scores, distance / scale at half
