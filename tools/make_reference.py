@@ -233,7 +233,7 @@ _SQL = """
 Queries are PostgreSQL's SELECT. Private tables join on the privacy unit and on nothing else; public tables join on any
 condition, but a public table cannot be the preserved side of an outer join with a private one. WITH, sub-queries,
 UNION, EXCEPT and INTERSECT, ROLLUP, CUBE and GROUPING SETS, windows over one person's rows and over released rows are
-there. LATERAL, recursion, QUALIFY, FETCH and named windows are not.
+supported. LATERAL, recursion and FETCH WITH TIES are not.
 
 A column without bounds and grid can be counted and filtered by, not summed. Keys with a declared list or bounds are
 public keys: each of them is shown. Other keys go through partition selection, which uses delta.
