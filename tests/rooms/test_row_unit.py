@@ -117,8 +117,8 @@ def test_no_query_can_name_a_row(home):
             assert refused is not None, sql
             assert "#row" not in (refused.hint or ""), sql
             hint = refused.hint or ""
-            if hint.startswith("This is answered: "):
-                assert gate.explain(hint.removeprefix("This is answered: ").removesuffix(".")).refused is None
+            if hint.startswith("Try this instead: "):
+                assert gate.explain(hint.removeprefix("Try this instead: ").removesuffix(".")).refused is None
 
 
 QUERIES = (

@@ -193,8 +193,8 @@ def verify(path: Path, *, as_json: bool, plans: bool = False) -> None:
         print_json({name: getattr(report, name) for name in names} | {"spent": spent} | more)
         return
     out = console()
-    parts = f"{report.debits:,} debits, {report.answers:,} answers, {report.failures:,} failures"
-    out.print(f"The ledger holds: {report.entries:,} entries, {parts}; nothing was edited, removed or moved.")
+    parts = f"{report.debits:,} charges, {report.answers:,} answers, {report.failures:,} failures"
+    out.print(f"The ledger is valid: {report.entries:,} entries, {parts}; nothing was edited, removed or moved.")
     if derived is not None:
         out.print(f"{derived.plans:,} plans were derived again: each charge covers what one person can change.")
         for why, count in sorted(derived.not_derived.items()):

@@ -63,7 +63,7 @@ files  = { patient = "patient.parquet", visit = "visit.csv", region = "region.cs
 
 [data]
 id = "clinic"                              # the budget belongs to this id
-version = "2024-11"                        # named by the owner (or "daily", "monthly", UTC): never derived from the data
+version = "2024-11"                        # named by the owner (or "daily", "monthly", UTC): never read from the data
 ledger = "clinic.ledger"                   # every charge, hash-chained
 
 [privacy]

@@ -233,7 +233,7 @@ def _print(policy: Path, asked: list[tuple[DemoQuestion, Outcome]], out: Console
     for number, (question, outcome) in enumerate(four, 1):
         _print_one(f"{number}. {question.words}", question, outcome, out)
     _print_one("The same query again: the stored answer, so the noise cannot be averaged away.", *again, out)
-    _print_one(f"What is refused: {refused[0].words}", *refused, out)
+    _print_one(f"A refused query: {refused[0].words}", *refused, out)
 
 
 def _print_one(head: str, question: DemoQuestion, outcome: Outcome, out: Console) -> None:
@@ -301,4 +301,4 @@ def _print_doors(document: dict[str, Any], out: Console) -> None:
         out.print(f"\n{head}")
         for line in lines:
             out.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
-    out.print(f"\nThe owner logs in as {OWNER} with the password {document['owner_password']}. Ctrl-C ends it.")
+    out.print(f"\nThe owner logs in as {OWNER} with the password {document['owner_password']}. Press Ctrl-C to stop.")

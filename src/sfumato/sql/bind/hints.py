@@ -16,7 +16,7 @@ _LONGEST = 400
 
 def answered(sql: str) -> str:
     """A hint that is a whole statement."""
-    return f"This is answered: {sql}."
+    return f"Try this instead: {sql}."
 
 
 def _name(name: str) -> str:
