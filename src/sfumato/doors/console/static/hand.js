@@ -31,7 +31,7 @@ function line(kind, asked, { data, user, pg }) {
   const url = `postgresql+psycopg://${encodeURIComponent(user)}@${host}:${port}/${encodeURIComponent(data)}`;
   if (kind === "psql") return `psql ${shell(`host=${libpq(host.replace(/^\[|\]$/g, ""))} port=${port} user=${libpq(user)} dbname=${libpq(data)}`)} -c ${shell(sql)}`;
   if (kind === "curl") return `curl ${location.origin}/api/query -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\\n     -d ${shell(JSON.stringify(asked))}`;
-  if (kind === "SQLAlchemy") return `from sqlalchemy import create_engine\n\nengine = create_engine(${python(url)})\nwith engine.connect() as door:\n    rows = door.exec_driver_sql(${driver(sql)}).all()`;
+  if (kind === "SQLAlchemy") return `from sqlalchemy import create_engine\n\nengine = create_engine(${python(url)})\nwith engine.connect() as connection:\n    rows = connection.exec_driver_sql(${driver(sql)}).all()`;
   return `import pandas\nfrom sqlalchemy import create_engine\n\nengine = create_engine(${python(url)})\nframe = pandas.read_sql(${driver(sql)}, engine)`;
 }
 
