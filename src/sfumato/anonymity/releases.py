@@ -50,7 +50,9 @@ DISTANCES = ("equal", "ordered", "hierarchical")
 
 @dataclass(frozen=True)
 class AnonymizeRequest:
-    """What is wanted. `suppress` and `dummies` are parts of the rows; `order` has sensitive values from low to high.
+    """The parameters of a release. `suppress` and `dummies` are fractions of the rows; `order` lists sensitive values.
+
+    The order is from low to high.
 
     `hierarchies` is a folder, a TOML file, or Hierarchy objects by column. `sampling` is the part of the population
     that the table is: with it, uniqueness in the population is estimated.
@@ -80,7 +82,7 @@ class AnonymizeRequest:
 
 @dataclass(frozen=True)
 class AnonymizedRelease:
-    """A release: what it keeps and loses, which parameters it reaches, and how far it can be from the best one."""
+    """A release: what it keeps and loses, which parameters it reaches, and how far it can be from the optimum."""
 
     rows: int
     released: int
@@ -100,7 +102,7 @@ class AnonymizedRelease:
 
     @property
     def gap(self) -> float | None:
-        """How much less some other global recoding could lose, at most; None for local recoding."""
+        """The most that another global recoding could save in loss; None for local recoding."""
         return None if self.bound is None else max(0.0, float(self.loss) - self.bound)
 
     def to_dict(self) -> dict[str, object]:
@@ -141,7 +143,7 @@ class PreparedRequest:
 
 
 def anonymize(request: AnonymizeRequest, out: str | None = None, progress: Progress | None = None) -> AnonymizedRelease:
-    """Make the release, and write it if a target is named."""
+    """Make a release, and write it if a target is named."""
     if out is not None:
         check_target(request.data, out)
     prepared = prepare(request)
@@ -358,7 +360,7 @@ def _sampling(request: AnonymizeRequest) -> Fraction | None:
 def compare(
     request: AnonymizeRequest, ks: Sequence[int], progress: Progress | None = None
 ) -> Iterator[tuple[int, AnonymizedRelease]]:
-    """The release for each k, from one compressed table; k that no release reaches is left out.
+    """The release for each k, from one compressed table; a k that no release reaches is left out.
 
     Where no k is reached, the error says why the least one is not.
     """
@@ -382,6 +384,6 @@ def compare(
 def by_dimension(
     request: AnonymizeRequest, progress: Progress | None = None
 ) -> Iterator[tuple[int, AnonymizedRelease]]:
-    """The release with the first 1, 2, 3, ... quasi-identifiers: what many columns do to it (lecture: the curse)."""
+    """The release with the first 1, 2, 3, ... quasi-identifiers: the curse of dimensionality."""
     for many in range(1, len(request.quasi) + 1):
         yield many, anonymize(replace(request, quasi=request.quasi[:many]), None, progress)

@@ -38,7 +38,7 @@ class Discretisation:
         return self.u / (self.r_max * self.angle)
 
     def achieved(self, inner: float, form: str = "lecture") -> float:
-        """The level per metre that noise with this epsilon really has; infinite where the form does not apply."""
+        """The actual level per metre of noise with this epsilon; infinite where the form does not apply."""
         q = self.q
         if form == "ccs13":
             grown = 2 * exp(min(inner * self.u, 700))

@@ -128,7 +128,7 @@ class Around:
         return int(self.reach / self.step)
 
     def coordinates(self, lat: Floats, lon: Floats, first: int = 0) -> Floats:
-        """Metres to the east and north of the centre; InputError names the first row outside of the region."""
+        """Metres to the east and north of the centre; InputError names the first row outside the region."""
         check_degrees(lat, lon, first)
         centre, axes = self._axes
         local = (to_metres(lat, lon) - centre) @ axes.T

@@ -43,7 +43,7 @@ class GridCells:
 
     @classmethod
     def parse(cls, text: str) -> GridCells:
-        """9x9, as people write it."""
+        """Parse a grid such as 9x9."""
         parts = text.lower().replace("×", "x").split("x")
         if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
             raise InputError(f'"{text}" is not a grid', hint="Write columns times rows, for example 9x9.")

@@ -49,7 +49,7 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 @dataclass(frozen=True)
 class LocalTask:
-    """A task that was read and checked: what it states is at least what its thresholds cost."""
+    """A task that was parsed and checked: its stated epsilon covers its thresholds."""
 
     name: str
     encoder: Any
@@ -114,7 +114,7 @@ class LocalTask:
 
     @property
     def event(self) -> Pure:
-        """What the lifetime budget pays for, for an accountant that adds it to what else a person spends."""
+        """The event that the lifetime budget pays for, for an accountant."""
         return Pure(self.unit_cost)
 
     @property
@@ -124,24 +124,24 @@ class LocalTask:
 
     @property
     def single(self) -> bool:
-        """Whether a person sends one report at most. What shuffling adds is known for such tasks only."""
+        """Whether a person sends at most one report. The effect of shuffling is known for such tasks only."""
         return not self.memoised and self.allowed == 1
 
     @property
     def identity(self) -> bytes:
-        """What permanent copies belong to: name, mechanism and parameters, not the words around them."""
+        """What permanent copies belong to: name, mechanism and parameters, not the texts."""
         named = {"mechanism": self.mechanism, "name": self.name, "parameters": parameters(self.encoder)}
         return json.dumps(named, sort_keys=True, separators=(",", ":")).encode()
 
     @property
     def meaning(self) -> tuple[object, ...]:
-        """All that decides how its reports are read: tasks that differ in it cannot be decoded together."""
+        """What determines how its reports are decoded: tasks that differ in it cannot be decoded together."""
         labels = self.labels if self.encoder.takes == "values" else None
         return self.identity, labels, self.other, self.low, self.high
 
     @property
     def digest(self) -> str:
-        """Of what turns reports into estimates. A file of reports carries it, so that no other task decodes them."""
+        """The digest of `meaning`. A file of reports carries it, so that no other task decodes them."""
         labels = self.labels if self.encoder.takes == "values" else None
         read = [self.mechanism, parameters(self.encoder), labels, self.low, self.high]
         return hashlib.sha256(json.dumps(read, default=str, sort_keys=True).encode()).hexdigest()

@@ -88,7 +88,7 @@ class Geometric:
         return Refinement(before.epsilon, self.epsilon)
 
     def refine(self, value: Any, earlier: int, before: Geometric) -> int:
-        """A better answer to the question that `before` answered with `earlier`, for the difference in epsilon.
+        """A better answer to the query that `before` answered with `earlier`, for the difference in epsilon.
 
         Z1 = Z2 + W, where W is 0 with probability w = (1-r1)² r2 / ((1-r2)² r1) and else a discrete Laplace draw of
         ratio r1: the generating functions are (1-r)²/(1 + r² - r(t + 1/t)), and their quotient is w + (1-w) times that

@@ -117,7 +117,7 @@ class OrderStatistic:
 
     def release(self, places: Any, weights: Any, low: Any, high: Any, count: int | None = None) -> Any:
         """The chosen candidate; `places` are different and increasing, with the weight of the rows at each. Or an array
-        of `count` choices, each at its price.
+        of `count` choices, each at its own cost.
         """
         entries, scores = self._ranked(*_rows(places, weights, low, high))
         chosen = self._choice.release(Exact(scores), [n for _, n in entries], _times(count))
@@ -185,7 +185,7 @@ class MostFrequent:
         return Loss(epsilon, epsilon * epsilon / 8)
 
     def release(self, places: Any, weights: Any, low: Any, high: Any, count: int | None = None) -> Any:
-        """The chosen candidate, or an array of `count` choices, each at its price; as of an OrderStatistic."""
+        """The chosen candidate, or an array of `count` choices, each at its own cost; as of an OrderStatistic."""
         at, held, first, last = _rows(places, weights, low, high)
         scores, lengths = _frequent(held, last - first + 1)
         chosen = self._choice.release(Exact(scores), lengths, _times(count))

@@ -76,7 +76,7 @@ class RankedChoice:
 
     def release(self, scores: Any, lengths: Any = None, count: int | None = None) -> Any:
         """The index of an entry with a low score, entries of many candidates being likelier; or an array of `count`
-        choices, each at its price.
+        choices, each at its own cost.
         """
         gaps, many = _entries(scores, lengths)
         return sample_banded(self.rate, gaps, many, as_count(count))
