@@ -50,12 +50,11 @@ DISTANCES = ("equal", "ordered", "hierarchical")
 
 @dataclass(frozen=True)
 class AnonymizeRequest:
-    """The parameters of a release. `suppress` and `dummies` are fractions of the rows; `order` lists sensitive values.
+    """The parameters of a release. `suppress` and `dummies` are fractions of the rows; `order` lists sensitive values,
+    from low to high.
 
-    The order is from low to high.
-
-    `hierarchies` is a folder, a TOML file, or Hierarchy objects by column. `sampling` is the part of the population
-    that the table is: with it, uniqueness in the population is estimated.
+    `hierarchies` is a folder, a TOML file, or Hierarchy objects by column. `sampling` is the fraction of the population
+    in the table: with it, uniqueness in the population is estimated.
     """
 
     data: str

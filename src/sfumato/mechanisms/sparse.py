@@ -92,8 +92,8 @@ class SparseVector:
     def release(self, values: Any, threshold: Any = 0, count: int | None = None) -> Any:
         """The answers to a list of numbers, as far as the session goes: None for no, the gap for yes.
 
-        With `count`, that many sessions at once, each at its own cost: two arrays with a row for each session, the answers
-        (1 yes, 0 no, -1 where it had ended) and the gaps (0 where it did not say yes).
+        With `count`, that many sessions at once, each at its own cost: two arrays with a row for each session, the
+        answers (1 yes, 0 no, -1 after its end) and the gaps (0 where the answer is not yes).
         """
         numbers, count = as_integers(values), as_count(count)
         if not isinstance(numbers, int) and numbers.ndim != 1:
