@@ -441,7 +441,7 @@ def test_a_page_of_the_playground_is_a_link(served, tab, tmp_path):
     auditor = tab("auditor", start="/play?page=composition&epsilon=0.2&k=50")
     page = auditor.page
     expect(page.locator("#picture svg title")).to_have_text("50 questions together")
-    expect(page.locator("#rows")).to_contain_text("basic: prices add up10")
+    expect(page.locator("#rows")).to_contain_text("basic: epsilons add up10")
     page.locator("#slide-k").focus()
     page.keyboard.press("End")
     expect(page.locator("#picture svg title")).to_have_text("400 questions together")
