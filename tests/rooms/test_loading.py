@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.engines import connect
+from sfumato.engines.duckdb import DuckDB
 from sfumato.gateway import open_policy, protect
 from sfumato.policy import from_dict, with_schema
 from sfumato.policy import load as load_policy
@@ -168,3 +169,21 @@ def test_types_of_a_frame_that_are_its_own_stay() -> None:
         assert engine.schema(policy.tables["p"]) == {"id": "text", "x": "double", "d": "timestamp"}
     finally:
         engine.close()
+
+
+def test_each_table_has_its_own_frame() -> None:
+    """Also where frames are read after all of them were registered."""
+    columns = {"u": {"type": "integer"}, "x": {"type": "integer", "min": 0, "max": 9}}
+    document = {
+        "source": {"engine": "duckdb", "files": {"a": "a.csv", "b": "b.csv"}},
+        "data": {"id": "d"},
+        "privacy": {"epsilon": 1},
+        "tables": {name: {"unit": "u", "rows_per_unit": 1, "columns": columns} for name in "ab"},
+    }
+    policy = from_dict(document)
+    frames = {"a": pd.DataFrame({"u": [1], "x": [1]}), "b": pd.DataFrame({"u": [1], "x": [2]})}
+    engine = DuckDB(policy, frames, later=True)
+    engine.keep(policy, policy.tables)
+    held = [engine._private.execute(f"SELECT x FROM {name}").fetchall() for name in "ab"]
+    engine.close()
+    assert held == [[(1,)], [(2,)]]

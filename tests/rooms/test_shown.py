@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sfumato.gateway import Gateway, open_policy
+from sfumato.gateway.answer import within_range
 
 POLICY = """
 [source]
@@ -87,3 +92,33 @@ def test_a_frame_holds_whatever_number_is_shown(gate: Gateway, asked: str, kind:
     assert answer.to_arrow(exact=True).schema.field("n").type == kind
     assert answer.to_polars().shape == answer.to_pandas().shape == (1, 1)
     assert str(float(answer.to_arrow()["n"][0].as_py())) == str(float(answer.rows[0][0]))
+
+
+def test_a_number_at_the_end_of_its_range_does_not_look_exact(gate: Gateway) -> None:
+    """Zero is shown for a count that noise made negative, with an interval around zero and not of zero alone."""
+    ends = []
+    for number in range(60):
+        answer = gate.sql(
+            f"SELECT COUNT(*) AS n, sfumato_error(COUNT(*)) AS e FROM t WHERE k = 'nobody {number}'", epsilon=1
+        )
+        (low, high) = answer.intervals()[0][0]
+        assert answer["e"][0] == max(high - answer["n"][0], answer["n"][0] - low)
+        assert low <= answer["n"][0] <= high
+        ends.append((answer["n"][0], low, high))
+    zeros = [(low, high) for shown, low, high in ends if shown == 0]
+    assert len(zeros) > 10
+    assert all(low == 0 and high > 0 for low, high in zeros)
+
+
+@given(st.fractions(-20, 20), st.fractions(0, 9), st.sampled_from([None, 0, 3]), st.sampled_from([None, 4, 10]))
+def test_an_interval_in_its_range_holds_what_the_cut_one_holds(middle: Any, half: Any, low: Any, high: Any) -> None:
+    below, above = within_range(middle - half, middle + half, low, high)
+    assert below <= above
+    assert low is None or below >= low
+    assert high is None or above <= high
+    for number in (middle - half, middle, middle + half, Fraction(0), Fraction(3), Fraction(4), Fraction(10)):
+        possible = (low is None or number >= low) and (high is None or number <= high)
+        if possible and middle - half <= number <= middle + half:
+            assert below <= number <= above
+    room = half if None in (low, high) else min(half, high - low)
+    assert above - below >= room

@@ -1,5 +1,6 @@
 """Python functions and the programs they are read as: both do the same, and what cannot be read is said."""
 
+import random
 import textwrap
 from fractions import Fraction
 
@@ -121,3 +122,58 @@ return found"""
     assert verify(read_program(text)).verdict == "PROVED"
     wrong = translated(text_of(body.replace("4/eps", "3/eps")), {"adjacent": "all", "claim": "eps"})
     assert verify(read_program(wrong)).verdict == "REFUTED"
+
+
+SHARED = [
+    "a = []\nb = a\na.append(n)\nreturn b",
+    "a = []\nr = [a]\na.append(n)\nreturn n",
+    "a = [0]\nb = a\nb += [n]\nreturn a",
+    "a = []\nb = []\nb = a if n > 0 else b\nb.append(n)\nreturn a",
+    "a = [0]\nfor x in a:\n    if x == 0:\n        a.append(1)\nreturn a",
+    "r = [[1], [2]]\nx = r[0]\nx += [n]\nreturn n",
+    "r = [[1], [2]]\nfor x in r:\n    x += [n]\nreturn n",
+    "b = d\nb.append(n)\nreturn n",
+    "a = [n]\na = a - a\nreturn a",
+]
+
+
+@pytest.mark.parametrize("body", SHARED)
+def test_lists_that_python_shares_are_refused(body):
+    with pytest.raises(InputError, match=r"expected .*, line \d+ column \d+"):
+        translated(text_of(body, "public real list"), HEAD)
+
+
+@pytest.mark.parametrize("text", ["private real) : public real adjacent one; claim 0; return 0 --", "real; x", "[0,1"])
+def test_an_annotation_cannot_hold_a_program(text):
+    with pytest.raises(InputError, match="expected an annotation"):
+        translated(f'def f(c: "{text}") -> "public real":\n    return c', HEAD)
+    with pytest.raises(InputError, match="expected one value after claim"):
+        translated('def f(c: "private real") -> "public real":\n    return c', {"claim": "0; return 0"})
+
+
+LINES = [
+    "a = [n]", "b = [1, 2]", "a = b", "b = a", "a = a + [3]", "b = a + b", "a.append(n)", "b.append(7)", "a += [5]",
+    "b += a", "r = [len(a)]", "s += len(b)", "for x in a:\n    s += x", "for x in b:\n    a.append(x)",
+    "if len(a) > 0:\n    s += a[0]", "for x in b:\n    b.append(x)", "if n > 1:\n    a = b\nelse:\n    a = [4]",
+    "for i in range(n):\n    a.append(i)", "b = a if n > 1 else [9]", "for i in range(len(a)):\n    a = a + [i]",
+]  # fmt: skip
+
+
+def test_random_functions_with_lists_do_what_python_does():
+    """Functions that share and change lists in every way: what is read runs as Python runs it."""
+    chance, read, refused = random.Random(5), 0, 0
+    for _ in range(600):
+        lines = chance.choices(LINES, k=chance.randint(2, 6))
+        body = "\n".join(["a = []", "b = [8]", "s = 0", *lines, "return a + b + [s]"])
+        try:
+            translated(text_of(body, "public real list"), HEAD)
+        except InputError:
+            refused += 1
+            continue
+        read += 1
+        for n in (0, 2):
+            found = plain(by_program(body, n, (F(1),), "public real list"))
+            assert found == plain(by_python(body, n, (F(1),))), body
+    print(f"{read} read, {refused} refused")  # noqa: T201  for pytest -s
+    assert read > 100
+    assert refused > 100

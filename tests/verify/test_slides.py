@@ -31,7 +31,22 @@ def test_the_mean_of_the_slides_is_read_and_proved():
 
 LAYOUTS = {
     "one statement": ("if (i > 0)\n  i := 1\ni := 2\n", "if (i > 0) { i := 1 } i := 2"),
-    "a statement in the line": ("if (i > 0) i := 1\n  i := 2\n", "if (i > 0) { i := 1 } i := 2"),
+    "a statement in the line": ("if (i > 0) i := 1\ni := 2\n", "if (i > 0) { i := 1 } i := 2"),
+    "two statements in the line of the word": ("if (i > 0) i := 1; i := 2\n", "if (i > 0) { i := 1 } i := 2"),
+    "else of the outer one": (
+        "if (i > 0)\n  if (i > 5)\n    i := 1\nelse\n  i := 2\n", "if (i > 0) { if (i > 5) { i := 1 } } else { i := 2 }"
+    ),
+    "else of the inner one": (
+        "if (i > 0)\n  if (i > 5)\n    i := 1\n  else\n    i := 2\n",
+        "if (i > 0) { if (i > 5) { i := 1 } else { i := 2 } }",
+    ),
+    "else after braces": (
+        "if (i > 0)\n  if (i > 5) { i := 1 }\nelse\n  i := 2\n", "if (i > 0) { if (i > 5) { i := 1 } } else { i := 2 }"
+    ),
+    "else if": (
+        "if (i > 0)\n  if (i > 5)\n    i := 1\n  else if (i > 3)\n    i := 2\n  else\n    i := 3\nelse\n  i := 4\n",
+        "if (i > 0) { if (i > 5) { i := 1 } else { if (i > 3) { i := 2 } else { i := 3 } } } else { i := 4 }",
+    ),
     "not further right": ("while (i > 9)\ni := 1\ni := 2\n", "while (i > 9) { i := 1 } i := 2"),
     "two statements": ("while (i > 9)\n  i := 1\n  j := 2\ni := 2\n", "while (i > 9) { i := 1; j := 2 } i := 2"),
     "else": (
@@ -47,8 +62,15 @@ LAYOUTS = {
         "if (i > 0) { while (i > 9) { i := 1; j := 1 } }",
     ),
     "a tab": ("while (i > 9)\n\ti := 1\n\tj := 2\ni := 2\n", "while (i > 9) { i := 1; j := 2 } i := 2"),
-    "two in a line": ("while (i > 9)\n  i := 1; j := 2\ni := 2\n", "while (i > 9) { i := 1 } j := 2; i := 2"),
 }  # fmt: skip
+UNCLEAR = {
+    "two in a line of the body": "while (i > 9)\n  i := 1; j := 2\ni := 2\n",
+    "a line between": "if (i > 0)\n    i := 1\n  j := 2\ni := 2\n",
+    "a line beyond": "if (i > 0)\n  i := 1\n    j := 2\ni := 2\n",
+    "a line to the right after one in the line": "if (i > 0) i := 1\n  i := 2\n",
+    "else below neither": "if (i > 0)\n  if (i > 5)\n    i := 1\n   else\n    i := 2\n",
+    "else below two": "if (i > 0) if (i > 5)\n  i := 1\nelse\n  i := 2\n",
+}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -57,6 +79,13 @@ def test_a_body_without_braces_is_what_stands_to_the_right(name):
         read_program(f"P(d : private data) : public int\n{HEAD}i := 0\n{text}\nreturn 0") for text in LAYOUTS[name]
     )
     assert slides.body == braces.body
+
+
+@pytest.mark.parametrize("name", UNCLEAR)
+def test_a_layout_with_two_readings_is_refused(name):
+    """A reader and the parser would take it for two different programs."""
+    with pytest.raises(InputError, match=r"(leaves open|stands below).* line \d+ column \d+"):
+        read_program(f"P(d : private data) : public int\n{HEAD}i := 0\n{UNCLEAR[name]}\nreturn 0")
 
 
 def test_words_of_slides_mean_what_they_say():

@@ -210,8 +210,23 @@ def _interval(
         return low, high  # a mean of nobody knows how many is somewhere
     if known is None or known[0] is None or known[1] is None:
         return None
-    held = [end if high is None else min(high, end) for end in (known[0], known[1])]
-    return (held[0], held[1]) if low is None else (max(low, held[0]), max(low, held[1]))
+    return within_range(known[0], known[1], low, high)
+
+
+def within_range(
+    below: Fraction, above: Fraction, low: Fraction | None, high: Fraction | None
+) -> tuple[Fraction, Fraction]:
+    """An interval cut to the possible range, and at least half as wide as it was, where the range leaves room.
+
+    Noise may carry a count below zero. The number that is shown is then zero, and an interval of zero alone would look
+    exact: the interval is taken around the number that is shown. It holds what the plain cut would hold, and more.
+    """
+    half = (above - below) / 2
+    if low is not None:
+        below, above = max(low, below), max(above, low + half)
+    if high is not None:
+        below, above = min(below, max(high - half, low if low is not None else high - half)), min(high, above)
+    return below, above
 
 
 def _says_nothing(
@@ -296,7 +311,10 @@ def _with_ends(
             cells[i] = None
             if around is not None:
                 low, high = around
-                cells[i] = {LOW: low, HIGH: high}.get(word, None if value is None else max(high - value, value - low))
+                middle = None if value is None else min(max(value, low), high)  # as it is shown, within its range
+                cells[i] = {LOW: low, HIGH: high}.get(
+                    word, None if middle is None else max(high - middle, middle - low)
+                )
         shown.append(tuple(cells))
     return shown
 

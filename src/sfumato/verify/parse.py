@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from sfumato.errors import InputError
 from sfumato.verify.expressions import ExpressionParser, Words
 from sfumato.verify.lexer import ProgramToken, begins_line, column_of, indent_of, mistake
 from sfumato.verify.rules import check_depth, check_program
@@ -57,6 +58,7 @@ class Parser:
         self.read = ExpressionParser(self.words)
         self.draws = 0
         self.loops = 0
+        self.waiting: list[int] = []  # each `if` around whose `else` may still come
 
     # ---- header
 
@@ -214,25 +216,64 @@ class Parser:
         if not self.words.skip("{"):
             return self.indented(outside)
         body: list[Stmt] = []
+        waiting, self.waiting = self.waiting, []
         while not self.words.sees("}"):
             if self.words.next.kind == "end":
                 raise self.words.fail("a statement or '}'")
             body.append(self.statement())
         self.words.take()
+        self.waiting = waiting
         return tuple(body)
 
     def indented(self, outside: int) -> tuple[Stmt, ...]:
-        """One statement, and if it stands in a line of its own to the right, those that stand below it."""
+        """One statement, and if it stands in a line of its own to the right, those that stand below it.
+
+        Where the layout does not say clearly which statements belong to the body, the program is refused: a reader
+        and a parser that take it for two different programs would be a proof of the wrong one.
+        """
         source, first = self.words.source, self.words.next.at
+        outer, left = indent_of(source, outside), column_of(source, first)
+        is_laid_out = begins_line(source, first) and left > outer
         body = [self.statement()]
-        left = column_of(source, first)
-        if not begins_line(source, first) or left <= indent_of(source, outside):
-            return tuple(body)
         while self.words.next.kind != "end" and not self.words.sees("}", "else"):
-            if not begins_line(source, self.words.next.at) or column_of(source, self.words.next.at) < left:
+            at = self.words.next.at
+            column = column_of(source, at)
+            if not begins_line(source, at):
+                if is_laid_out:
+                    raise self.unclear(at, "a second statement in this line")
                 break
+            if column <= outer:
+                break
+            if not is_laid_out or column != left:
+                raise self.unclear(at, "a line that is indented in another way")
             body.append(self.statement())
         return tuple(body)
+
+    def unclear(self, at: int, what: str) -> InputError:
+        """The refusal of a layout with two readings."""
+        hint = "Write { … } around the body."
+        return mistake(self.words.source, at, f"{what} leaves open where the body without braces ends", hint=hint)
+
+    def choice(self, at: int) -> If:
+        """The rest of an `if`."""
+        test = self.condition()
+        self.waiting.append(at)
+        then = self.block(at)
+        is_mine = self.is_own_else()
+        self.waiting.pop()
+        return If(test, then, self.block(at) if is_mine and self.words.skip("else") else (), at)
+
+    def is_own_else(self) -> bool:
+        """Whether an `else` that follows belongs to the innermost `if` that waits for one: by its column, if several
+        wait and it begins a line.
+        """
+        source, at = self.words.source, self.words.next.at
+        if len(self.waiting) < 2 or not self.words.sees("else") or not begins_line(source, at):
+            return True
+        columns = [indent_of(source, each) for each in self.waiting]
+        if columns.count(column_of(source, at)) != 1:
+            raise mistake(source, at, "`else` stands below no `if`, or below two of them", hint="Write { … }.")
+        return columns[-1] == column_of(source, at)
 
     def statement(self) -> Stmt:
         """One statement, and the semicolon after it if there is one."""
@@ -250,9 +291,7 @@ class Parser:
         if self.words.skip("return"):
             return Return(self.read.expression(), at)
         if self.words.skip("if"):
-            test = self.condition()
-            then = self.block(at)
-            return If(test, then, self.block(at) if self.words.skip("else") else (), at)
+            return self.choice(at)
         if self.words.skip("while"):
             self.loops += 1
             number = self.loops

@@ -5,6 +5,9 @@ laws, `x += e`, `r.append(e)`, `if`, `while`, `for` over `range(…)` or a list,
 else b` as a whole value, and expressions of numbers, truths, `and or not`, comparisons (also `0 < x <= 1`), `+ - *
 / % **`, indices, lists and tuples (`r + [x]` joins lists), and the language's functions. The function is read,
 never called. Annotations of variables are dropped, with a warning.
+
+In Python two names may share one list, in the language a list is a value. So a function that changes lists in place
+(`append`, `+=`) must not give one a second name, hold it in another list, or change one while it goes through it.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.verify.parse import LAWS, read_program
+from sfumato.verify.pythonic_lists import check_sharing, is_list, list_names
 from sfumato.verify.tree import Program
 
 _OPERATORS = {
@@ -25,6 +29,9 @@ _OPERATORS = {
     ast.BitXor: "xor", ast.BitAnd: "and", ast.BitOr: "or", ast.And: "&&", ast.Or: "||",
     ast.Eq: "=", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
+
+_OF_LISTS = (ast.Add, ast.BitXor, ast.BitAnd, ast.BitOr)
+"""Joining lists, and what is done with each bit of a list of bits."""
 
 
 def read_function(function: Callable[..., Any], header: dict[str, str]) -> Program:
@@ -44,29 +51,33 @@ def translated(source: str, header: dict[str, str]) -> str:
     if function is None:
         raise InputError("expected a Python function")
     params = [f"{arg.arg} : {_annotation(arg.annotation, arg)}" for arg in function.args.args]
+    for word, text in header.items():
+        if not _is_closed(text):
+            raise InputError(f"expected one value after {word}, found {text!r}")
     directives = [f"{word} {text};" for word, text in header.items()]
     lines = [""] * len(source.splitlines())
     head = f"{function.name}({', '.join(params)}) : {_annotation(function.returns, function)} {' '.join(directives)}"
     lines[0] = head
-    lists = {arg.arg for arg in function.args.args if "list" in _annotation(arg.annotation, arg)}
-    lists |= _lists(function)
+    lists = list_names(function, {arg.arg: _annotation(arg.annotation, arg) for arg in function.args.args})
+    check_sharing(function, lists, _wrong)
     _Writer(lines, lists, function).block(function.body)
     return "\n".join(lines)
 
 
-def _lists(function: ast.FunctionDef) -> set[str]:
-    """Variables that begin as a list: `+` joins them."""
-    found = set()
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.List) and isinstance(node.targets[0], ast.Name):
-            found.add(node.targets[0].id)
-    return found
-
-
 def _annotation(node: ast.expr | None, where: ast.AST) -> str:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_closed(node.value):
         return node.value
     raise _wrong(where, 'an annotation in quotes, such as "private real list"')
+
+
+def _is_closed(text: str) -> bool:
+    """Whether a text ends where it seems to end: nothing in it closes a bracket, a line or a statement around it."""
+    depth = 0
+    for sign in text:
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth < 0:
+            return False
+    return depth == 0 and not any(sign in text for sign in (";", "--", "\n", "\r", ":"))
 
 
 def _wrong(node: ast.AST, expected: str) -> InputError:
@@ -255,11 +266,11 @@ class _Writer:
                 said = [f"({first} {_OPERATORS[type(op)]} {second})" for first, op, second in pairs]
                 return said[0] if len(said) == 1 else f"({' && '.join(said)})"
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                sign = (
-                    "++"
-                    if isinstance(op, ast.Add) and (self.is_list(left) or self.is_list(right))
-                    else _OPERATORS[type(op)]
-                )
+                sign = _OPERATORS[type(op)]
+                if is_list(left, self.lists) or is_list(right, self.lists):
+                    if not isinstance(op, _OF_LISTS):
+                        raise _wrong(node, "`+` between lists: Python has no other sum of them")
+                    sign = "++" if isinstance(op, ast.Add) else sign
                 return f"({self.expression(left)} {sign} {self.expression(right)})"
             case ast.Subscript(value=value, slice=index):
                 return f"{self.expression(value)}[{self.expression(index)}]"
@@ -271,16 +282,6 @@ class _Writer:
             case ast.Tuple(elts=items) if len(items) > 1:
                 return f"({', '.join(self.expression(item) for item in items)})"
         raise _wrong(node, "an expression of the language")
-
-    def is_list(self, node: ast.expr) -> bool:
-        match node:
-            case ast.List():
-                return True
-            case ast.Name(id=name):
-                return name in self.lists
-            case ast.BinOp(left=left, right=right):
-                return self.is_list(left) or self.is_list(right)
-        return False
 
 
 def _breaks(body: list[ast.stmt]) -> bool:

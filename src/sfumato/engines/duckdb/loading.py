@@ -31,17 +31,23 @@ _BY_STATISTICS = "statistics_propagation,filter_pushdown"
 """What is switched off while files are read. The least and the largest value that a Parquet file states leave out NaN;
 from them the optimizer would conclude that there is none, so that one row would decide what the NaN of others become.
 """
+_BY_ROWS = "statistics_propagation"
+"""What stays switched off. From the least and the largest value of a column the optimizer would rewrite expressions,
+and raise where the rewriting fails: one person, whose value is the largest, would decide whether a query is answered.
+"""
 
 
 class Tables:
     """The tables of a policy, loaded.
 
-    Guarantee: what a row of a table holds follows from that row of the source and from the policy alone.
+    Guarantee: what a row of a table holds follows from that row of the source and from the policy alone, and whether a
+        statement can run does not follow from the values of rows.
     Proof: a source gives each row by itself (`sources`), scans are functions of one row, and while they are read no
-        optimizer sees what a file states about all of its rows.
-    Reference: semantics 1.3, 1.4.
+        optimizer sees what a file states about all of its rows. Afterwards none sees the least and the largest value
+        of a column, so a statement that was planned on empty tables is planned in the same way on these.
+    Reference: semantics 1.3, 1.4, 2.5.
     Checked by: rooms::nan_in_a_file_is_missing_whatever_others_hold,
-        rooms::an_object_of_a_frame_does_not_change_what_others_hold
+        rooms::an_object_of_a_frame_does_not_change_what_others_hold, laws::no_outcome_depends_on_the_largest_value
     """
 
     def __init__(
@@ -99,7 +105,7 @@ class Tables:
         self.public.execute(f"SET max_temp_directory_size = '{_FREE_DISK >> 20}MiB'")
         self.public.execute("SET threads = 1")  # beside the thread that asks there is none: slots bound them all
         for connection in (self.private, self.public):
-            connection.execute("RESET disabled_optimizers")
+            connection.execute(f"SET disabled_optimizers = '{_BY_ROWS}'")
             connection.execute("DETACH DATABASE IF EXISTS source")
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
@@ -115,11 +121,11 @@ class Tables:
     ) -> None:
         files = policy.source.files
         if table.name in frames:
-            frame = frames[table.name]
-            connection.register("_frame", frame if table.public else as_read(frame))
-            self._create(connection, table, "_frame")
+            frame, name = frames[table.name], f"_frame {table.name}"  # a view of it may read it later
+            connection.register(name, frame if table.public else as_read(frame))
+            self._create(connection, table, identifier(name))
             if not self._later:
-                connection.unregister("_frame")
+                connection.unregister(name)
         elif isinstance(files, str):
             connection.execute(f"ATTACH IF NOT EXISTS {string(files)} AS source (READ_ONLY)")
             view, source = view_of(connection, table), f"source.{identifier(table.name)}"

@@ -183,7 +183,7 @@ def _filled(loop: While) -> tuple[Draw, str, str, Expr] | None:
     if len(draws) != 1 or len(rest) != 2 or Assign(counter, _more(counter)) not in rest:
         return None
     draw = draws[0]
-    filled = next(part for part in rest if part != Assign(counter, _more(counter)))
+    filled = next((part for part in rest if part != Assign(counter, _more(counter))), None)
     match filled:
         case Assign(
             name=kept, value=Binary(op="++", left=Var(name=before), right=SequenceLiteral(items=(Var(name=item),)))
