@@ -122,7 +122,7 @@ class Users:
             mark = (found.st_mtime_ns, found.st_size, found.st_ino)
             if self._read is None or self._read[0] != mark:
                 if found.st_mode & 0o077:
-                    raise InputError(f'"{self._file}" must be readable by its owner only', hint="chmod 600 it.")
+                    raise InputError(f'"{self._file}" must be readable by its owner only', hint="Run chmod 600 on it.")
                 self._read = (mark, json.loads(self._file.read_text(encoding="utf-8")))
             return _copy(self._read[1])
 
