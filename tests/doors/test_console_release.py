@@ -140,7 +140,7 @@ def test_only_an_owner_who_is_there_makes_a_release_and_of_the_policys_tables_al
             ({"hierarchies": "age = 3"}, "must be a table"),
             ({"k": 0}, "k must be at least 1"),
             ({"k": 10**9}, "k is larger than the table"),
-            ({"l": "many"}, "l must be a text like"),
+            ({"l": "many"}, "l must be text like"),
             ({"t": "0.5", "sensitive": None}, "t needs a sensitive column"),
             ({"suppress": "2"}, "suppress is a part"),
             ({"method": "magic"}, "this method is not known"),
