@@ -142,7 +142,7 @@ def test_only_an_owner_who_is_there_makes_a_release_and_of_the_policys_tables_al
             ({"k": 10**9}, "k is larger than the table"),
             ({"l": "many"}, "l must be text like"),
             ({"t": "0.5", "sensitive": None}, "t needs a sensitive column"),
-            ({"suppress": "2"}, "suppress is a part"),
+            ({"suppress": "2"}, "suppress must be a fraction"),
             ({"method": "magic"}, "this method is not known"),
             ({"path": "/etc/passwd"}, "unknown field"),
         ):
