@@ -143,7 +143,7 @@ def test_only_an_owner_who_is_there_makes_a_release_and_of_the_policys_tables_al
             ({"l": "many"}, "l must be text like"),
             ({"t": "0.5", "sensitive": None}, "t needs a sensitive column"),
             ({"suppress": "2"}, "suppress must be a fraction"),
-            ({"method": "magic"}, "this method is not known"),
+            ({"method": "magic"}, "unknown method"),
             ({"path": "/etc/passwd"}, "unknown field"),
         ):
             reply = client.post("/api/release/make", json={**WANTED, "k": 5, **wrong})
