@@ -236,7 +236,7 @@ _SQL = """
 Queries are PostgreSQL's SELECT. Private tables join on the privacy unit and on nothing else; public tables join on any
 condition, but a public table cannot be the preserved side of an outer join with a private one. WITH, sub-queries,
 UNION, EXCEPT and INTERSECT, ROLLUP, CUBE and GROUPING SETS, windows over one person's rows and over released rows are
-there; so are LATERAL, VALUES, `unnest` of a written list, `generate_series` of written ends, QUALIFY, FETCH, named
+supported; so are LATERAL, VALUES, `unnest` of a written list, `generate_series` of written ends, QUALIFY, FETCH, named
 windows and DISTINCT ON. WITH RECURSIVE works over public tables and written values, up to 300 rows; `array_agg`,
 `string_agg`, `SUM(DISTINCT x)` and `AVG(DISTINCT x)` over public and released rows.
 

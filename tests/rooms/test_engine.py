@@ -95,11 +95,11 @@ VIEWS = {
     "a join on the person": ("SELECT a.u, b.age, a.cost, a.k FROM t a JOIN t b ON a.u = b.u", None, 6),
     "one row of each person": ("SELECT u, MAX(age) AS age, MAX(cost) AS cost, MAX(k) AS k FROM t GROUP BY u", None, 3),
     "the first rows": ("SELECT u, age, cost, k FROM t LIMIT 2", "LIMIT over rows of individual people", 0),
-    "other people's rows": ("SELECT a.u, b.age, a.cost, a.k FROM t a JOIN t b ON a.k = b.k", "different persons", 0),
+    "other people's rows": ("SELECT a.u, b.age, a.cost, a.k FROM t a JOIN t b ON a.k = b.k", "different people", 0),
     "a window over others": ("SELECT u, RANK() OVER (ORDER BY age) AS age, cost, k FROM t", "rows of other people", 0),
-    "another person's name": ("SELECT k AS u, age, cost, k FROM t", "does not show the person", 0),
+    "another person's name": ("SELECT k AS u, age, cost, k FROM t", "does not return the privacy unit", 0),
     "a quotient": ("SELECT u, age / 2 AS age, cost, k FROM t", "divides", 0),
-    "an aggregate": ("SELECT k AS u, COUNT(*) AS age, 1 AS cost, k FROM t GROUP BY k", "aggregates persons", 0),
+    "an aggregate": ("SELECT k AS u, COUNT(*) AS age, 1 AS cost, k FROM t GROUP BY k", "aggregates people", 0),
     "a table that is not named": ("SELECT u, age, cost, k FROM hidden", "there is no table", 0),
 }
 

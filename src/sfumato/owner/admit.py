@@ -87,7 +87,9 @@ def check(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] |
         engine.close()
     if before != stamp(policy):
         message = "the files were changed while they were read"
-        return _refused(policy, text, [marks.error(("source", "files"), message, "Check again when they are at rest.")])
+        return _refused(
+            policy, text, [marks.error(("source", "files"), message, "Check again when they no longer change.")]
+        )
     now = (clock or (lambda: datetime.now(UTC)))()
     version = policy.version_at(now)
     kept = _record(typed, version, now, found, written=policy.digest, stamp=before)

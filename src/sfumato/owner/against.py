@@ -61,7 +61,7 @@ def _schemas(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterat
             if name in tables:
                 schemas[name] = tables[name]
             elif name not in views:  # what a view shows is known to the engine
-                hint = _near(name, [*tables, *views]) or "Names must match to the letter."
+                hint = _near(name, [*tables, *views]) or "Names must match exactly."
                 yield marks.error(("tables", name), f"the database has no table {quote(name)}", hint)
         return
     for name in policy.tables:
@@ -100,7 +100,7 @@ def _columns(table: Table, schema: Schema, marks: Marks) -> Iterator[PolicyError
         elif kind_of(schema.columns[name]) is None and column.type != "text":
             kind = schema.columns[name]
             hint = "Leave the column out, or store it in a plain type."
-            yield marks.error(place, f"{quote(f'{table.name}.{name}')} is {kind}, which no question can read", hint)
+            yield marks.error(place, f"{quote(f'{table.name}.{name}')} is {kind}, which no query can read", hint)
 
 
 def _only_known_by_rows(table: Table, schema: Schema) -> bool:
@@ -111,7 +111,7 @@ def _only_known_by_rows(table: Table, schema: Schema) -> bool:
 def _near(name: str, names: Mapping[str, Any] | list[str]) -> str | None:
     folded = {other.casefold(): other for other in names}
     near = folded.get(name.casefold()) or next(iter(get_close_matches(name, list(names), 1)), None)
-    return f"Did you mean {quote(near)}? Names must match to the letter." if near else None
+    return f"Did you mean {quote(near)}? Names must match exactly." if near else None
 
 
 def _types(policy: Policy, schemas: Mapping[str, Schema], marks: Marks) -> list[PolicyError]:

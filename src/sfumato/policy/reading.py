@@ -234,7 +234,7 @@ def _check_partition(section: Section, privacy: Privacy, tables: dict[str, Table
         section.refuse_value("partition", f"names table {quote(name)}, which is public", "Name a table about people.")
     if table.rows_per_unit != 1:
         rule = f"names table {quote(name)}, where rows_per_unit is {table.rows_per_unit}"
-        section.refuse_value("partition", rule, "Only where a person has one row does she lie in one cell.")
+        section.refuse_value("partition", rule, "A person is in exactly one cell only if each person has one row.")
 
 
 def _read_analysts(section: Section, privacy: Privacy) -> dict[str, Share]:
