@@ -401,7 +401,7 @@ def test_a_truncated_density_has_its_mass_in_atoms():
         (lambda: design.channel(Laplace(1, 1, 2), [0, 4], [0, 3]), "multiples of 2"),
         (lambda: design.channel(Geometric(1, 1), [0, "1/2"]), "multiples of 1"),
         (lambda: design.posterior("uniform", design.channel(NOISY)), "what was seen"),
-        (lambda: design.posterior("uniform", design.channel(NOISY), 35), "no output"),
+        (lambda: design.posterior("uniform", design.channel(NOISY), 35), "not an output"),
         (lambda: design.posterior("flat", design.channel(NOISY), 30), "not known"),
         (lambda: design.posterior([1, 0], design.channel(NOISY), 30), "one probability"),
         (lambda: design.posterior({35: 1}, design.channel(NOISY), 30), "does not have"),

@@ -42,7 +42,7 @@ def test_version_is_one_line():
 
 
 def test_the_commands_are_those_of_the_contract():
-    ledger = {("ledger", word) for word in ("show", "verify", "export", "backup", "move", "accept")}
+    ledger = {("ledger", word) for word in ("show", "verify", "export", "backup", "move", "accept", "report")}
     ledger |= {("ledger", word) for word in ("freeze", "thaw", "reopen")}
     owner = {("init",), ("check",), ("prepare",)}
     doubting = {("attack",), ("audit",), ("verify",)}
@@ -51,8 +51,9 @@ def test_the_commands_are_those_of_the_contract():
     board = {("design", word) for word in DESIGN}
     places = {("geo", word) for word in ("obfuscate", "retrieve", "evaluate", "optimal", "attack", "place")}
     published = {("anonymize",), ("release-check",), ("hierarchy", "draft")}
+    course = {("learn",)}
     local = {("local", word) for word in ("plan", "encode", "decode", "collect")}
-    assert set(COMMANDS) == asking | owner | ledger | doors | doubting | board | places | published | local
+    assert set(COMMANDS) == asking | owner | ledger | doors | doubting | board | places | published | local | course
 
 
 GROUPS = {(), *(words[:-1] for words in COMMANDS if len(words) > 1)}

@@ -134,7 +134,7 @@ def test_pictures_in_the_terminal_and_in_files(call, tmp_path):
         (["channel", "laplace", "--inputs", "1"], "density needs"),
         (["channel", "truncated-laplace", "--inputs", "1", "--epsilon", "1"], "--low and --high"),
         (["posterior", "geometric", "--inputs", "0..3", "--epsilon", "1"], "what was seen"),
-        (["posterior", "geometric", "--inputs", "0..3", "--epsilon", "1", "--seen", "9"], "no output"),
+        (["posterior", "geometric", "--inputs", "0..3", "--epsilon", "1", "--seen", "9"], "not an output"),
         (["posterior", "geometric", "--inputs", "0..3", "--epsilon", "1", "--seen", "1", "--prior", "1,2"], "one prob"),
         (["utility", "geometric", "--inputs", "0..3", "--epsilon", "1", "--gain", "much"], "not known"),
         (["optimal", "--inputs", "0..3"], "--epsilon"),

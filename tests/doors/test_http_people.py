@@ -74,7 +74,7 @@ def test_a_token_ends_with_revocation_password_and_user(tmp_path):
     assert admit(users, kept) is not None
     with pytest.raises(InputError, match="no user"):
         issue(users, "zoe", timedelta(days=1))
-    with pytest.raises(InputError, match="lasts"):
+    with pytest.raises(InputError, match="must last"):
         issue(users, "ana", timedelta(0))
 
 

@@ -204,7 +204,7 @@ def test_a_full_disk_stops_serving(tmp_path, limit, checkpoint):
     words = finish(start(UNTIL_FULL, path, "w0", 10**6, limit, checkpoint))
     told = [line for line in words if line[0] == "debited"]
     assert len(told) < 10_000
-    assert words[-4:] == [["dead", "the-ledger-failed-and-serves-no-more"]] * 4
+    assert words[-4:] == [["dead", "the-ledger-failed-and-is-no-longer-served"]] * 4
     assert sum(line[0] == "failed" for line in words) == 1
     check_told(path, told)
     with Ledger.open(path, epsilon=10**6, **POLICY) as ledger:  # the cause is gone

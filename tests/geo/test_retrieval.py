@@ -80,7 +80,7 @@ def test_settings_that_no_noise_satisfies_are_refused():
             Discretisation(1, 100_000, 1e-7).inner(WANTED, form)
         with pytest.raises(InputError, match="no noise"):
             Discretisation(1, 1e9, 1e-3).inner(5, form)
-    with pytest.raises(InputError, match="no form"):
+    with pytest.raises(InputError, match="not a form"):
         Discretisation(1, 10).inner(1, "other")
 
 

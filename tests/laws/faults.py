@@ -39,7 +39,7 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     # domains
     "no clamp": ("above the bound",
         (SCAN, "LEAST(GREATEST({exact}, {low}), {high}) END", "{exact} END"),
-        (SCAN, "WHEN {near} >= {float(facts.high)!r} THEN {high} ", ""),
+        (SCAN, " WHEN {near} >= {last} THEN {high}", ""),
     ),
     "NaN kept": ("not a number", (SCAN, "WHEN {near} IS NULL OR isnan({near}) THEN NULL", "WHEN {near} IS NULL THEN NULL"),),
     "keys outside of the list": ("a text outside of the list", (SCAN, "CASE WHEN {value} IN ({listed}) THEN {value} END", "{value}"),),

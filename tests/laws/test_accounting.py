@@ -334,10 +334,11 @@ def test_the_hint_is_true(asked, epsilon):
             try:
                 budget.spend(price(event))
             except BudgetError as error:
-                words = error.hint.split()
-                if words[2] == "epsilon":
-                    assert budget.admits(price(Pure(words[3])))
+                hint, words = error.hint, error.hint.split()
+                if words[1] == "epsilon":
+                    assert budget.admits(price(Pure(words[2])))
                 else:
+                    assert hint.startswith("Nothing is left.")
                     assert not budget.admits(price(Pure("0.001")))
 
 

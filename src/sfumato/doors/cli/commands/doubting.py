@@ -90,7 +90,7 @@ def _audit(
     help=help_of(
         "Attack a table, a policy or a server.\n\n"
         "NAME is differencing, averaging, reconstruction, linking, homogeneity, intersection, membership, timing, "
-        "oracles, singling-out, one-bit, query-search, versions, likelihood, auxiliary, or all. --csv is attacked "
+        "oracles, versions, likelihood, auxiliary, one-bit, query-search, singling-out, or all. --csv is attacked "
         "behind each --defence: raw, suppress, overlap, round, constant, bounded, sticky, kanon, laplace, onebit, dp "
         "(the gateway, total epsilon 1). Each is called broken, allowed (the promise permits it) or held. A --target "
         "is a policy, attacked on copies of its ledger, or the address of a server. With --release, NAME is linking, "
