@@ -275,7 +275,10 @@ def _kept(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
 
 
 def _check_order(case: _Case) -> None:
-    """Refuse an order that lacks a value: the ordered distance would come out too small."""
+    """Refuse an order that lacks a value or has one twice: the ordered distance would come out wrong."""
+    twice = [name for name, many in Counter(case.order).items() if many > 1]
+    if twice:
+        raise InputError(f'the order of sensitive values has "{twice[0][:60]}" twice', hint="Name each value once.")
     lacking = sorted({*case.total} - {*case.order}) if case.order and case.sensitive else []
     if lacking:
         raise InputError(f'the order of sensitive values lacks "{lacking[0][:60]}"')
