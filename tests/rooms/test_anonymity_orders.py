@@ -22,9 +22,7 @@ def test_an_order_with_a_value_twice_is_refused(tmp_path):
     rows = [("1", v) for v in "lllh"] + [("2", v) for v in "lhhh"]
     raw = write(tmp_path / "raw.csv", ("a", "v"), rows)
     release = write(tmp_path / "release.csv", ("a", "v"), sorted(rows))
-    wanted = AnonymizeRequest(
-        str(raw), ("a",), "v", k=2, t="0.2", distance="ordered", order=("l", "h", "h")
-    )
+    wanted = AnonymizeRequest(str(raw), ("a",), "v", k=2, t="0.2", distance="ordered", order=("l", "h", "h"))
     with pytest.raises(InputError, match='has "h" twice'):
         anonymize(wanted)
     with pytest.raises(InputError, match='has "h" twice'):

@@ -31,6 +31,7 @@ from sfumato.anonymity.inspection.traces import (
     ReleaseFault,
     find_columns,
     find_extras,
+    find_followed,
     find_formats,
     find_order,
     find_sorted,
@@ -145,7 +146,7 @@ def check_release(
         *_uncovered(case),
         *_kept(case, tuple(keep)),
         *find_columns(published, original, (*known, *keep)),
-        *_order(case),
+        *_order(case, tuple(keep)),
         *find_formats(published, known, max(case.claims.k or 0, case.least)),
         *find_extras(published),
         *worse,
@@ -284,7 +285,7 @@ def _check_order(case: _Case) -> None:
         raise InputError(f'the order of sensitive values lacks "{lacking[0][:60]}"')
 
 
-def _order(case: _Case) -> Iterator[ReleaseFault]:
+def _order(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
     """Rows that stand where the people of the original table stand."""
     place = {key: 1 << i for i, key in enumerate(case.classes)}
     keys = case.published.parts(case.columns)
@@ -298,6 +299,12 @@ def _order(case: _Case) -> Iterator[ReleaseFault]:
         names = [name for name in case.original.columns if name != case.sensitive]
         columns = {name: [row[0] for row in case.original.parts((name,))] for name in names}
         faults = list(find_sorted(rows, there, columns))
+    if not faults:
+        shown_as = (*((case.sensitive,) if case.sensitive else ()), *keep)
+        table = [[row[0] for row in case.published.parts((name,))] for name in (*case.columns, *shown_as)]
+        pairs = list(zip(bits, case.published.parts(shown_as), strict=True))
+        people = list(zip(masks, case.original.parts(shown_as), strict=True))
+        faults = list(find_followed(table, pairs, people, columns))
     yield from faults
 
 
