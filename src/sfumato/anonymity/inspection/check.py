@@ -26,7 +26,7 @@ from sfumato.anonymity.inspection.exact import (
     recursive_of,
 )
 from sfumato.anonymity.inspection.meaning import Trees, read_trees
-from sfumato.anonymity.inspection.reading import PublishedTable, read_published
+from sfumato.anonymity.inspection.reading import NULL, PublishedTable, read_published
 from sfumato.anonymity.inspection.traces import (
     ReleaseFault,
     find_columns,
@@ -131,6 +131,8 @@ def check_release(
     if not columns:
         raise InputError("no quasi-identifiers", hint="Name them with --quasi A,B.")
     published, original = read_published(release), read_published(raw)
+    only = sorted(published.mixed - original.mixed)
+    original = original.merged(published.mixed)
     if not published.rows:
         raise InputError(f'"{published.name}" has no rows')
     known = (*columns, *((sensitive,) if sensitive else ()))
@@ -149,6 +151,7 @@ def check_release(
         *_order(case, tuple(keep)),
         *find_formats(published, known, max(case.claims.k or 0, case.least)),
         *find_extras(published),
+        *(ReleaseFault("format", "NULL stands beside empty texts, and marks its rows", name) for name in only),
         *worse,
     )
     return _report(case, faults, meet)
@@ -252,7 +255,7 @@ def _uncovered(case: _Case) -> Iterator[ReleaseFault]:
             yield ReleaseFault("value", words, case.sensitive, first[key])
             continue
         wrong = case.coverage.culprit(at, value, case.people, counts[value])
-        label = "" if wrong is None else f' "{key[wrong][:60]}"'
+        label = "" if wrong is None else f' "{key[wrong][:60].replace(NULL, "NULL")}"'
         words = f"{many} rows of a class stand for no original row that its label{label} covers"
         yield ReleaseFault("coverage", words, None if wrong is None else case.columns[wrong], first[key])
     if len(short) > _SHOWN:

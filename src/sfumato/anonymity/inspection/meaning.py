@@ -15,6 +15,7 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from pathlib import Path
 
+from sfumato.anonymity.inspection.reading import NULL
 from sfumato.errors import InputError
 
 Trees = dict[str, tuple[str, ...]]
@@ -38,6 +39,8 @@ _YEARS = re.compile(r"(\d{4})(?:\.\.|-)(\d{4})")
 
 def covers(label: str, value: str, tree: Trees | None = None, others: frozenset[str] = frozenset()) -> bool | None:
     """Whether a label stands for a value; `others` are the original values of the column: they mean themselves."""
+    if NULL in (label, value) and {label, value} <= {NULL, ""}:
+        return True
     if label == value or (label and not label.strip("*")) or (tree is not None and label in tree.get(value, ())):
         return True
     read = None if "|" in label else _read(label, value)

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ _FIRST_LINE = re.compile(r'[^"\n]*(?:"[^"]*"[^"\n]*)*')
 """The line of names; a name in quotes may hold delimiters and line breaks."""
 _CELL_IN_QUOTES = re.compile(r'"(?:[^"]|"")*"')
 _LINE_END = re.compile(r"\r\n|\n|\r")
+NULL = "\udc00"
+"""A cell without a value, in a column that has empty texts too: no text in UTF-8 is this one."""
 _BLANK = re.compile(r"(?:\r\n|\n|\r(?!\n))(?=\r|\n)")
 
 
@@ -37,6 +40,19 @@ class PublishedTable:
     columns: tuple[str, ...]
     rows: list[tuple[str, ...]]
     extras: tuple[str, ...] = ()
+
+    @cached_property
+    def mixed(self) -> frozenset[str]:
+        """Columns with NULL and empty texts, which are two different cells."""
+        return frozenset(name for i, name in enumerate(self.columns) if any(row[i] == NULL for row in self.rows))
+
+    def merged(self, apart: frozenset[str]) -> PublishedTable:
+        """The table with empty texts for NULL, but in some columns."""
+        places = [i for i, name in enumerate(self.columns) if name in self.mixed - apart]
+        if not places:
+            return self
+        rows = [tuple("" if i in places and cell == NULL else cell for i, cell in enumerate(row)) for row in self.rows]
+        return replace(self, rows=rows)
 
     def column(self, name: str) -> int:
         """The place of a column."""
@@ -88,16 +104,16 @@ def _uneven(text: str, sign: str) -> Iterator[str]:
 
 
 def _is_evenly_quoted(text: str, sign: str) -> bool:
-    """Whether every value of a column is always in quotes or never."""
+    """Whether every value of a column is spelt in one way: quotes may also stand around the start of a cell alone."""
     stop = re.escape(sign)
-    cell = re.compile(rf'("(?:[^"]|"")*"[^{stop}\r\n]*|[^{stop}\r\n]*)({stop}|\r\n|\n|\r|$)')
-    spelt: dict[tuple[int, str], bool] = {}
+    cell = re.compile(rf'("(?:[^"]|"")*")?([^{stop}\r\n]*)({stop}|\r\n|\n|\r|$)')
+    spelt: dict[tuple[int, str], str] = {}
     at = column = 0
     while at < len(text) and (found := cell.match(text, at)):
-        written, end = found.groups()
-        marked = written.startswith('"')
-        value = written[1:-1].replace('""', '"') if marked else written
-        if spelt.setdefault((column, value), marked) != marked:
+        marked, rest, end = found.groups()
+        value = (marked or "")[1:-1].replace('""', '"') + rest
+        written = (marked or "") + rest
+        if spelt.setdefault((column, value), written) != written:
             return False
         at, column = found.end(), column + 1 if end == sign else 0
     return True
@@ -225,5 +241,8 @@ def _from_database(place: str, table: str) -> PublishedTable:
 
 
 def _texts(engine: duckdb.DuckDBPyConnection, source: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    shown = ", ".join(f"coalesce(CAST({identifier(name)} AS VARCHAR), '')" for name in columns)
-    return engine.execute(f"SELECT {shown} FROM {source}").fetchall()
+    """The cells as text: NULL is an empty one, except in columns that have empty texts too."""
+    shown = ", ".join(f"CAST({identifier(name)} AS VARCHAR)" for name in columns)
+    rows = engine.execute(f"SELECT {shown} FROM {source}").fetchall()
+    fill = [NULL if any(row[i] == "" for row in rows) else "" for i in range(len(columns))]
+    return [tuple(fill[i] if cell is None else cell for i, cell in enumerate(row)) for row in rows]
