@@ -27,6 +27,7 @@ from sfumato.anonymity.inspection.exact import (
 )
 from sfumato.anonymity.inspection.meaning import Trees, read_trees
 from sfumato.anonymity.inspection.reading import NULL, PublishedTable, read_published
+from sfumato.anonymity.inspection.together import JointGroup, joint_groups
 from sfumato.anonymity.inspection.traces import (
     ReleaseFault,
     find_columns,
@@ -186,19 +187,32 @@ class _Case:
         return total
 
     @cached_property
+    def names(self) -> list[str]:
+        """Sensitive values from low to high."""
+        return list(self.order) or in_order({*self.total, *(value for one in self.classes.values() for value in one)})
+
+    def distance(self, kind: str, values: Counter[str]) -> Fraction | None:
+        """How far sensitive values are from those of the original table; None where the distance is not known."""
+        if kind == "equal":
+            return equal_distance(values, self.total)
+        if kind == "ordered":
+            return ordered_distance(values, self.total, self.names)
+        tree = self.trees.get(self.sensitive or "")
+        if not tree or not all(name in tree for name in self.names):
+            return None
+        return hierarchical_distance(values, self.total, tree)
+
+    @cached_property
     def distances(self) -> dict[str, Fraction]:
         """How far the farthest class is from the original table, by each distance that can be computed."""
         if self.sensitive is None:
             return {}
-        classes, total = self.classes.values(), self.total
-        names = list(self.order) or in_order({*total, *(value for one in classes for value in one)})
-        found = {
-            "equal": max(equal_distance(one, total) for one in classes),
-            "ordered": max(ordered_distance(one, total, names) for one in classes),
-        }
-        tree = self.trees.get(self.sensitive)
-        if tree and all(name in tree for name in names):
-            found["hierarchical"] = max(hierarchical_distance(one, total, tree) for one in classes)
+        found: dict[str, Fraction] = {}
+        for kind in ("equal", "ordered", "hierarchical"):
+            far = [self.distance(kind, one) for one in self.classes.values()]
+            known = [one for one in far if one is not None]
+            if known:
+                found[kind] = max(known)
         return found
 
 
@@ -315,7 +329,7 @@ def _meet(
     case: _Case, earlier: Sequence[str | Path], hierarchies: Path | None
 ) -> tuple[tuple[tuple[str, int], ...], list[ReleaseFault]]:
     """The smallest group that this release and earlier ones of the same people leave together."""
-    original, least = case.original, case.least
+    original, values = case.original, _values(case.original, case.sensitive)
     marks: list[tuple[int, ...]] = [(case.coverage.masks[key],) for key in original.parts(case.columns)]
     found, faults = [], []
     for other in earlier:
@@ -327,14 +341,31 @@ def _meet(
         people = by_class(original.parts(shared), [""] * len(original.rows))
         masks = cover(shared, list(before.items()), people, read_trees(hierarchies, shared)).masks
         marks = [(*mark, masks[key]) for mark, key in zip(marks, original.parts(shared), strict=True)]
-        groups = Counter(mark for mark in marks if all(mark))
-        smallest = min(groups.values(), default=0)
-        found.append((table.name, smallest))
-        if 0 < smallest < least:
-            many = sum(n for n in groups.values() if n < least)
-            words = f'together with "{table.name}" {many} people are in groups below {least}, the smallest {smallest}'
-            faults.append(ReleaseFault("composition", words))
+        groups = joint_groups(marks, values)
+        found.append((table.name, min([case.least, *(group.size for group in groups)])))
+        faults += [ReleaseFault("composition", words) for words in _worse(case, table, groups)]
     return tuple(found), faults
+
+
+def _worse(case: _Case, table: PublishedTable, groups: Sequence[JointGroup]) -> Iterator[str]:
+    """What is claimed and does not hold of the groups that releases leave together; of k, else what this one has."""
+    claims, start = case.claims, f'together with "{table.name}"'
+    wanted = case.least if claims.k is None else claims.k
+    small = [group.size for group in groups if group.size < wanted]
+    if small:
+        yield f"{start} {sum(small)} people are in groups below {wanted}, the smallest {min(small)}"
+    if case.sensitive is None or case.sensitive not in table.columns:
+        return
+    if claims.l is not None:
+        bad = sum(group.size for group in groups if not _is_diverse(group.values, claims, claims.l))
+        if bad:
+            yield f"{start} {bad} people are in groups that are not {claims.diversity} {show(claims.l)}-diverse"
+    if claims.t is not None:
+        far = max(
+            (case.distance(claims.distance, group.values) or Fraction(0) for group in groups), default=Fraction(0)
+        )
+        if far > claims.t:
+            yield f"{start} a group is {show(far)} from the table, farther than {show(claims.t)}"
 
 
 def _populations(case: _Case) -> list[int]:
