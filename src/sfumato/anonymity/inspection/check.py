@@ -34,6 +34,7 @@ from sfumato.anonymity.inspection.traces import (
     find_extras,
     find_followed,
     find_formats,
+    find_identifiers,
     find_order,
     find_sorted,
 )
@@ -149,6 +150,7 @@ def check_release(
         *_uncovered(case),
         *_kept(case, tuple(keep)),
         *find_columns(published, original, (*known, *keep)),
+        *find_identifiers(published, tuple(keep)),
         *_order(case, tuple(keep)),
         *find_formats(published, known, max(case.claims.k or 0, case.least)),
         *find_extras(published),
@@ -278,7 +280,7 @@ def _uncovered(case: _Case) -> Iterator[ReleaseFault]:
 
 def _kept(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
     """Columns that are released as they are: a row must have the values of one original row of its class."""
-    if not keep or case.coverage.short:
+    if not keep or sum(many for _, _, many in case.coverage.short) > case.claims.dummies:
         return
     names = (*((case.sensitive,) if case.sensitive else ()), *keep)
 

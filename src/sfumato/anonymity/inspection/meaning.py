@@ -198,6 +198,8 @@ def _rows(file: Path) -> Trees:
 
 def _tree(rows: list[list[str]]) -> Trees:
     """Labels by value; a hierarchy whose top has several labels has `*` above them."""
+    if len({len(row) for row in rows}) > 1:
+        raise InputError("a hierarchy has lines of different lengths", hint="Give every value a label on every level.")
     if len({row[-1] for row in rows}) > 1:
         rows = [[*row, "*"] for row in rows]
     return {row[0]: tuple(row) for row in rows}

@@ -27,6 +27,8 @@ _FIRST_LINE = re.compile(r'[^"\n]*(?:"[^"]*"[^"\n]*)*')
 """The line of names; a name in quotes may hold delimiters and line breaks."""
 _CELL_IN_QUOTES = re.compile(r'"(?:[^"]|"")*"')
 _LINE_END = re.compile(r"\r\n|\n|\r")
+_SMALL_GROUP = 10_000
+"""Rows of a group of a Parquet file below which no writer ends it by itself."""
 NULL = "\udc00"
 """A cell without a value, in a column that has empty texts too: no text in UTF-8 is this one."""
 _BLANK = re.compile(r"(?:\r\n|\n|\r(?!\n))(?=\r|\n)")
@@ -196,8 +198,13 @@ def _hidden(pa: Any, pq: Any, file: Path) -> Iterator[str]:
     for one in schema:
         if set(one.metadata or ()) - {b"PARQUET:field_id"}:
             yield f'metadata of the column "{one.name[:40]}"'
-    texts = [one.name for one in schema if pa.types.is_string(one.type) or pa.types.is_dictionary(one.type)]
-    table = pq.ParquetFile(file, read_dictionary=texts).read(columns=texts)
+    kinds = ("string", "large_string", "binary", "large_binary", "dictionary")
+    texts = [one.name for one in schema if any(getattr(pa.types, f"is_{kind}")(one.type) for kind in kinds)]
+    opened = pq.ParquetFile(file, read_dictionary=texts)
+    sizes = [opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)]
+    if any(size != max(sizes) and size < _SMALL_GROUP for size in sizes[:-1]) or (sizes and sizes[-1] > sizes[0]):
+        yield "groups of rows of different sizes"
+    table = opened.read(columns=texts)
     for name in texts:
         for part in table.column(name).chunks:
             if pa.types.is_dictionary(part.type) and len(part.indices.unique().drop_null()) < len(part.dictionary):
@@ -211,13 +218,35 @@ def _extra(key: bytes, value: bytes) -> str | None:
     if name == "ARROW:schema":
         return None
     if name == "pandas":
-        try:
-            index = json.loads(value).get("index_columns", [])
-        except ValueError:
-            return "unreadable metadata of pandas"
-        plain = all(isinstance(one, dict) and one.get("kind") == "range" for one in index)
-        return None if plain else "an index that pandas stored"
+        return _of_pandas(value)
     return f'metadata "{name[:40]}"'
+
+
+def _of_pandas(value: bytes) -> str | None:
+    """What pandas tells of a frame beside its columns: an index or its name, and attributes."""
+    try:
+        told = json.loads(value)
+        index, above = told.get("index_columns", []), told.get("column_indexes", [])
+    except (ValueError, AttributeError):
+        return "unreadable metadata of pandas"
+    if told.get("attributes"):
+        return "attributes that pandas stored"
+    if not all(isinstance(one, dict) and one.get("kind") == "range" for one in index):
+        return "an index that pandas stored"
+    if any(one.get("name") is not None for one in [*index, *(one for one in above if isinstance(one, dict))]):
+        return "the name of an index that pandas stored"
+    if not all((one["start"], one["step"]) == (0, 1) for one in index if {"start", "step"} <= one.keys()):
+        return "an index that pandas stored"
+    known = {
+        "index_columns",
+        "column_indexes",
+        "columns",
+        "creator",
+        "pandas_version",
+        "partition_columns",
+        "attributes",
+    }
+    return None if set(told) <= known else "metadata of pandas"
 
 
 def _from_database(place: str, table: str) -> PublishedTable:
@@ -235,9 +264,29 @@ def _from_database(place: str, table: str) -> PublishedTable:
                 "WHERE table_catalog = 'published' AND lower(table_schema || '.' || table_name) <> lower(?)",
                 [table if "." in table else f"main.{table}"],
             ).fetchall()
+            told = list(_told(engine, rows))
         except duckdb.Error as error:
             raise InputError(f'"{place}" cannot be read', detail=str(error).split("\n")[0]) from None
-    return PublishedTable(table, columns, rows, tuple(f'another table "{name}"' for _, name in others))
+    return PublishedTable(table, columns, rows, (*(f'another table "{name}"' for _, name in others), *told))
+
+
+def _told(engine: duckdb.DuckDBPyConnection, rows: list[tuple[str, ...]]) -> Iterator[str]:
+    """What a database says beside its rows: comments, defaults, macros, types with values that no row has."""
+    for words, sql in (
+        ("a comment on a table", "SELECT 1 FROM duckdb_tables() WHERE comment IS NOT NULL"),
+        ("a comment on a column", "SELECT 1 FROM duckdb_columns() WHERE comment IS NOT NULL"),
+        ("a default of a column", "SELECT 1 FROM duckdb_columns() WHERE column_default IS NOT NULL"),
+        ("a condition on a table", "SELECT 1 FROM duckdb_tables() WHERE check_constraint_count > 0"),
+        ("a macro", "SELECT 1 FROM duckdb_functions() WHERE NOT internal"),
+        ("a sequence", "SELECT 1 FROM duckdb_sequences() WHERE true"),
+        ("an index", "SELECT 1 FROM duckdb_indexes() WHERE true"),
+    ):
+        if engine.execute(f"{sql} AND database_name = 'published'").fetchone():
+            yield words
+    known = {cell for row in rows for cell in row}
+    types = engine.execute("SELECT labels FROM duckdb_types() WHERE NOT internal AND database_name = 'published'")
+    if any(set(labels or ()) - known for (labels,) in types.fetchall()):
+        yield "values of a type that no row has"
 
 
 def _texts(engine: duckdb.DuckDBPyConnection, source: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -18,6 +18,8 @@ from sfumato.anonymity.inspection.reading import PublishedTable
 
 _CLEAR = 40.0
 """Bits of evidence before an order is called the original one: a dozen rows have too few arrangements to tell."""
+_MANY = 10
+"""Rows from which on a kept column without a value twice is an identifier: few rows differ by chance."""
 Kind = tuple[int, Key]
 """The class of a row, and its values that are released as they are."""
 
@@ -52,6 +54,15 @@ def find_columns(release: PublishedTable, raw: PublishedTable, known: Sequence[s
             yield ReleaseFault("column", "an original column is released that was not declared", name, None)
         else:
             yield ReleaseFault("column", f"the column was not declared; {alone} of its values occur once", name, None)
+
+
+def find_identifiers(release: PublishedTable, kept: Key) -> Iterator[ReleaseFault]:
+    """Kept columns of which every value occurs once: whoever knows one knows whose row it is, whatever k says."""
+    for name in kept:
+        values = [row[0] for row in release.parts((name,))]
+        if len(values) >= _MANY and len(set(values)) == len(values):
+            words = "every value of a kept column occurs once: it identifies its row, and belongs to no release"
+            yield ReleaseFault("identifier", words, name)
 
 
 def find_order(
