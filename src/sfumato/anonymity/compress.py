@@ -97,6 +97,8 @@ def _add_population(engine: duckdb.DuckDBPyConnection, population: SourceTable, 
     population.check_columns(list(layout.quasi))
     chosen = ", ".join(_text(name) for name in layout.quasi)
     rows = population.engine.execute(f"SELECT {chosen}, COUNT(*) FROM ({population.sql}) GROUP BY ALL").fetchall()
+    if not rows:
+        raise InputError("the population has no rows", hint="Name a larger table with --population FILE.")
     values = [*("?" for _ in layout.quasi), *("''" for _ in layout.columns[len(layout.quasi) :]), "0", "?"]
     engine.executemany(f"INSERT INTO lines VALUES ({', '.join(values)})", [list(row) for row in rows])
 

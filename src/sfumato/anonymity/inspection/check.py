@@ -137,6 +137,8 @@ def check_release(
     original = original.merged(published.mixed)
     if not published.rows:
         raise InputError(f'"{published.name}" has no rows')
+    if not original.rows:
+        raise InputError(f'"{original.name}" has no rows')
     known = (*columns, *((sensitive,) if sensitive else ()))
     classes = by_class(published.parts(columns), _values(published, sensitive))
     people = by_class(original.parts(columns), _values(original, sensitive))
@@ -152,7 +154,7 @@ def check_release(
         *find_columns(published, original, (*known, *keep)),
         *find_identifiers(published, tuple(keep)),
         *_order(case, tuple(keep)),
-        *find_formats(published, known, max(case.claims.k or 0, case.least)),
+        *find_formats(published, original, known, max(case.claims.k or 0, case.least)),
         *find_extras(published),
         *(ReleaseFault("format", "NULL stands beside empty texts, and marks its rows", name) for name in only),
         *worse,

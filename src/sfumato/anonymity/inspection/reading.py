@@ -91,15 +91,16 @@ def _from_text(file: Path) -> PublishedTable:
         raise InputError(f'"{file.name}" is not UTF-8 text', hint="Save it as UTF-8.") from None
     first = _FIRST_LINE.match(text)
     sign = max(",;\t|", key=_QUOTED.sub("", first[0] if first else "").count)
-    return replace(_parsed(file.name, text, sign), extras=tuple(_uneven(text, sign)))
+    table = _parsed(file.name, text, sign)
+    return replace(table, extras=tuple(_uneven(text, sign, blank=len(table.columns) > 1)))
 
 
-def _uneven(text: str, sign: str) -> Iterator[str]:
+def _uneven(text: str, sign: str, *, blank: bool) -> Iterator[str]:
     """How lines are written, where that differs from row to row: each difference marks rows, and can number them."""
     bare = _CELL_IN_QUOTES.sub("q", text)
     if len(set(_LINE_END.findall(bare))) > 1:
         yield "different ends of lines"
-    if _BLANK.search(bare):
+    if blank and _BLANK.search(bare):  # of one column, an empty cell
         yield "blank lines"
     if '"' in text and not _is_evenly_quoted(text, sign):
         yield "values in quotes in some rows and without in others"

@@ -275,15 +275,21 @@ def _units(parts: Sequence[list[Kind]], ordered: Sequence[Kind]) -> list[Unit]:
     return [(part, there) for part, there in zip(parts, people, strict=True) if len(part) > 1]
 
 
-def find_formats(release: PublishedTable, columns: Sequence[str], k: int) -> Iterator[ReleaseFault]:
-    """Spellings of one value of which one is rare: it marks its rows, and counts as a value of its own."""
+def find_formats(release: PublishedTable, raw: PublishedTable, columns: Key, k: int) -> Iterator[ReleaseFault]:
+    """Spellings of one value of which one is rare: it marks its rows, and counts as a value of its own.
+
+    Spellings that the original table has are values of its own: codes 01 and 1.
+    """
     for name in columns:
         place = release.columns.index(name)
         counts = Counter(row[place] for row in release.rows)
+        original = {row[0] for row in raw.parts((name,))}
         forms: dict[str, list[str]] = {}
         for text in counts:
             forms.setdefault(_plain(text), []).append(text)
         for spellings in forms.values():
+            if original.issuperset(spellings):
+                continue
             rare = min(spellings, key=lambda text: counts[text])
             if len(spellings) > 1 and counts[rare] < max(k, 2):
                 row = next(i for i, row in enumerate(release.rows, 1) if row[place] == rare)

@@ -93,8 +93,11 @@ def graph(edges: Path | None, *, as_json: bool) -> None:
 
 
 def _edges(file: Path) -> list[tuple[int, int]]:
-    with file.open(newline="", encoding="utf-8") as stream:
-        rows = [row for row in csv.reader(stream) if row]
+    try:
+        with file.open(newline="", encoding="utf-8") as stream:
+            rows = [row for row in csv.reader(stream) if row]
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f'"{file.name}" is not UTF-8 text', hint="Save it as a CSV file in UTF-8.") from None
     if not rows or any(len(row) != 2 for row in rows):
         raise InputError(f'"{file.name}" is no list of edges', hint="Give two columns: one person and another.")
     names = {name: i for i, name in enumerate(sorted({name for row in rows for name in row}))}
