@@ -11,9 +11,6 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
-import numpy as np
-import numpy.typing as npt
-
 CHANCE = 1e-6
 """How improbable an order must be to be called that of the original rows."""
 _MOST_ROWS = 10_000
@@ -23,6 +20,8 @@ _MOST_UNITS = 200
 _SMALL = 64
 """Rows of a unit up to which the law of its LCS is bounded term by term."""
 _STEPS = 40
+_ROUNDING = 1e-9
+"""More than what logarithms of small units are rounded by."""
 Unit = tuple[Sequence[Hashable], Sequence[Hashable]]
 """Kinds of released rows in their order, and of original rows in theirs."""
 Pairs = tuple[tuple[tuple[int, int], int], ...]
@@ -73,22 +72,40 @@ def _together(units: Sequence[Unit]) -> float:
         found = -length * s
         for shape, many in shapes.items():
             tails = _tails(shape)
-            steps = s * np.arange(1, len(tails) + 1) + math.log(-math.expm1(-s)) + np.log(tails)
-            found += many * float(np.logaddexp.reduce(steps, initial=0.0))
+            grown = math.log(-math.expm1(-s))
+            found += many * _log_sum([0.0, *(s * i + grown + tail for i, tail in enumerate(tails, 1))])
         best = min(best, found)
     return best
 
 
 @lru_cache(maxsize=1 << 14)
-def _tails(pairs: Pairs) -> npt.NDArray[np.float64]:
-    """Bounds on P(LCS >= 1), P(LCS >= 2), ... of a small unit."""
-    product = np.ones(1)
+def _tails(pairs: Pairs) -> tuple[float, ...]:
+    """Logarithms of bounds on P(LCS >= 1), P(LCS >= 2), ... of a small unit, in whole numbers until the last step."""
+    product = [1]
     for pair, many in pairs:
         for _ in range(many):
-            product = np.convolve(product, np.exp(_terms(*pair)))
-    expected = product / np.exp(np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, len(product))))]))
-    found: npt.NDArray[np.float64] = np.minimum.accumulate(np.minimum(expected * (1 + 1e-9), 1.0))[1:]
+            product = _times(product, *pair)
+    found, least = [], 0.0
+    for length, expected in enumerate(product[1:], 1):
+        least = min(least, math.log(expected) - math.log(math.factorial(length)) + _ROUNDING)
+        found.append(least)
+    return tuple(found)
+
+
+def _times(product: list[int], people: int, rows: int) -> list[int]:
+    """A polynomial times the one of a kind: the sum of C(m, u) C(n, u) u! z^u."""
+    kind = [math.comb(people, u) * math.comb(rows, u) * math.factorial(u) for u in range(min(people, rows) + 1)]
+    found = [0] * (len(product) + len(kind) - 1)
+    for i, one in enumerate(product):
+        for j, other in enumerate(kind):
+            found[i + j] += one * other
     return found
+
+
+def _log_sum(logs: Sequence[float]) -> float:
+    """The logarithm of the sum of numbers that are given by theirs."""
+    top = max(logs)
+    return top + math.log(math.fsum(math.exp(one - top) for one in logs))
 
 
 def _one(rows: Sequence[Hashable], people: Sequence[Hashable]) -> float:
@@ -130,9 +147,7 @@ def log_expected(pairs: Pairs, length: int) -> float:
     def value(s: float) -> float:
         total = -length * s - math.lgamma(length + 1)
         for terms, many in logs:
-            exponents = terms + s * np.arange(len(terms))
-            top = float(exponents.max())
-            total += many * (top + math.log(float(np.exp(exponents - top).sum())))
+            total += many * _log_sum([term + s * u for u, term in enumerate(terms)])
         return total
 
     low, high = -30.0, 30.0
@@ -143,12 +158,12 @@ def log_expected(pairs: Pairs, length: int) -> float:
 
 
 @lru_cache(maxsize=1 << 12)
-def _terms(people: int, rows: int) -> npt.NDArray[np.float64]:
+def _terms(people: int, rows: int) -> tuple[float, ...]:
     """log(C(m, u) C(n, u) u!) for every u."""
-    log = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, max(people, rows) + 1)))])
-    u = np.arange(min(people, rows) + 1)
-    found: npt.NDArray[np.float64] = log[people] - log[people - u] + log[rows] - log[rows - u] - log[u]
-    return found
+    found = [0.0]
+    for u in range(min(people, rows)):
+        found.append(found[-1] + math.log(people - u) + math.log(rows - u) - math.log(u + 1))
+    return tuple(found)
 
 
 def log_run(rows: Sequence[Hashable], people: Sequence[Hashable]) -> float:
