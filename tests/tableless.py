@@ -26,7 +26,7 @@ def run(sql: str) -> list[tuple[Any, ...]]:
     try:
         return [tuple(row) for row in _thread.connection.execute(sql).fetchall()]
     except duckdb.Error:
-        raise QueryError("what is asked of the released numbers cannot be computed", sqlstate="22000") from None
+        raise QueryError("the post-processing of the released numbers cannot be computed", sqlstate="22000") from None
 
 
 def tableless() -> Rows:

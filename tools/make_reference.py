@@ -35,9 +35,11 @@ HOME = ROOT / "docs" / "reference"
 
 POLICY_KEYS: dict[str, dict[str, str]] = {
     "source": {
-        "engine": "Where the rows are: `duckdb` reads files, one DuckDB database, or frames; `postgres` a server.",
+        "engine": "Where the rows are: `duckdb` reads files, one DuckDB database, or frames; `postgres`, `spark`.",
         "files": "A path, a list of paths or a glob for each table; or the path of one `.duckdb` database.",
         "dsn": "The address of the server, for `postgres`.",
+        "master": "Where Spark runs, for `spark`: `local[2]`, `spark://HOST:7077` or `connect: sc://HOST:15002`.",
+        "tables": "A path for each table, for `spark`, with its format before it (`delta:/lake/x`), or `table:NAME`.",
     },
     "data": {
         "id": "The name of the data set. The budget belongs to it. It is also the database name of PostgreSQL clients.",
@@ -91,7 +93,8 @@ _REQUIRED = {
     ("tables.NAME", "rows_per_unit"), ("analysts.NAME", "epsilon"),
 }  # fmt: skip
 _WORDS = {
-    ("source", "dsn"): "none", ("data", "anchor"): "none", ("privacy", "partition"): "none",
+    ("source", "dsn"): "none", ("source", "master"): "`local[*]`", ("source", "tables"): "none",
+    ("data", "anchor"): "none", ("privacy", "partition"): "none",
     ("data", "ledger"): "`ID.ledger`", ("data", "state"): "`.sfumato`",
     ("tables.NAME", "public"): "`false`", ("tables.NAME", "groups_per_unit"): "rows_per_unit",
     ("tables.NAME", "l2_per_unit"): "rows_per_unit", ("tables.NAME", "sum_per_unit"): "none",
@@ -233,7 +236,7 @@ _SQL = """
 Queries are PostgreSQL's SELECT. Private tables join on the privacy unit and on nothing else; public tables join on any
 condition, but a public table cannot be the preserved side of an outer join with a private one. WITH, sub-queries,
 UNION, EXCEPT and INTERSECT, ROLLUP, CUBE and GROUPING SETS, windows over one person's rows and over released rows are
-there; so are LATERAL, VALUES, `unnest` of a written list, `generate_series` of written ends, QUALIFY, FETCH, named
+supported; so are LATERAL, VALUES, `unnest` of a written list, `generate_series` of written ends, QUALIFY, FETCH, named
 windows and DISTINCT ON. WITH RECURSIVE works over public tables and written values, up to 300 rows; `array_agg`,
 `string_agg`, `SUM(DISTINCT x)` and `AVG(DISTINCT x)` over public and released rows.
 

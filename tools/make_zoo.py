@@ -19,11 +19,11 @@ FILES = sorted((DOCS / "zoo").glob("*.sfp"))
 SIZES = range(1, 21)
 HEAD = """# The sparse-vector zoo
 
-Many questions, few alarms, one price: the sparse vector answers "is it above the threshold?" for a stream of
-queries and pays for the few times that it says yes. It was published wrong more often than any other mechanism
-(Lyu, Su, Li, PVLDB 2017), and each mistake looks harmless. Here are nine of its kind, all with the claim `eps`, and
-what `sfumato verify --tight` says of them: no constant on this page was typed. What is proved holds for all sizes,
-all N, all thresholds and every epsilon; what is refuted comes with two inputs and an event.
+Many queries, few alarms, one charge: the sparse vector technique answers "is it above the threshold?" for a stream of
+queries and pays only for the positive answers. It was published wrong more often than any other mechanism (Lyu, Su,
+Li, PVLDB 2017), and each mistake looks harmless. Here are nine variants, all with the claim `eps`, and the verdicts of
+`sfumato verify --tight`: no constant on this page was typed. A proof holds for all sizes, all N, all thresholds and
+every epsilon; a refutation comes with two inputs and an event.
 
 | program | claim `eps` | proved | refuted | smallest repair |
 |---|---|---|---|---|
@@ -31,8 +31,8 @@ all N, all thresholds and every epsilon; what is refuted comes with two inputs a
 FOOT = """
 ![Loss against the number of queries](zoo.svg)
 
-The picture shows the proved amounts for N = 1 and epsilon 1. A line that rises means that whoever asks enough
-questions learns everything; the fifth of them is not in it, for its loss is infinite from two queries on.
+The picture shows the proved amounts for N = 1 and epsilon 1. A rising line means that enough queries reveal
+everything; the fifth program is not shown, because its loss is infinite from two queries on.
 
     sfumato verify docs/zoo/3-shows-the-number.sfp --tight
     sfumato verify docs/zoo/7-free-gap.sfp --explain

@@ -1,11 +1,11 @@
-"""SQL over private data: noisy answers with exact laws, exact prices and a budget that holds.
+"""SQL over private data: noisy answers with exact noise distributions, exact costs and a budget that holds.
 
     gate = sfumato.open("sfumato.toml")
     gate = sfumato.protect(frame, unit="ssn", rows_per_unit=1, epsilon=4, bounds={"age": (0, 120)})
     answer = gate.sql("SELECT COUNT(*) FROM data WHERE age >= 65")
 
 Importing this package imports nothing else: the gateway is imported when one of these is first used, and every other
-room by its own name, for example `from sfumato.mechanisms import Geometric`. The rooms inside never import from here.
+package by its own name, for example `from sfumato.mechanisms import Geometric`. Those packages never import from here.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Every error of the house, each with its SQLSTATE.
+"""Every exception of the package, each with its SQLSTATE.
 
     SfumatoError
-    ├── QueryError      the person who asks can mend it             0A000, or a narrower code of class 42
-    │   └── InputError  a parameter outside of what is allowed      22023
-    ├── PolicyError     what the owner wrote does not hold together F0000
+    ├── QueryError      the query is refused; the user can fix it   0A000, or a narrower code of class 42
+    │   └── InputError  a parameter is not allowed                  22023
+    ├── PolicyError     the policy is not valid                     F0000
     ├── BudgetError     the budget does not allow it                53400
     ├── EngineError     the engine failed; its own text is masked   58000
-    ├── LedgerError     the record of debits cannot be trusted      58030
+    ├── LedgerError     the ledger of charges cannot be trusted     58030
     ├── PlanError       a plan claims less than it would reveal     XX000
     └── ClaimError      a checked promise is false                  P0001
 
-Five fields at every door: sqlstate, message, detail, hint, position. The message is one line, lowercase, without a
-full stop and without row data; the detail states the numbers; the hint says what to try instead.
+Every interface shows five fields: sqlstate, message, detail, hint, position. The message is one line, lowercase,
+without a full stop and without row data; the detail states the numbers; the hint says what to try instead.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def real_path(path: Path) -> Path:
 
 
 def make_private_directory(path: Path) -> None:
-    """Make a directory that its owner alone may enter; one that is there already becomes so."""
+    """Make a directory that its owner alone may enter; one that already exists becomes so."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
         with suppress(PermissionError):  # it belongs to somebody else, who decided on it

@@ -39,7 +39,7 @@ class Stopped(SfumatoError):
 
 def stopped() -> Stopped:
     """The error of a run that ends with the server."""
-    return Stopped("the server is shutting down", hint="Ask again when it is back.")
+    return Stopped("the server is shutting down", hint="Try again when it is back.")
 
 
 def cancelled(why: str) -> QueryError:
@@ -47,7 +47,7 @@ def cancelled(why: str) -> QueryError:
     return QueryError(
         f"canceling statement due to {why}",
         sqlstate="57014",
-        hint="If it was paid for, its answer is stored: asking again is free.",
+        hint="If it was charged, its answer is stored, and repeating the query is free.",
     )
 
 
@@ -87,7 +87,7 @@ def current() -> Leash | None:
 
 @contextmanager
 def detached() -> Iterator[None]:
-    """Do the work of this block whether or not the client has left, and without a limit of time: it was paid for."""
+    """Do the work of this block whether or not the client is connected, without a limit of time: it was paid for."""
     token = _pace.set(None)
     try:
         with Leash(who()).held():
@@ -129,7 +129,7 @@ class Pace:
             raise QueryError(
                 f"planning one query may take {PLANNING_SECONDS:g} seconds of processor time",
                 sqlstate="54000",
-                hint="Ask for less at once: fewer aggregates, columns or joins, shorter expressions. It cost nothing.",
+                hint="Simplify the query: fewer aggregates, columns or joins, shorter expressions. It was not charged.",
             )
 
     @contextmanager
@@ -176,9 +176,9 @@ class _Run:
             self.why = next((leash.why for leash in self.leashes if leash.why is not None), None)
         if self.why is None and now >= self.deadline:
             self.why = QueryError(
-                f"a query that costs nothing may run for {self.seconds:g} seconds",
+                f"a free query may run for {self.seconds:g} seconds",
                 sqlstate="57014",
-                hint="Ask for less: fewer rows, fewer joined tables, a smaller result.",
+                hint="Reduce the query: fewer rows, fewer joined tables, a smaller result.",
             )
         return self.why is not None
 

@@ -255,10 +255,10 @@ def largest_ratio(first: Sequence[float], second: Sequence[float]) -> float:
 
 def _check_laws(outputs: Sequence[int | str], bob_out: Sequence[float], bob_in: Sequence[float]) -> None:
     if not outputs or not len(outputs) == len(bob_out) == len(bob_in):
-        raise InputError("a picture of two laws needs one probability of each for every output")
+        raise InputError("a picture of two distributions needs a probability of each for every output")
     for law in (bob_out, bob_in):
         if not all(math.isfinite(p) and 0 <= p <= 1 for p in law) or not any(law):
-            raise InputError("a picture of two laws needs probabilities between 0 and 1, not all of them 0")
+            raise InputError("a picture of two distributions needs probabilities between 0 and 1, not all of them 0")
 
 
 def _caption(ratio: float, epsilon: Fraction | None) -> list[str]:
@@ -266,7 +266,7 @@ def _caption(ratio: float, epsilon: Fraction | None) -> list[str]:
     shown = "without bound" if math.isinf(ratio) else f"{ratio:.4f}"
     first = f"Largest ratio of two bars at one output: {shown}."
     if epsilon is None:
-        return [first, "No epsilon is claimed for this law."]
+        return [first, "No epsilon is claimed for this distribution."]
     try:
         allowed = math.exp(epsilon)
     except OverflowError:

@@ -90,7 +90,7 @@ def certainty(value: object) -> Fraction:
     """A confidence: a probability that leaves more to chance than doubles can tell from nothing."""
     number = probability(value, "confidence")
     if 1 - number < _LEAST_CHANCE:
-        raise InputError("confidence must leave a chance of at least 1e-100")
+        raise InputError("confidence must be at most 1 - 1e-100")
     return number
 
 
@@ -205,7 +205,7 @@ class Exact:
         return "<exact>"
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("an exact number is opened by a mechanism only")
+        raise TypeError("only a mechanism can read an exact number")
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _refuse
     __int__ = __float__ = __index__ = __complex__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refuse

@@ -134,12 +134,12 @@ def test_the_command_attacks_releases(released, call):
 
 def test_what_cannot_be_attacked_is_one_error(released, call):
     for words, said in (
-        (("timing", "--csv", "raw.csv", "--release", "k.csv"), "no attack on a release"),
+        (("timing", "--csv", "raw.csv", "--release", "k.csv"), "not an attack on a release"),
         (("linking", "--csv", "raw.csv", "--release", "none.csv"), "there is no file"),
         (("linking", "--target", "x.toml", "--release", "k.csv"), "needs the original table"),
         (("linking", "--csv", "raw.csv", "--release", "k.csv", "--known", "id"), "no column that is known"),
         (("averaging", "--graph"), "--graph is for linking"),
-        (("linking", "--graph", "--csv", "raw.csv"), "no list of edges"),
+        (("linking", "--graph", "--csv", "raw.csv"), "not a list of edges"),
     ):
         code, out, err = call("attack", *words)
         assert (code, out) == (2, ""), words

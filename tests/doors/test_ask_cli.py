@@ -125,7 +125,7 @@ def test_the_budget_that_is_spent_exits_4(made, call):
     done = call("query", BY_DISEASE, "--epsilon", "5", at=made)
     assert done.returncode == 4
     assert 'ERROR 53400: budget of "clinic" is spent' in done.stderr
-    assert "HINT: Ask for epsilon 4 or less" in done.stderr
+    assert "HINT: Use epsilon 4 or less" in done.stderr
     assert call("explain", BY_DISEASE, "--epsilon", "5", at=made).returncode == 4
 
 
@@ -247,7 +247,7 @@ def test_explain_is_as_sure_as_was_asked(confidence, made, call):
 
 def test_the_noise_may_be_gaussian_and_explain_says_what_that_closes(made, call):
     asked = ("SELECT city, COUNT(*) AS n FROM visit GROUP BY city", "--noise", "gaussian")
-    warning = "note: Gaussian noise has no epsilon of its own"
+    warning = "note: Gaussian noise has no epsilon"
     first = call("explain", *asked, at=made)
     assert first.returncode == 0, first.stderr
     assert re.search(

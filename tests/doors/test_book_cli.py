@@ -85,7 +85,7 @@ def test_the_ledger_is_shown_verified_exported_and_copied(made, call):
     assert [entry["kind"] for entry in entries] == ["opened", "policy", "debit", "answer"]
     verified = json.loads(call("ledger", "verify", "--json", at=made).stdout)
     assert (verified["debits"], verified["spent"]["epsilon"], verified["hash"]) == (1, "1/10", entries[-1]["hash"])
-    assert "The ledger holds: 4 entries" in call("ledger", "verify", at=made).stdout
+    assert "The ledger is valid: 4 entries" in call("ledger", "verify", at=made).stdout
     assert call("ledger", "export", "out.jsonl", at=made).returncode == 0
     assert [json.loads(line)["hash"] for line in (made / "out.jsonl").read_text().splitlines()] == [
         entry["hash"] for entry in entries

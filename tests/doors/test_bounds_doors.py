@@ -36,12 +36,12 @@ def test_check_says_the_price_before_and_what_was_found(home, call):
     code, out, err = call("check", at=home)
     assert code == 0
     for bound in ('rows_per_unit of "visit"', 'sum_per_unit of "visit.cost"'):
-        assert f'{bound} is "auto": finding it costs epsilon 0.1, once for this version' in err
-        assert re.search(rf'{bound} for version "2024-11": [\d.]+; found for epsilon 0.1, paid for now', out)
+        assert f'{bound} is "auto": estimating it costs epsilon 0.1, once per version' in err
+        assert re.search(rf'{bound} for version "2024-11": [\d.]+; estimated for epsilon 0.1, charged now', out)
     assert debits(home) == BOTH
     code, out, err = call("check")
     assert (code, err) == (0, "")
-    assert out.count("paid for before") == 2
+    assert out.count("charged before") == 2
     document = json.loads(call("check", "--json")[1])
     assert [(b["column"], b["bought"], b["epsilon"]) for b in document["bounds"]] == [
         (None, False, "1/10"),
@@ -58,7 +58,7 @@ def test_check_of_a_budget_that_is_spent(home, call):
     code, out, err = call("check", at=home)
     assert code == 4
     assert "the policy is valid" in out
-    assert 'sum_per_unit of "visit.cost" is not known, and the budget does not allow to find it' in err
+    assert 'sum_per_unit of "visit.cost" is not known, and the budget does not allow estimating it' in err
     assert debits(home) == BOTH[:1]
 
 
@@ -80,15 +80,15 @@ def test_looking_buys_nothing(home, call):
 
 def test_a_question_tells_what_it_bought_once(home, call):
     code, out, _ = call("query", BY_CITY, at=home)
-    told = re.search(r'note: rows_per_unit of "visit" for version "2024-11": (\d+); found for epsilon 0.1\n', out)
+    told = re.search(r'note: rows_per_unit of "visit" for version "2024-11": (\d+); estimated for epsilon 0.1\n', out)
     assert (code, bool(told)) == (0, True)
     assert debits(home) == [BOTH[0], ("owner", BY_CITY)]
-    assert "found for epsilon" not in call("query", BY_CITY)[1]
+    assert "estimated for epsilon" not in call("query", BY_CITY)[1]
     out = call("explain", BY_CITY, "--epsilon", "0.2")[1]
     most = int(told[1])
     shown = re.search(r"rows_per_unit for n: (\d+) → ± [\d,]+; (\d+) → ± [\d,]+; (\d+) → ± [\d,]+\n", out)
     assert [int(number) for number in shown.groups()] == [most, most // 2, most // 4]
-    assert "about this part of the table's rows would not count" in out
+    assert "about this fraction of the table's rows would not count" in out
 
 
 def test_explain_says_what_fewer_rows_give(made, call):
@@ -108,7 +108,9 @@ def test_clients_look_for_nothing_and_the_first_question_buys(written, tmp_path)
     policy = pg.make_clinic(tmp_path, written, ("rows_per_unit = 20 ", AUTO))
     with pg.serving(policy) as door, psycopg.connect(door.dsn(), autocommit=True) as connection:
         plan = "\n".join(line for (line,) in connection.execute(f"EXPLAIN {BY_CITY}"))
-        assert 'rows_per_unit of "visit" is not known yet: asking finds it first, for epsilon 0.1' in plan
+        assert (
+            'rows_per_unit of "visit" is not known yet: running the query first estimates it, for epsilon 0.1' in plan
+        )
         with pg.Raw(door) as raw:
             told = raw.ask(pg.parse(BY_CITY), pg.bind(), pg.describe(), pg.SYNC)
         (described,) = [body for kind, body in told if kind == "T"]
@@ -131,18 +133,18 @@ def test_serve_says_what_it_buys(home):
 
     code, out, err = serve()
     assert (code, out.splitlines()[-1]) == (0, "ready")
-    assert err.count("paid for now: ") == 2
+    assert err.count("charged now: ") == 2
     assert debits(home) == BOTH
     err = serve()[2]
-    assert "paid for now" not in err
-    assert err.count("found for epsilon 0.1") == 2
+    assert "charged now" not in err
+    assert err.count("estimated for epsilon 0.1") == 2
     assert debits(home) == BOTH
     change_policy(home, "epsilon = 4 ", "epsilon = 0.2 ")
     change_policy(home, "epsilon = 1 ", "epsilon = 0.2 ")
     change_policy(home, 'version = "2024-11"', 'version = "2024-12"')
     code, out, err = serve()
     assert (code, out.splitlines()[-1]) == (0, "ready")
-    assert 'rows_per_unit of "visit" is not known, and the budget does not allow to find it' in err
+    assert 'rows_per_unit of "visit" is not known, and the budget does not allow estimating it' in err
 
 
 def test_a_bound_that_cannot_be_found_ends_no_reload(tmp_path, capsys):

@@ -101,7 +101,7 @@ def test_a_version_of_the_calendar_does_not_come_again(tmp_path, clock, again):
         for sql in (QUESTION, OTHER):
             with pytest.raises(LedgerError, match="the clock went back") as refused:
                 gate.sql(sql)
-            assert refused.value.detail == "It says version 2026-03-30, but the ledger has come to 2026-03-31."
+            assert refused.value.detail == "It gives version 2026-03-30, but the ledger is already at 2026-03-31."
         assert gate.budget().spent == spent
         clock.now += DAY + timedelta(hours=1)
         assert gate.sql(QUESTION).receipt == second.receipt
@@ -132,7 +132,7 @@ def test_a_clock_that_was_ahead_ends_when_the_owner_names_the_version(tmp_path, 
         clock.now = FIRST
         with pytest.raises(LedgerError, match="the clock went back") as refused:
             gate.sql(QUESTION)
-        assert "names the version in the policy" in refused.value.hint
+        assert "name the version in the policy" in refused.value.hint
     with open_policy(write_policy(tmp_path, "after the repair")) as gate:
         assert gate.sql(QUESTION).cost.epsilon > 0
     with Ledger.visit(tmp_path / "clinic.ledger") as ledger:

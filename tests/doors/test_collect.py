@@ -1,4 +1,4 @@
-"""The collector behind the HTTP door: what is stored, what is refused, and what an estimate shows."""
+"""The collector behind the HTTP interface: what is stored, what is refused, and what an estimate shows."""
 
 import base64
 import json

@@ -62,7 +62,7 @@ def test_a_first_answer_takes_one_click_and_its_price_was_shown_for_nothing(tab,
     ana.ready()
     page = ana.page
     expect(page.locator("#preview")).to_contain_text("ε 0.1")
-    expect(page.locator("#preview")).to_contain_text("a suspicion of 50 % about anybody becomes 52.5 % at most")
+    expect(page.locator("#preview")).to_contain_text("a 50 % suspicion about anybody becomes at most 52.5 %")
     expect(page.locator("#preview")).to_contain_text("one person changes it by at most 1")
     assert ana.spent() == 0
     page.screenshot(path=tmp_path / "preview.png", full_page=True)
@@ -113,7 +113,7 @@ def test_one_result_shows_the_laws_of_what_was_released_for_it(tab, odd):
     )
     page.click("#result .foot button >> text=mode")
     expect(page.locator("dialog")).to_contain_text(
-        "How likely a value is depends on the rows, which no picture may show."
+        "The probability of each value depends on the rows, which no picture may show."
     )
     expect(page.locator("dialog")).to_contain_text(SCRIPT)
     assert page.evaluate("window.hacked") is None
@@ -127,9 +127,7 @@ def test_one_result_shows_the_laws_of_what_was_released_for_it(tab, odd):
     ana.write("SELECT day, SUM(COUNT(*)) OVER (ORDER BY day) AS so_far FROM people GROUP BY day")
     ana.ask()
     page.click("text=What one person changes")
-    expect(page.locator("dialog")).to_contain_text(
-        "There is no picture of this column: running totals share their noise"
-    )
+    expect(page.locator("dialog")).to_contain_text("There is no picture of this column: prefix sums share their noise")
     assert not ana.troubles
 
 
@@ -202,7 +200,7 @@ def test_a_spent_budget_is_said_before_anything_is_asked(tab, odd, tmp_path):
     expect(page.locator("#ask")).to_contain_text("ε 1")
     bob.ask()
     bob.write("SELECT COUNT(*) AS n FROM people WHERE code < 10")
-    expect(page.locator("#refusal.money")).to_contain_text("does not allow this question")
+    expect(page.locator("#refusal.money")).to_contain_text("does not allow this query")
     expect(page.locator("#ask")).to_be_disabled()
     expect(page.locator(".gauge")).to_contain_text("spent: repeated queries stay free")
     check_axe(page)

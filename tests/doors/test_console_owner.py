@@ -250,7 +250,7 @@ def test_people_and_policies_are_changed_by_somebody_who_is_there(served):
             reply = by_token.post(path, json=body)
             assert (reply.status_code, reply.json()["message"]) == (
                 403,
-                "people and policies are changed in the console",
+                "users and policies can only be changed in the console",
             )
     with served.client() as by_cookie:
         by_cookie.get("/", params={"link": tokens.link(served.users, "owner")[1]})
@@ -335,7 +335,7 @@ def test_a_policy_is_shown_as_a_difference_before_it_is_written(served, tab, tmp
     with served.client() as client:
         by_session(client, served)
         late = client.post("/api/policy/apply", json={"text": old, "mark": "0" * 64})
-        assert late.json()["message"] == "the policy file was changed meanwhile"
+        assert late.json()["message"] == "the policy file was changed in the meantime"
     assert not owner.troubles
 
 
@@ -355,7 +355,7 @@ def test_a_policy_from_a_browser_stays_in_its_folder(served, tmp_path):
         for text in texts:
             assert text != old
             found = client.post("/api/policy/check", json={"text": text}).json()["problems"]
-            assert [one["message"] for one in found] == ["a path leads out of the policy's folder"]
+            assert [one["message"] for one in found] == ["a path is outside the policy's folder"]
             assert client.post("/api/policy/apply", json={"text": text, "mark": mark}).status_code == 400
             assert client.post("/api/policy/write", json={"name": "a.toml", "text": text}).status_code == 400
         for name in ("../a.toml", "a", "sfumato.toml", ".toml", "a/b.toml", "a.toml\n"):
@@ -371,8 +371,8 @@ def test_the_wizard_writes_a_policy_that_works(served, tab, tmp_path):
     for name in ("patient.parquet", "visit.csv", "region.csv"):
         page.check(f"input[value='{name}']")
     page.check("input[value='patient.ssn']")
-    expect(page.locator("#odds")).to_contain_text("ε 1: whatever all analysts together ever ask, a suspicion of 50 %")
-    expect(page.locator("#odds")).to_contain_text("becomes 73.2 % at most")
+    expect(page.locator("#odds")).to_contain_text("ε 1: whatever all analysts together ever ask, a 50 % suspicion")
+    expect(page.locator("#odds")).to_contain_text("becomes at most 73.2 %")
     check_axe(page)
 
     def decide(label, value):
@@ -407,7 +407,7 @@ def test_the_wizard_writes_a_policy_that_works(served, tab, tmp_path):
         answer = gate.sql("SELECT disease, COUNT(*) AS n FROM patient GROUP BY disease", epsilon=1)
         assert [row[0] for row in answer.rows] == ["Cold", "Flu", "Asthma", None]
     page.click("#save")
-    expect(page.locator("#say")).to_contain_text('"mine.toml" is there already')
+    expect(page.locator("#say")).to_contain_text('"mine.toml" already exists')
     assert not [one for one in owner.troubles if "400" not in one]
 
 
@@ -441,7 +441,7 @@ def test_a_page_of_the_playground_is_a_link(served, tab, tmp_path):
     auditor = tab("auditor", start="/play?page=composition&epsilon=0.2&k=50")
     page = auditor.page
     expect(page.locator("#picture svg title")).to_have_text("50 questions together")
-    expect(page.locator("#rows")).to_contain_text("basic: prices add up10")
+    expect(page.locator("#rows")).to_contain_text("basic: epsilons add up10")
     page.locator("#slide-k").focus()
     page.keyboard.press("End")
     expect(page.locator("#picture svg title")).to_have_text("400 questions together")

@@ -93,7 +93,7 @@ def test_an_earlier_release_that_was_deleted_is_named(served):
         (Path(served.gate.policy.data.state) / "releases" / first).unlink()
         second = client.post("/api/release/make", json={**WANTED, "quasi": ["age"], "k": 5}).json()
         assert [fault["words"] for fault in second["check"]["faults"] if first in fault["words"]] == [
-            f"the earlier release {first} is gone, so what both show together was not checked"
+            f"the earlier release {first} is missing, so the two were not checked together"
         ]
 
 
@@ -140,11 +140,11 @@ def test_only_an_owner_who_is_there_makes_a_release_and_of_the_policys_tables_al
             ({"hierarchies": "age = 3"}, "must be a table"),
             ({"k": 0}, "k must be at least 1"),
             ({"k": 10**9}, "k is larger than the table"),
-            ({"l": "many"}, "l must be a text like"),
+            ({"l": "many"}, "l must be text like"),
             ({"t": "0.5", "sensitive": None}, "t needs a sensitive column"),
-            ({"suppress": "2"}, "suppress is a part"),
-            ({"method": "magic"}, "this method is not known"),
-            ({"path": "/etc/passwd"}, "is not known here"),
+            ({"suppress": "2"}, "suppress must be a fraction"),
+            ({"method": "magic"}, "unknown method"),
+            ({"path": "/etc/passwd"}, "unknown field"),
         ):
             reply = client.post("/api/release/make", json={**WANTED, "k": 5, **wrong})
             assert reply.status_code == 400, (wrong, reply.text)

@@ -211,7 +211,7 @@ def test_the_report_of_the_red_team_is_for_owners_and_auditors(served):
                 reply = auditor.get("/api/redteam")
                 assert (reply.status_code, reply.json()["message"]) == (
                     422,
-                    "the report of the red team cannot be read",
+                    "the attack report cannot be read",
                 )
         finally:
             place.unlink()
@@ -262,7 +262,7 @@ def test_the_law_of_a_column_is_that_of_its_mechanism(served):
         gaussian = {"sql": "SELECT COUNT(*) FROM visit", "epsilon": 1, "noise": "gaussian"}
         assert ana.post("/api/law", json=gaussian).json()["epsilon"] is None
         key = ana.post("/api/law", json={**question, "column": 0}).json()
-        assert (key["pictures"], key["why"].startswith("no noise is in this column")) == ([], True)
+        assert (key["pictures"], key["why"].startswith("this column has no noise")) == ([], True)
         for bad in (9, True, -1, "1"):
             assert ana.post("/api/law", json={**question, "column": bad}).status_code == 400
         assert ana.post("/api/law", json={"sql": "SELECT ssn FROM patient"}).status_code == 403

@@ -48,7 +48,7 @@ def test_the_demo_answers_opens_its_doors_and_every_line_to_copy_works(tmp_path,
             assert words in shown.text
         assert "ERROR 42501: " in shown.text
         assert {*clinic.FILES, "bob.svg", "clinic.ledger"} <= {path.name for path in shown.home.iterdir()}
-        hint = re.search(r"^HINT: This is answered: (SELECT .*)\.$", shown.text, re.MULTILINE)
+        hint = re.search(r"^HINT: Try this instead: (SELECT .*)\.$", shown.text, re.MULTILINE)
         assert call("explain", hint[1], "-p", shown.policy).returncode == 0
         lines = re.findall(r"^  (\S*sfumato .*)$", shown.text, re.MULTILINE)
         assert [shlex.split(line)[1] for line in lines] == ["explain", "query", "ledger"]

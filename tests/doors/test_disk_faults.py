@@ -18,7 +18,7 @@ from sfumato.errors import LedgerError
 from sfumato.gateway import open_policy
 from sfumato.ledger import Ledger, Stored
 
-DEAD = "the ledger failed and serves no more"
+DEAD = "the ledger failed and is no longer served"
 PLACES = {"ledger": "clinic.ledger", "anchor": Path("head") / "anchor"}
 
 

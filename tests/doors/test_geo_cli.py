@@ -46,7 +46,7 @@ def test_a_document_says_what_was_done(points, call):
     shown = json.loads(done.stdout)
     assert (shown["rows"], shown["kept"], shown["dropped"], shown["frame"]) == (400, ["day"], ["who"], "planar")
     assert shown["epsilon_per_metre"] < np.log(4) / 200
-    assert "kept columns may tell" in done.stderr
+    assert "kept columns may reveal" in done.stderr
 
 
 def test_a_trace_spends_a_budget_that_outlives_the_run(points, call):

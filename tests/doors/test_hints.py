@@ -17,7 +17,7 @@ from sfumato.errors import QueryError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "refusals"
 TITLE, HINT = re.compile(r"^# (.*)$"), re.compile(r"^HINT: (.*)$")
-STATEMENT = re.compile(r"This is answered: (SELECT .*)\.")
+STATEMENT = re.compile(r"Try this instead: (SELECT .*)\.")
 
 
 def hints():

@@ -245,7 +245,7 @@ def test_a_failed_write_gives_no_receipt_and_is_not_tried_again(tmp_path, word):
         assert fault.tries == 1
         calls = [lambda: ask(ledger, "more"), lambda: ledger.store(kept, b""), ledger.budget, lambda: ledger.fail(kept)]
         for call in calls:
-            with pytest.raises(LedgerError, match="failed and serves no more"):
+            with pytest.raises(LedgerError, match="failed and is no longer served"):
                 call()
         assert fault.tries == 1
     with Ledger.visit(path) as ledger:
@@ -301,7 +301,7 @@ def test_an_anchor_that_cannot_be_written_stops_serving(tmp_path):
         directory.rmdir()
         with pytest.raises(LedgerError, match="the anchor of the ledger cannot be written"):
             ask(ledger, "two")
-        with pytest.raises(LedgerError, match="serves no more"):
+        with pytest.raises(LedgerError, match="is no longer served"):
             ask(ledger, "three")
 
 
@@ -313,7 +313,7 @@ def test_a_wall_that_is_hit_stops_serving(tmp_path, monkeypatch):
         with pytest.raises(LedgerError, match="cannot be read or written") as refused:
             ask(ledger, "two", "1")
         assert "sums stay within their limits" in refused.value.detail
-        with pytest.raises(LedgerError, match="serves no more"):
+        with pytest.raises(LedgerError, match="is no longer served"):
             ask(ledger, "three", "0.1")
 
 

@@ -110,7 +110,7 @@ def test_a_collector_shuffles_within_batches_and_the_smallest_one_counts(tmp_pat
     said = local("decode", "collect/t", "--task", "t.toml", "--delta", "1e-6", home=tmp_path)
     assert f"cost epsilon {bound_shuffled(task.epsilon, 100, '1e-6'):.3g} at" in said
     assert f"{bound_shuffled(task.epsilon, 400, '1e-6'):.3g}" not in said
-    assert "the smallest holds 100 reports" in said
+    assert "the smallest of which holds 100 reports" in said
 
 
 def test_no_shuffled_epsilon_is_stated_where_a_person_may_send_several_reports(tmp_path):
@@ -196,10 +196,13 @@ def test_options_and_files_that_do_not_fit_are_refused(home):
     local("plan", "--range", "0,1", "--task", "number.toml", home=home)
     local("encode", "n.csv", "--task", "number.toml", "-o", "number.parquet", home=home)
     for words, said in (
-        (("plan", "--domain", 3, "--task", "x.toml", "--sign", "no.pem"), "not a key in PEM"),
+        (("plan", "--domain", 3, "--task", "x.toml", "--sign", "no.pem"), "not an unencrypted PEM key"),
         (("plan", "--domain", 3, "--sign", "no.pem"), "--task FILE"),
         (("plan", "--values", "a,,b"), "is empty"),
-        (("encode", "n.csv", "--task", "number.toml", "-o", "x.parquet", "--key", "no.pem"), "not a key in PEM"),
+        (
+            ("encode", "n.csv", "--task", "number.toml", "-o", "x.parquet", "--key", "no.pem"),
+            "not an unencrypted PEM key",
+        ),
         (("encode", "n.csv", "--task", "number.toml", "-o", "no/such/x.parquet"), "no/such/x.parquet"),
         (("decode", "reports.parquet", "--task", "t.toml", "-o", "no/such/x.csv"), "cannot write"),
         (("decode", "reports.parquet", "--task", "t.toml", "--candidates", "n.csv"), "--candidates is for"),

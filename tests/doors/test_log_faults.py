@@ -116,7 +116,7 @@ def test_an_operators_log_that_cannot_be_written_neither_stops_nor_leaks(clinic,
     monkeypatch.setattr(DuckDB, "run", broken)
     with open_policy(clinic) as gate:
         for number in range(2):
-            with pytest.raises(EngineError, match="the engine could not run this question") as failed:
+            with pytest.raises(EngineError, match="the engine could not run this query") as failed:
                 gate.sql(f"SELECT COUNT(*) FROM patient WHERE age > {number}")
             assert SECRET not in repr(failed.value) + str(failed.value.__cause__)
         monkeypatch.undo()

@@ -218,7 +218,7 @@ def test_a_ledger_that_others_may_read_is_told(policy, caplog):
     policy.with_name("clinic.ledger").chmod(0o644)
     with sfumato.open(policy):
         pass
-    assert "the ledger can be read by others than its owner (mode 644)" in caplog.text
+    assert "the ledger is readable by others than its owner (mode 644)" in caplog.text
 
 
 # what is left behind

@@ -47,7 +47,7 @@ def gate(written, tmp_path_factory):
 def test_the_nearest_statement_is_proposed_and_answered(gate, asked):
     refused = gate.explain(asked).refused
     assert refused is not None
-    assert refused.hint == f"This is answered: {CASES[asked]}."
+    assert refused.hint == f"Try this instead: {CASES[asked]}."
     assert gate.explain(CASES[asked]).refused is None
 
 

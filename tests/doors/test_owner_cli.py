@@ -79,7 +79,7 @@ def test_a_file_is_never_written_over(files, call):
     (files / "sfumato.toml").write_text("mine")
     code, out, err = call(*INIT, at=files)
     assert (code, out) == (2, "")
-    assert "is there already" in err
+    assert "already exists" in err
     assert (files / "sfumato.toml").read_text() == "mine"
     (files / "sfumato.toml").unlink()
     (files / "sfumato.toml").symlink_to(files / "nowhere")
@@ -180,7 +180,7 @@ def test_a_column_outside_of_its_domain_is_loud_and_exits_1(tmp_path, call):
     code, out, err = call("check")
     assert code == 1
     assert "9 values (100.0 %) not in the list: NULL" in out
-    assert "ERROR: 1 column lies mostly outside of the declared domain: people.sex" in err
+    assert "ERROR: 1 column is mostly outside the declared domain: people.sex" in err
     code, out, _ = call("check", "--json")
     assert code == 1
     assert [one["column"] for one in json.loads(out)["warnings"] if one["mismatch"]] == ["sex"]

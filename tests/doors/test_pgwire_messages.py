@@ -1,4 +1,4 @@
-"""The bytes of the PostgreSQL door: messages, types, COPY, words of SQL, parameters, SCRAM."""
+"""The bytes of the PostgreSQL interface: messages, types, COPY, words of SQL, parameters, SCRAM."""
 
 import struct
 from datetime import date, datetime, timedelta

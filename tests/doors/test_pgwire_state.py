@@ -1,4 +1,4 @@
-"""The state machine of the PostgreSQL door, alone: a fake gateway counts what is spent."""
+"""The state machine of the PostgreSQL interface, alone: a fake gateway counts what is spent."""
 
 import pytest
 from hypothesis import given, settings

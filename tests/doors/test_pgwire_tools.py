@@ -1,4 +1,4 @@
-"""The tools that people have, unchanged, against the PostgreSQL door: SQLAlchemy, pandas, ADBC, JDBC."""
+"""The tools that people have, unchanged, against the PostgreSQL interface: SQLAlchemy, pandas, ADBC, JDBC."""
 
 import asyncio
 import os

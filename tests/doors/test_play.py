@@ -36,7 +36,7 @@ def test_curves_of_composition_are_those_of_the_accountant():
     rows = dict(play("composition", {"epsilon": "0.1", "delta": "1e-6", "k": "100"})["rows"])
     rho = price(Pure(Fraction(1, 10))).rho * 100
     by_rho = epsilon_of_rho(rho, Fraction(1, 10**6))
-    assert rows["basic: prices add up"] == "10"
+    assert rows["basic: epsilons add up"] == "10"
     assert rows["zCDP: rho adds up"] == rows["best: pure or zCDP, as the ledger counts"] == f"{float(by_rho):.4g}"
     best = optimal(Fraction(1, 10), 0, 100, total_delta=Fraction(1, 10**6))[0]
     assert rows["optimal composition"] == f"{float(best):.4g}"
@@ -63,7 +63,7 @@ def test_utility_is_that_of_the_design_room():
     right = (2 / (1 + a) + (1 - a) / (1 + a)) / 3
     assert rows["gain of truncated geometric"] == rows["gain of geometric"] == f"{right:.4f}"
     assert rows["gain of randomized response"] == f"{1 / (1 + 2 * a):.4f}"
-    assert rows["gain without any answer"] == "0.3333, by always saying 0"
+    assert rows["gain without any answer"] == "0.3333, by always answering 0"
     assert rows["best guess after 1"] == "1"
     after = [a, 1, a]
     told = ", ".join(f"{p / sum(after):.3f}" for p in after)
@@ -72,7 +72,7 @@ def test_utility_is_that_of_the_design_room():
     assert rows["gain of the best private one, by a linear program"] == f"{right:.4f}; none above {right:.4f}"
     rare = dict(play("utility", given | {"prior": "rare", "gain": "distance"})["rows"])
     assert rare["best guess after 1"] == "0"
-    assert rare["gain without any answer"] == "1.8000, by always saying 0"
+    assert rare["gain without any answer"] == "1.8000, by always answering 0"
 
 
 @pytest.mark.parametrize("gain", PAGES["utility"].choices["gain"])
@@ -88,7 +88,7 @@ def test_no_private_mechanism_is_worth_more_than_geometric_noise(prior, gain):
 
 def test_what_is_never_shown_has_no_posterior():
     found = play("utility", {"n": "6", "epsilon": "0.1", "prior": "rare", "mechanism": "optimal", "seen": "6"})
-    assert dict(found["rows"])["best guess after 6"] == "it is never shown"
+    assert dict(found["rows"])["best guess after 6"] == "it never occurs"
     assert "after 6" not in found["svg"]
 
 

@@ -222,7 +222,7 @@ def test_a_broken_policy_changes_nothing_and_says_why(tmp_path, call):
             said = call("reload", "-p", policy)
             assert said.returncode == 2, (new, said.stderr)
             assert why in said.stderr
-            assert "served before is served on" in said.stderr
+            assert "The previous policy stays in force" in said.stderr
             assert client.execute(COUNT).fetchone() == before
         write_small(tmp_path)
         assert call("reload", "-p", policy).returncode == 0

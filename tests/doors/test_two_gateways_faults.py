@@ -218,8 +218,8 @@ def test_an_older_ledger_is_refused_by_its_anchor(policy):
     for opens in (partial(open_policy, policy), partial(Ledger.visit, book, anchor=policy.with_name("elsewhere"))):
         with pytest.raises(LedgerError, match="the ledger is older than its anchor") as refused:
             opens()
-        assert refused.value.detail == "The anchor names entry 6, which this chain of 4 does not hold."
-        assert refused.value.hint.startswith("Bring back the newest ledger")
+        assert refused.value.detail == "The anchor names entry 6, which is not in this chain of 4 entries."
+        assert refused.value.hint.startswith("Restore the newest ledger")
     done = subprocess.run(
         [sys.executable, "-c", "from sfumato.doors.cli import main; main()", "ledger", "verify", "-p", str(policy)],
         env=os.environ | {"PYTHONPATH": PATHS},
@@ -229,7 +229,7 @@ def test_an_older_ledger_is_refused_by_its_anchor(policy):
     )
     assert done.returncode == 1, done.stderr
     assert "older than its anchor" in done.stderr
-    assert "Bring back the newest ledger" in done.stderr
+    assert "Restore the newest ledger" in done.stderr
     shutil.copy(kept, book)
     with open_policy(policy) as gate:
         assert gate.sql(QUESTION.format(2)).cost.epsilon == 0
@@ -252,7 +252,7 @@ def test_a_ledger_that_is_replaced_while_it_is_open_serves_no_more(policy, what)
             gate.sql(QUESTION.format(3))
         assert refused.value.hint.startswith("Stop every gateway")
         for number in (1, 3):  # not even what is stored
-            with pytest.raises(LedgerError, match="serves no more"):
+            with pytest.raises(LedgerError, match="is no longer served"):
                 gate.sql(QUESTION.format(number))
         gate.close()
     assert len(told) == 1
@@ -325,8 +325,8 @@ def test_a_failure_that_cannot_be_recorded_ends_serving(policy, monkeypatch):
         with pytest.raises(LedgerError, match="the ledger is busy"):
             gate.sql(QUESTION.format(30))
         go_on(other)
-        with pytest.raises(LedgerError, match="serves no more"):
+        with pytest.raises(LedgerError, match="is no longer served"):
             gate.sql(QUESTION.format(30))
-    assert any(line.startswith("the ledger failed and serves no more. First the ledger is busy") for line in told)
+    assert any(line.startswith("the ledger failed and is no longer served. First the ledger is busy") for line in told)
     with open_policy(policy) as gate:
         assert gate.sql(QUESTION.format(30)).cost.epsilon > 0

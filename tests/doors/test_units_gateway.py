@@ -128,7 +128,7 @@ def test_a_reload_with_another_unit_is_refused_and_serving_goes_on(tmp_path):
         done = command("reload", "-p", policy)
         assert done.returncode == 2, done.stderr
         assert 'the unit of table "patient" cannot change from "ssn" (text) to "household" (text)' in done.stderr
-        assert "served on" in done.stderr
+        assert "stays in force" in done.stderr
         assert client.post("/api/query", json=asked).status_code == 200
     write(tmp_path)
     shown = command("ledger", "show", "--json", "-p", policy)

@@ -77,7 +77,7 @@ def test_what_is_no_user(tmp_path, name, role, password):
 def test_a_file_that_others_may_read_is_refused(tmp_path):
     Users(tmp_path).add("ana", "analyst", PASSWORD)
     (tmp_path / "users.json").chmod(0o644)
-    with pytest.raises(InputError, match="owner alone"):
+    with pytest.raises(InputError, match="owner only"):
         Users(tmp_path).find("ana")
 
 

@@ -20,7 +20,7 @@ def run(call, tmp_path):
 def test_a_proof_its_table_and_its_certificate(run, tmp_path):
     done = run(PROGRAMS / "p_gap.sfp", "--explain", "--certificate", "c.json")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("PROVED for all sizes: Sparse keeps within eps (adjacent all).")
+    assert done.stdout.startswith("PROVED for all sizes: Sparse satisfies the claim eps (adjacent all).")
     assert "is shifted by" in done.stdout
     assert "Where the runs agree" in done.stdout
     checked = run("--check", "c.json")

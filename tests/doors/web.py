@@ -1,4 +1,4 @@
-"""What the tests of the HTTP door share: a door in a thread, tokens, and clients."""
+"""What the tests of the HTTP interface share: a door in a thread, tokens, and clients."""
 
 from datetime import timedelta
 from functools import partial

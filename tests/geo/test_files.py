@@ -201,7 +201,7 @@ def test_owners_are_told_what_may_still_tell(tmp_path):
     remarks = obfuscate_file(
         tmp_path / "a.csv", tmp_path / "b.csv", MADE, ColumnChoice(keep=("altitude", "id"))
     ).remarks
-    assert remarks == ("kept columns may tell where or when somebody was: altitude",)
+    assert remarks == ("kept columns may reveal where or when somebody was: altitude",)
     rows = "".join(f"{48 + i / 1000},2.{i % 7}\n" for i in range(120))
     (tmp_path / "a.csv").write_text("lat,lon\n" + rows)
     remarks = obfuscate_file(tmp_path / "a.csv", tmp_path / "b.csv", MADE, ColumnChoice()).remarks
@@ -215,7 +215,7 @@ BAD = {
     "short.csv": ("lat,lon\n1,2\n3\n", "row 2 has 1 fields"),
     "word.csv": ("lat,lon\n1,2\n3,x\n", "row 2 has no position"),
     "nan.csv": ("lat,lon\n" + "48,2\n" * 60 + "nan,2\n", "row 61 has no valid position"),
-    "far.csv": ("lat,lon\n" + "48,2\n" * 60 + "48,92\n", "row 61 lies outside"),
+    "far.csv": ("lat,lon\n" + "48,2\n" * 60 + "48,92\n", "row 61 is outside"),
     "twice.csv": ("lat,lon,a,a\n1,2,3,4\n", "two columns"),
     "a.geojson": ("[1, 2]", "not GeoJSON"),
     "b.geojson": ('{"type": "FeatureCollection", "features": [{"type": "Feat', "not GeoJSON"),

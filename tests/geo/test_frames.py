@@ -90,7 +90,7 @@ def test_bad_positions_and_regions_are_refused():
     for lat, lon in [(91, 0), (float("nan"), 0), (0, 400), (0, float("inf"))]:
         with pytest.raises(InputError, match="row 2"):
             check_degrees(np.array([0.0, lat]), np.array([0.0, lon]))
-    with pytest.raises(InputError, match="row 1 lies outside"):
+    with pytest.raises(InputError, match="row 1 is outside"):
         Around(0, 0, 10, 1000).to_grid(np.array([1.0]), np.array([0.0]))
     with pytest.raises(InputError, match="outside"):
         Around(0, 0, 10, 1000).to_grid(np.array([0.0]), np.array([180.0]))

@@ -154,7 +154,7 @@ def test_priors_come_from_shapes_tables_and_points(tmp_path):
     file.write_text("1,0,1,0\n2,2,2,2\n0,0,0,0\n")
     assert read_prior(file, SMALL)[4] == pytest.approx(0.2)
     file.write_text("1,0,1\n")
-    with pytest.raises(InputError, match="no prior for 4x3"):
+    with pytest.raises(InputError, match="not a prior for 4x3"):
         read_prior(file, SMALL)
     file.write_text("name\nx\n")
     with pytest.raises(InputError, match="neither"):

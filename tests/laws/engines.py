@@ -1,7 +1,8 @@
-"""One world in all engines: DuckDB, PostgreSQL and the reference interpreter hold the same rows and get the same jobs.
+"""One world in all engines: DuckDB, PostgreSQL, Spark and the reference interpreter hold the same rows and jobs.
 
-A world of `worldgen` is typed once, by DuckDB; PostgreSQL gets the same values in types of its own, and the reference
-interpreter plain Python values. Exact vectors before noise must be identical, group by group.
+A world of `worldgen` is typed once, by DuckDB; PostgreSQL gets the same values in types of its own, Spark a Parquet
+file of each table, and the reference interpreter plain Python values. Exact vectors before noise must
+be identical, group by group.
 """
 
 from __future__ import annotations
@@ -151,8 +152,8 @@ def some_world(r: random.Random) -> World:
 
 
 @contextmanager
-def everywhere(world: World, address: str) -> Iterator[Everywhere]:
-    """All engines over the rows of a world."""
+def everywhere(world: World, address: str, names: tuple[str, ...] = ("duckdb", "postgres")) -> Iterator[Everywhere]:
+    """Engines over the rows of a world; each test file has Spark or PostgreSQL beside DuckDB."""
     whole = replace(world.policy.privacy, partition=None)  # a live database has no cells of people
     world = replace(world, policy=replace(world.policy, privacy=whole))
     with ExitStack() as stack:
@@ -165,16 +166,20 @@ def everywhere(world: World, address: str) -> Iterator[Everywhere]:
             typed.execute(f"ALTER TABLE {identifier(name)} DROP COLUMN who")
         raw = {name: list(_raw(typed, world, name)) for name in world.policy.tables}
         copied = {name: _printed(typed, world, name) for name in world.policy.tables}
+        for name in world.policy.tables if "spark" in names else ():
+            _write_parquet(typed, world, name, folder)
         typed.close()
-        _fill_postgres(world, address, schema, copied)
+        if "postgres" in names:
+            _fill_postgres(world, address, schema, copied)
         sources = {
             "duckdb": DataSource("duckdb", str(folder / "world.duckdb"), None),
             "postgres": DataSource("postgres", None, f"{address}?options=-csearch_path%3D{schema}"),
+            "spark": DataSource("spark", {n: str(folder / f"{n}.parquet") for n in world.policy.tables}, "local[2]"),
         }
         engines: dict[str, Engine] = {}
         data = replace(world.policy.data, state=str(folder / "state"))
         (folder / "state").mkdir()
-        for name in ENGINES:
+        for name in names:
             policy = replace(world.policy, source=sources[name], data=data)
             engines[name] = stack.enter_context(closing(ENGINES[name](policy, None, False, False)))
             engines[name].keep(policy, policy.tables)
@@ -184,6 +189,21 @@ def everywhere(world: World, address: str) -> Iterator[Everywhere]:
 def _printed(typed: duckdb.DuckDBPyConnection, world: World, name: str) -> list[tuple[str | None, ...]]:
     columns = ", ".join(f"CAST({identifier(c)} AS VARCHAR)" for c in world.policy.tables[name].columns)
     return [tuple(row) for row in typed.execute(f"SELECT {columns or 'NULL'} FROM {identifier(name)}").fetchall()]
+
+
+def _write_parquet(typed: duckdb.DuckDBPyConnection, world: World, name: str, folder: Path) -> None:
+    """The rows as Spark reads them: whole numbers of 128 bits as decimals, times of other millennia as bounds."""
+    shown = []
+    for column in world.policy.tables[name].columns:
+        kind, x = world.types[name][column], identifier(column)
+        if kind == "HUGEINT":
+            x = f"CAST({x} AS DECIMAL(38, 0))"
+        elif kind in ("DATE", "TIMESTAMP"):
+            first, last = f"{kind} '0001-01-01'", f"{kind} '9999-12-31'"
+            x = f"CASE WHEN {x} < {first} THEN {first} WHEN {x} > {last} THEN {last} ELSE {x} END"
+        shown.append(f"{x} AS {identifier(column)}")
+    sql = f"SELECT {', '.join(shown) or 'NULL AS none'} FROM {identifier(name)}"
+    typed.execute(f"COPY ({sql}) TO '{folder / name}.parquet' (FORMAT parquet)")
 
 
 def _raw(typed: duckdb.DuckDBPyConnection, world: World, name: str) -> Iterator[dict[str, Any]]:

@@ -329,7 +329,7 @@ def test_a_point_that_cannot_be_is_refused(point: str, lat: str, why: str, tmp_p
     ("call", "why"),
     [
         ("geo_cell(lat, lon)", "does not take these arguments"),
-        ("geo_cell(lat, lon, id)", "written side"),
+        ("geo_cell(lat, lon, id)", "literal side"),
         ("geo_cell(id, lon, 500)", "declared bounds"),
         ("geo_cell(lat, 'a', 500)", "a longitude is a number"),
         ("geo_cell(lat, lon, -5)", "metres wide"),

@@ -83,5 +83,5 @@ def test_the_ends_of_shown_counts_can_be_asked_for(gate: Gateway) -> None:
 
 
 def test_a_width_is_not_promised_for_shown_counts(gate: Gateway) -> None:
-    with pytest.raises(QueryError, match="within cannot be promised"):
+    with pytest.raises(QueryError, match="within is not available"):
         gate.sql("SELECT word, COUNT(*) FROM data GROUP BY word", within=25)

@@ -332,7 +332,7 @@ def test_the_preview_knows_the_widest_total(fresh: Gateway) -> None:
             answer = fresh.sql(text, 20, noise=noise)  # so that the totals are far above their noise, and above zero
             widths = [ends[-1][1] - ends[-1][0] for ends in answer.intervals() if ends[-1][0] > 0]  # type: ignore[index]
             assert (column.law, column.noisy, column.scale) == ("derived", True, None)
-            assert "running totals" in column.note or "every group" in column.note
+            assert "prefix sums" in column.note or "every group" in column.note
             assert max(widths) <= 2 * column.half_width() + 2 <= F(max(widths)) * F(5, 4) + 4
 
 

@@ -91,7 +91,7 @@ def test_sparse_vector_stops() -> None:
     gaps = [session.ask(10**6), session.ask(10**6)]
     assert all(gap is not None and gap > 9 * 10**5 for gap in gaps)
     assert session.finished
-    with pytest.raises(BudgetError, match="as often as it may"):
+    with pytest.raises(BudgetError, match="all of its positive answers"):
         session.ask(-(10**6))
     assert SparseVector(1, 50, 1).release([-(10**6), 10**6, 10**6], 10)[0] is None
 
@@ -151,7 +151,7 @@ def test_a_question_within_a_question_is_refused() -> None:
     refused = []
 
     def within(_: object) -> None:
-        with pytest.raises(InputError, match="answering another question"):
+        with pytest.raises(InputError, match="answering another query"):
             session.ask(10**6)
         refused.append(True)
 

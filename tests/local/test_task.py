@@ -63,7 +63,7 @@ def test_a_task_is_read_as_it_was_written():
         ("size = 3", "size = 1", "at least 2"),
         ('"k-ary"', '"kary"', "no mechanism"),
         ('"colours"', '"Colours/../x"', "name"),
-        ('name = "colours"', "", 'does not say its "name"'),
+        ('name = "colours"', "", 'has no value for "name"'),
         ('"red", "green"', '"red", "red"', "values must name"),
         ('["red"', '[1, "red"', "not TOML|list of texts"),
         ("minimum_batch = 100", "minimum_batch = 0", "at least 1"),

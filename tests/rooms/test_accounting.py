@@ -343,17 +343,17 @@ def test_a_refusal_says_what_would_pass():
     assert refused(budget, price(Pure("0.5"))) == [
         "budget is spent",
         "DETAIL: This release costs epsilon 0.5; 0.2 of 2 remains.",
-        "HINT: Ask for epsilon 0.2 or less, or fewer groups.",
+        "HINT: Use epsilon 0.2 or less, or fewer groups.",
     ]
     assert refused(budget, price(GaussianRelease(1))) == [
-        'this release has no price under composition "pure"',
+        'this release cannot be charged under composition "pure"',
         "DETAIL: It claims no epsilon, which this budget counts.",
-        "HINT: Ask with geometric or Laplace noise.",
+        "HINT: Use geometric or Laplace noise.",
     ]
     assert refused(budget, price(Selection("0.1", "1e-6"))) == [
         "budget is spent",
         "DETAIL: This release costs delta 0.000001; 0 of 0 remains.",
-        "HINT: Ask for declared groups: they cost no delta.",
+        "HINT: Group by declared keys: they cost no delta.",
     ]
 
 
@@ -364,17 +364,15 @@ def test_a_refusal_by_the_rho_door():
     assert refused(budget, price(Pure("0.1"))) == [
         "budget is spent",
         "DETAIL: This release costs rho 0.005; 0.001131423331097 of 0.296131423331097 remains.",
-        "HINT: Ask for epsilon 0.047569 or less, or fewer groups.",
+        "HINT: Use epsilon 0.047569 or less, or fewer groups.",
     ]
     assert budget.admits(price(Pure("0.047569")))
-    assert (
-        refused(budget, price(GaussianRelease(1)))[2] == "HINT: Ask for rho 0.001131423331097 or less, or fewer groups."
-    )
+    assert refused(budget, price(GaussianRelease(1)))[2] == "HINT: Use rho 0.001131423331097 or less, or fewer groups."
     budget.spend(price(GaussianRelease("0.001131423331097")))
-    assert refused(budget, price(Pure("0.1")))[2].startswith("HINT: Nothing is left here")
+    assert refused(budget, price(Pure("0.1")))[2].startswith("HINT: Nothing is left.")
     assert (
         refused(PrivacyFilter("zcdp", 4, "1e-6"), price(Refinement(1, 2)))[2]
-        == "HINT: Ask for a new answer at full price."
+        == "HINT: Request a new answer at full cost."
     )
 
 

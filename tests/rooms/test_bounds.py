@@ -95,7 +95,7 @@ def test_a_bound_is_paid_before_it_is_read_and_only_once(gate: Gateway, tmp_path
     first = "bound rows_per_unit of t"
     assert texts(tmp_path) == [first, ASK]
     assert [(kinds.count("debit"), kinds.count("answer")) for kinds in seen] == [(1, 0), (2, 1)]
-    assert (None, 'rows_per_unit of "t" for version "one": 8; found for epsilon 1000000') in answer.notes
+    assert (None, 'rows_per_unit of "t" for version "one": 8; estimated for epsilon 1000000') in answer.notes
     assert answer.cost.epsilon == EACH
     assert gate.budget().spent.epsilon == 2 * EACH
     again = gate.sql(ASK + " WHERE n > 1")
@@ -175,7 +175,7 @@ def test_a_bound_that_failed_is_recorded(gate: Gateway, tmp_path: Path, monkeypa
         raise RuntimeError("secret")
 
     monkeypatch.setattr(gate._engine, "_paid", broken)
-    with pytest.raises(EngineError, match="the engine could not run this question"):
+    with pytest.raises(EngineError, match="the engine could not run this query"):
         gate.sql(ASK)
     assert [entry.kind for entry in entries(tmp_path)][2:] == ["debit", "failed"]
     assert gate.missing_bounds() == (ROWS, SUMS)
@@ -235,7 +235,7 @@ def test_a_bound_is_bought_on_the_grid(
     def slow(*words: Any) -> Any:
         clock.time += took
         if fails:
-            raise EngineError("the engine could not run this question")
+            raise EngineError("the engine could not run this query")
         return run(*words)
 
     monkeypatch.setattr(gate._engine, "_paid", slow)
@@ -320,7 +320,7 @@ def test_a_preview_buys_nothing_and_says_what_asking_buys(gate: Gateway, tmp_pat
         ("sum", "geometric", None, None, "numeric")
     ]
     assert [text.split(":")[1] for _, text in preview.notes] == [
-        " asking finds it first, for epsilon 1000000, once for this data version"
+        " running the query first estimates it, for epsilon 1000000, once per data version"
     ] * 2
     assert preview.to_dict()["bounds"] == [{"table": "t", "column": None}, {"table": "t", "column": "n"}]
     assert texts(tmp_path) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sfumato.engines import connect
+from sfumato.engines import ENGINES, connect
 from sfumato.engines.duckdb.jobs import EngineStatement
 from sfumato.errors import EngineError, PolicyError
 from sfumato.gateway import open_policy, protect
 from sfumato.policy import from_dict
+from sfumato.policy.reading import ENGINES as NAMED
 
 ROWS = [("a", 30, 1.25, "x"), ("a", 40, 2.5, "y"), ("b", None, 0.5, "z"), (None, 50, 1.0, "x"), ("c", 150, 99.0, None)]
 
@@ -93,11 +95,11 @@ VIEWS = {
     "a join on the person": ("SELECT a.u, b.age, a.cost, a.k FROM t a JOIN t b ON a.u = b.u", None, 6),
     "one row of each person": ("SELECT u, MAX(age) AS age, MAX(cost) AS cost, MAX(k) AS k FROM t GROUP BY u", None, 3),
     "the first rows": ("SELECT u, age, cost, k FROM t LIMIT 2", "LIMIT over rows of individual people", 0),
-    "other people's rows": ("SELECT a.u, b.age, a.cost, a.k FROM t a JOIN t b ON a.k = b.k", "different persons", 0),
+    "other people's rows": ("SELECT a.u, b.age, a.cost, a.k FROM t a JOIN t b ON a.k = b.k", "different people", 0),
     "a window over others": ("SELECT u, RANK() OVER (ORDER BY age) AS age, cost, k FROM t", "rows of other people", 0),
-    "another person's name": ("SELECT k AS u, age, cost, k FROM t", "does not show the person", 0),
+    "another person's name": ("SELECT k AS u, age, cost, k FROM t", "does not return the privacy unit", 0),
     "a quotient": ("SELECT u, age / 2 AS age, cost, k FROM t", "divides", 0),
-    "an aggregate": ("SELECT k AS u, COUNT(*) AS age, 1 AS cost, k FROM t GROUP BY k", "aggregates persons", 0),
+    "an aggregate": ("SELECT k AS u, COUNT(*) AS age, 1 AS cost, k FROM t GROUP BY k", "aggregates people", 0),
     "a table that is not named": ("SELECT u, age, cost, k FROM hidden", "there is no table", 0),
 }
 
@@ -203,14 +205,17 @@ def test_a_failure_says_one_sentence(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 
 def test_engines_that_are_not_built_say_so() -> None:
+    """Every engine that a policy may name is there; another one is told so."""
+    assert set(NAMED) == set(ENGINES)
     document = {
-        "source": {"engine": "spark", "dsn": "spark://host"},
+        "source": {"engine": "postgres", "dsn": "postgresql://host"},
         "data": {"id": "d"},
         "privacy": {"epsilon": 1},
         "tables": {"t": {"unit": "u", "rows_per_unit": 1, "columns": {"u": {"type": "text", "max_length": 3}}}},
     }
+    policy = from_dict(document)
     with pytest.raises(PolicyError, match="not supported yet"):
-        connect(from_dict(document))
+        connect(replace(policy, source=replace(policy.source, engine="abacus")))
 
 
 def test_rows_never_spill_into_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

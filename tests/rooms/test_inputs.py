@@ -195,7 +195,7 @@ def outcome(slot: Slot, case: Case) -> str:
     assert str(SECRET) not in text
     if case.numbers is not None:
         return "out of range"
-    named = (case.kind, "finite", "no input of the channel", "one number")
+    named = (case.kind, "finite", "not an input of the channel", "one number")
     assert any(word in text for word in named), (case.kind, text)
     return "refused"
 

@@ -142,7 +142,7 @@ def test_the_narrower_budget_says_what_would_pass():
         ask(ledger, "first", "0.7", analyst="owner")
         with pytest.raises(BudgetError) as refused:
             ask(ledger, "second", "0.8")
-        assert refused.value.hint == "Ask for epsilon 0.3 or less, or fewer groups."
+        assert refused.value.hint == "Use epsilon 0.3 or less, or fewer groups."
         ask(ledger, "third", "0.3")
 
 
@@ -185,7 +185,7 @@ def test_a_refusal_writes_nothing(path):
 
 
 def test_a_release_without_a_price_keeps_its_message():
-    with book() as ledger, pytest.raises(BudgetError, match='no price under composition "pure"'):
+    with book() as ledger, pytest.raises(BudgetError, match='cannot be charged under composition "pure"'):
         ask(ledger, event=GaussianRelease("0.1"))
 
 
@@ -316,7 +316,7 @@ def test_a_key_stands_for_one_question():
     with book() as ledger:
         ask(ledger, key="k")
         for question, epsilon in (("other", TENTH), ("q", Fraction(1, 5))):
-            with pytest.raises(InputError, match="another question") as refused:
+            with pytest.raises(InputError, match="another query") as refused:
                 ask(ledger, question, epsilon, key="k")
             assert refused.value.sqlstate == "22023"
         assert isinstance(ask(ledger, "other", analyst="bob", key="k"), Receipt)  # keys are hers alone
@@ -327,7 +327,7 @@ def test_a_key_is_remembered_when_the_answer_was_free():
         ledger.store(ask(ledger, epsilon="0.5"), b"fine")
         assert ask(ledger, analyst="bob", epsilon="0.1", key="k").answer == b"fine"
         assert ask(ledger, analyst="bob", epsilon="0.1", key="k", version="2").answer == b"fine"
-        with pytest.raises(InputError, match="another question"):
+        with pytest.raises(InputError, match="another query"):
             ask(ledger, "other", analyst="bob", key="k")
         ledger.verify()
 
@@ -701,8 +701,8 @@ def test_verify_finds_an_older_backup(path, tmp_path):
     [
         (1, {"format": 99}, "entry 1"),
         (2, {"before": {}}, "entry 2"),
-        (3, {"price": {"epsilon": "1/20", "rho": "1/200", "delta": "0"}}, "entry 3.*\nDETAIL.*price"),
-        (5, {"event": {"kind": "pure", "epsilon": "1"}}, "entry 5.*\nDETAIL.*price"),
+        (3, {"price": {"epsilon": "1/20", "rho": "1/200", "delta": "0"}}, "entry 3.*\nDETAIL.*cost"),
+        (5, {"event": {"kind": "pure", "epsilon": "1"}}, "entry 5.*\nDETAIL.*cost"),
         (3, {"version": "2"}, "the answer of entry 4"),
         (5, {"receipt": "00"}, "entry 6.*\nDETAIL.*no debit"),
         (4, {"digest": "00"}, "the answer of entry 4"),
@@ -723,9 +723,9 @@ def test_verify_finds_what_was_hashed_anew(filled, tmp_path, seq, changes, match
 def test_verify_finds_a_debit_beyond_the_budget_of_its_day(filled):
     terms = {"digest": "p1", "composition": "pure", "delta": "0", "delta_selection": "0", "failures": 3}
     hash_anew(filled, 2, now=terms | {"epsilon": "3/10", "shares": {"ana": "1"}})
-    found(filled, "entry 9 of the ledger cannot be\nDETAIL.*beyond the budget")
+    found(filled, "entry 9 of the ledger is not valid\nDETAIL.*exceeds the budget")
     hash_anew(filled, 2, now=terms | {"epsilon": "4", "shares": {"ana": "1/5"}})
-    found(filled, "entry 7 of the ledger cannot be\nDETAIL.*beyond the budget")
+    found(filled, "entry 7 of the ledger is not valid\nDETAIL.*exceeds the budget")
 
 
 def replay_without(entries, left_out):
@@ -744,7 +744,7 @@ def test_replay_knows_when_nothing_could_be_debited(path):
         ask(ledger)
         entries = list(ledger.entries())
     for left_out in (5, 7):  # reopened, thawed
-        with pytest.raises(LedgerError, match="entry 8 of the ledger cannot be"):
+        with pytest.raises(LedgerError, match="entry 8 of the ledger is not valid"):
             replay_without(entries, left_out)
 
 
@@ -1193,7 +1193,7 @@ def test_a_ledger_that_was_replaced_has_no_mark(path):
         with pytest.raises(LedgerError, match="replaced or removed"):
             ledger.mark()
         for _ in range(2):
-            with pytest.raises(LedgerError, match="serves no more"):
+            with pytest.raises(LedgerError, match="is no longer served"):
                 ledger.mark()
-            with pytest.raises(LedgerError, match="serves no more"):
+            with pytest.raises(LedgerError, match="is no longer served"):
                 ask(ledger)

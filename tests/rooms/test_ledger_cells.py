@@ -136,7 +136,7 @@ def test_shares_count_her_own_cells():
         with pytest.raises(BudgetError, match='budget of "ana" on "clinic" is spent') as refused:
             ask(ledger, "more", "0.7", cells=SOUTH)
         assert refused.value.detail == "This release costs epsilon 0.7; 0.6 of 1 remains."
-        assert refused.value.hint == "Ask for epsilon 0.6 or less, or fewer groups."
+        assert refused.value.hint == "Use epsilon 0.6 or less, or fewer groups."
         spend(ledger, ("0.6", SOUTH), version="1")
         ledger.verify()
 
@@ -146,12 +146,12 @@ def test_the_narrower_budget_of_the_cells_says_what_would_pass():
         spend(ledger, ("0.7", SOUTH), ("0.9", NORTH), analyst="owner")
         with pytest.raises(BudgetError) as refused:
             ask(ledger, "more", "0.8", cells=SOUTH)
-        assert refused.value.hint == "Ask for epsilon 0.3 or less, or fewer groups."
+        assert refused.value.hint == "Use epsilon 0.3 or less, or fewer groups."
         assert ledger.budget("ana", cells=SOUTH, version="1").remaining.epsilon == Fraction(3, 10)
         ask(ledger, "more", "0.3", cells=SOUTH)
         with pytest.raises(BudgetError) as refused:  # everybody has less left, but not in the east
             ask(ledger, "more", "1.1", cells=EAST)
-        assert refused.value.hint == "Ask for epsilon 0.6 or less, or fewer groups."
+        assert refused.value.hint == "Use epsilon 0.6 or less, or fewer groups."
 
 
 def test_who_has_no_share_has_cells_too(path):
@@ -336,7 +336,7 @@ def test_what_was_priced_for_less_cannot_be_promised_more(path):
     before = dump(path)
     with pytest.raises(PolicyError, match='adjacency cannot become "replace" any more') as refused:
         parted(path, adjacency="replace")
-    assert refused.value.detail.startswith("4 debits ")
+    assert refused.value.detail.startswith("4 charges ")
     assert dump(path) == before
 
 
@@ -346,7 +346,7 @@ def test_replay_knows_what_was_priced_for_less(path):
     with parted(path, policy_digest="p2") as ledger:
         now = ledger.terms.to_dict()
     hash_anew(path, 4, now=now | {"adjacency": "replace"})
-    found(path, "entry 4 of the ledger cannot be\nDETAIL.*not priced for its adjacency")
+    found(path, "entry 4 of the ledger is not valid\nDETAIL.*not computed for its adjacency")
 
 
 # one file, several who write
@@ -510,9 +510,9 @@ def test_verify_finds_cells_that_were_hashed_anew(charged, tmp_path, seq, listed
         ({"partition": "patient.county"}, "cells of everybody"),
         ({"digest": "p9"}, "cells of everybody"),
         ({"adjacency": "replace"}, "sums of everybody"),
-        ({"epsilon": "1/5"}, "entry 4.*\nDETAIL.*beyond the budget"),
-        ({"shares": {"ana": "1/5"}}, "entry 4.*\nDETAIL.*beyond the budget"),
-        ({"epsilon": "1/2", "adjacency": "replace"}, "entry 5.*\nDETAIL.*beyond the budget"),
+        ({"epsilon": "1/5"}, "entry 4.*\nDETAIL.*exceeds the budget"),
+        ({"shares": {"ana": "1/5"}}, "entry 4.*\nDETAIL.*exceeds the budget"),
+        ({"epsilon": "1/2", "adjacency": "replace"}, "entry 5.*\nDETAIL.*exceeds the budget"),
         ({"extra": 1}, "policy in the ledger is damaged"),
     ],
 )

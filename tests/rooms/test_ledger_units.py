@@ -110,7 +110,7 @@ def test_replay_knows_that_a_unit_changed(path):
     with book(path, units=UNITS, policy_digest="p2") as ledger:
         now = ledger.terms.to_dict()
     hash_anew(path, 4, now=now | {"units": UNITS | {"patient": HOUSEHOLD}})
-    found(path, "entry 4 of the ledger cannot be\nDETAIL.*units that were charged for are not its units")
+    found(path, "entry 4 of the ledger is not valid\nDETAIL.*the units of earlier charges are not its units")
 
 
 def test_units_that_were_not_recorded_are_those_that_come_first(path):

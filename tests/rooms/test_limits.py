@@ -600,13 +600,13 @@ def test_a_failure_between_stages_is_one_of_the_query(gate: Gateway, monkeypatch
     run, between = engine.run, engine.fixed_table
 
     def failing(*_: Any) -> Any:
-        raise EngineError("the engine could not run this question")
+        raise EngineError("the engine could not run this query")
 
     monkeypatch.setattr(engine, "run", lambda *args: (ran.append(1), run(*args))[1])
     monkeypatch.setattr(engine, "fixed_table", lambda *args: failing() if ran else between(*args))
     for i in range(4):
         ran.clear()
-        with pytest.raises(QueryError, match="its own released numbers cannot be computed"):
+        with pytest.raises(QueryError, match="this query's released numbers cannot be computed"):
             gate.sql(f"SELECT COUNT(*) FROM p WHERE age > (SELECT COUNT(*) FROM p) + {i}", epsilon=1)
     assert gate.sql("SELECT COUNT(*) FROM p", epsilon=1).rows
     monkeypatch.setattr(engine, "run", failing)

@@ -267,7 +267,7 @@ def test_channels() -> None:
     assert float(channel.epsilon()) == pytest.approx(1.0986122886681098)
     with pytest.raises(InputError, match="from 0 to 1"):
         channel.release(2)
-    with pytest.raises(InputError, match="no price"):
+    with pytest.raises(InputError, match="cannot be charged"):
         Channel([[1, 0], [0, 1]]).event  # noqa: B018  the property itself refuses
     assert Channel([[1, 0], [0, 1]]).loss(1).epsilon is None
 

@@ -157,7 +157,7 @@ def test_numbers_below_the_bars_do_not_touch(count):
     ],
 )
 def test_what_are_no_two_laws_is_refused(outputs, out, inside):
-    with pytest.raises(InputError, match="picture of two laws"):
+    with pytest.raises(InputError, match="picture of two distributions"):
         neighbours(outputs, out, inside, epsilon=None, title="t", axis="x")
 
 

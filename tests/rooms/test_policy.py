@@ -420,7 +420,7 @@ def test_numbers_from_python():
         (document(privacy={"epsilon": "4"}), "epsilon in [privacy] must be a number, but is text"),
         (document(privacy={"epsilon": None}), "epsilon in [privacy] must be a number, but is NoneType"),
         (document(privacy={"epsilon": 1, 7: 2}), 'unknown key "7" in [privacy]'),
-        (document(analysts={7: {}}), "a name in [analysts] must be text that is not empty and has no NUL"),
+        (document(analysts={7: {}}), "a name in [analysts] must be non-empty text without NUL"),
         (
             document(privacy={"epsilon": float("inf")}),
             "epsilon in [privacy] must be a finite number of at most 120 digits",
@@ -437,7 +437,7 @@ def test_mistakes_in_python_have_no_place(given, message):
 def test_bounds_without_a_last_decimal():
     tables = document()["tables"]
     tables["t"]["columns"]["x"] = {"type": "decimal", "min": 0, "max": Fraction(1, 3)}
-    with pytest.raises(PolicyError, match="has no last decimal"):
+    with pytest.raises(PolicyError, match="is not a finite decimal"):
         from_dict(document(tables=tables))
     tables["t"]["columns"]["x"]["grid"] = Fraction(1, 3)
     assert from_dict(document(tables=tables)).tables["t"].columns["x"].high == Fraction(1, 3)

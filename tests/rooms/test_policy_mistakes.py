@@ -57,7 +57,7 @@ def test_a_circle_of_joins_is_refused():
         a: {"unit": {"join": b, "on": "x = x"}, "rows_per_unit": 1, "columns": {"x": {"type": "integer"}}}
         for a, b in ("ab", "bc", "cb")
     }
-    with pytest.raises(PolicyError, match=r"join in \[tables\.b\.unit\] leads in a circle"):
+    with pytest.raises(PolicyError, match=r"join in \[tables\.b\.unit\] is circular"):
         from_dict(document(tables=tables))
 
 
@@ -105,7 +105,7 @@ def offender(message):
         r'^table "([\w-]+)" has no file',
         r"^\[(?:[\w-]+\.)*([\w-]+)\] (?:has|is) ",
         r"^([\w-]+) in \[",
-        r'^"[\w-]+" and "([\w-]+)" in .* differ by case',
+        r'^"[\w-]+" and "([\w-]+)" in .* differ only in case',
         r"^(the policy) (?:has no \[|names no table)",
         r"^(the policy) is not TOML: ",
     ):

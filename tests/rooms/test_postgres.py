@@ -215,7 +215,7 @@ def test_what_the_server_says_goes_to_the_operator_alone(
         with pytest.raises(EngineError) as failed:
             gate.sql("SELECT COUNT(*) FROM visit", 2)
         assert "visit" not in str(failed.value)
-        assert "The debit stands" in str(failed.value)
+        assert "The charge stands" in str(failed.value)
         assert gate.budget().spent.epsilon == 3
     assert any('relation "room.visit" does not exist' in record.getMessage() for record in caplog.records)
 
@@ -280,7 +280,7 @@ def test_a_key_to_persons_must_be_unique_by_the_servers_word(policy: Path, link:
     with sfumato.open(policy) as gate:
         assert answer(gate, "SELECT COUNT(*), COUNT(DISTINCT city) FROM visit") == [(900, 3)]
     link.execute("ALTER TABLE person DROP CONSTRAINT person_pkey CASCADE")
-    with pytest.raises(PolicyError, match="does not keep it unique"):
+    with pytest.raises(PolicyError, match="does not enforce that it is unique"):
         sfumato.open(policy)
 
 
@@ -320,10 +320,10 @@ def test_a_key_to_persons_that_is_not_unique_any_more_leads_nowhere(
                 return begun(self)
 
             monkeypatch.setattr(PostgreSQL, "snapshot", disturbed)
-        with pytest.raises(SfumatoError, match=r"the engine (cannot run this query|could not run this question)"):
+        with pytest.raises(SfumatoError, match=r"the engine (cannot run this query|could not run this query)"):
             gate.sql("SELECT COUNT(*) FROM visit", 3)
         assert gate.budget().spent.epsilon == 2 + (0 if when == "before" else 3)
-    assert any("not kept unique any more" in record.getMessage() for record in caplog.records)
+    assert any("no longer unique in the server" in record.getMessage() for record in caplog.records)
 
 
 def test_what_inherits_later_from_a_key_to_persons_is_not_read(policy: Path, link: Any) -> None:

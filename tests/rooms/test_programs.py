@@ -138,11 +138,11 @@ def test_a_person_brings_no_more_elements_than_rows(tmp_path):
 
 
 REFUSED = [
-    (COUNT.replace("Geometric(exp(-eps))", "Laplace(1/2/eps, 0)"), "t.n", {}, "only a program that was proved"),
+    (COUNT.replace("Geometric(exp(-eps))", "Laplace(1/2/eps, 0)"), "t.n", {}, "only a program that is proved"),
     (COUNT.replace("addremove", "one"), "t.n", {}, "Count is proved for lists that are adjacent by `one`"),
     (COUNT.replace("{0..5}", "{0..4}"), "t.n", {}, "Count takes numbers from 0 to 4, and the column has bounds 0 to 5"),
     (COUNT, "t.x", {}, "Count takes whole numbers, and the column's grid is 0.5"),
-    (COUNT, "t.w", {}, 'column "w" of "t" is not one of numbers on a grid'),
+    (COUNT, "t.w", {}, 'column "w" of "t" does not hold numbers on a grid'),
     (COUNT, "t.nix", {}, '"t.nix" is not a column of this policy'),
     (COUNT, "t.n", {"T": 1}, "the public parameters of Count are: none"),
     (
@@ -152,7 +152,7 @@ REFUSED = [
     (COUNT.replace("list)", "list, T : public int)"), "t.n", {"T": "1/2"}, "T must be a whole number, but is 0.5"),
     (
         COUNT.replace("adjacent", "requires size(d) <= 9; adjacent"), "t.n", {},
-        "`requires` and `claim` of Count speak of the private list d",
+        "`requires` and `claim` of Count refer to the private list d",
     ),
     (
         COUNT.replace("Geometric(exp(-eps))", "Laplace(1/eps, 0)").replace(": public int", ": public real"),

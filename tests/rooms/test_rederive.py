@@ -64,7 +64,7 @@ def test_a_claim_below_what_is_derived_is_found(tmp_path, monkeypatch):
         gate.sql(QUERIES[0])
     monkeypatch.undo()
     (wrong,) = rederived(policy).wrong
-    assert "was said to move by 1, but may move by 3" in wrong
+    assert "is charged for sensitivity 1, but has 3" in wrong
     done = command("ledger", "verify", "--plans", "-p", policy)
     assert done.returncode == 1
     assert "do not cover what one person can change" in done.stderr

@@ -527,9 +527,9 @@ def test_a_matching_is_found_exactly_where_one_exists():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no first line"),
+        ("", "no header line"),
         ("age,state\n1,flu,2\n", "line 2"),
-        ("age,age\n1,2\n", "two columns of one name"),
+        ("age,age\n1,2\n", "two columns with the same name"),
         ("age;zip;sex;state\n", "has no rows"),
         ("zip,sex,state\n1,m,flu\n", 'no column "age"'),
     ],

@@ -82,9 +82,9 @@ def test_a_column_of_that_name_is_not_taken_for_it():
 def test_where_rows_are_people_no_other_table_is_private():
     other = {"unit": "id", "rows_per_unit": 1, "columns": {"id": {"type": "integer"}}}
     for tables in ({"t": {"unit": "row"}, "u": other}, {"u": other, "t": {"unit": "row"}}):
-        with pytest.raises(PolicyError, match='is "row", but table "u" is about people'):
+        with pytest.raises(PolicyError, match='is "row", but table "u" also has a privacy unit'):
             from_dict(document(**tables))
-    with pytest.raises(PolicyError, match="is about people"):
+    with pytest.raises(PolicyError, match="also has a privacy unit"):
         from_dict(document(t={"unit": "row"}, u={"unit": "row"}))
     assert from_dict(document(t={"unit": "row"}, u={"public": True})).tables["u"].public
 
@@ -92,7 +92,7 @@ def test_where_rows_are_people_no_other_table_is_private():
 def test_nothing_leads_to_a_row():
     key = {"id": {"type": "integer"}}
     joined = {"unit": {"join": "t", "on": "id = id"}, "rows_per_unit": 3, "columns": key}
-    with pytest.raises(PolicyError, match="is about people"):
+    with pytest.raises(PolicyError, match="also has a privacy unit"):
         from_dict(document(t={"unit": "row", "columns": key}, u=joined))
 
 
@@ -117,8 +117,8 @@ def test_no_query_can_name_a_row(home):
             assert refused is not None, sql
             assert "#row" not in (refused.hint or ""), sql
             hint = refused.hint or ""
-            if hint.startswith("This is answered: "):
-                assert gate.explain(hint.removeprefix("This is answered: ").removesuffix(".")).refused is None
+            if hint.startswith("Try this instead: "):
+                assert gate.explain(hint.removeprefix("Try this instead: ").removesuffix(".")).refused is None
 
 
 QUERIES = (

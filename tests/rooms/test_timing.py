@@ -41,7 +41,7 @@ def watch(gate, clock, took, *, storing=0.0, padded=True, fails=False):
     def slow(*words):
         clock.time += took
         if fails:
-            raise EngineError("the engine could not run this question")
+            raise EngineError("the engine could not run this query")
         return run(engine, *words)
 
     engine.run = slow

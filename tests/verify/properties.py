@@ -232,5 +232,5 @@ ERRORS = {
     "bit lists of different lengths": plain("m : private {0,1}^2", "{0,1}^3", "k :=$ Uniform({0,1}^3); return m xor k"),
     "an index outside": words("return m[n]", out="{0,1}"),
     "a negative range": plain("m : private int", "int", "k :=$ Uniform(0..m); return 0"),
-    "nothing satisfies": words("return m", requires="n >= 2 && n <= 1"),
+    "no input satisfies": words("return m", requires="n >= 2 && n <= 1"),
 }

@@ -24,7 +24,7 @@ def faults_of(count, seed, then):
             good += 1
             then(tree)
         except InputError as error:
-            if not re.search(f"{PLACE}|nothing satisfies", error.message):
+            if not re.search(f"{PLACE}|no input satisfies", error.message):
                 bad.append((error.message, text))
     return good, bad
 

@@ -65,7 +65,7 @@ def test_broken_properties_are_refuted_with_exact_chances(name):
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_programs_that_fail_have_no_property(name):
-    with pytest.raises(InputError, match=r"line \d+ column \d+|nothing satisfies"):
+    with pytest.raises(InputError, match=r"line \d+ column \d+|no input satisfies"):
         program(ERRORS[name]).verify()
 
 
@@ -87,7 +87,7 @@ def test_what_is_only_known_for_small_sizes_is_said_to_be():
     assert faults_of(again(verdict.certificate)) == []
     wider = again(verdict.certificate)
     wider["scope"] = "all"
-    assert faults_of(wider) == ["the laws are not equal on all these inputs"]
+    assert faults_of(wider) == ["the distributions are not equal on all these inputs"]
 
 
 def test_a_refutation_beyond_finite_laws_is_that_of_a_claim():
@@ -371,7 +371,7 @@ def test_inputs_with_other_public_parts_are_no_witness():
         "chance": "1",
         "neighbour_chance": "0",
     }
-    assert faults_of(document) == ["these chances do not differ"]
+    assert faults_of(document) == ["these probabilities do not differ"]
 
 
 def test_what_a_requirement_excludes_is_no_witness():
@@ -380,7 +380,7 @@ def test_what_a_requirement_excludes_is_no_witness():
 
     document["program"] = document["program"].replace("n >= 1", "n >= 2")
     document["hash"] = hash_of(document["program"])
-    assert faults_of(document) == ["these chances do not differ"]
+    assert faults_of(document) == ["these probabilities do not differ"]
 
 
 # ---- pieces

@@ -65,11 +65,11 @@ def test_an_exact_run_has_the_law_of_the_program(body, law):
     [
         ("z :=$ Laplace(1/eps, 0); return z", "Laplace noise cannot be drawn exactly"),
         ("z :=$ Gauss(1, 0); return z", "Gauss noise cannot be drawn exactly"),
-        ("z :=$ Geometric(1/2); return z", "the ratio of a Geometric law must be written as exp(-t)"),
-        ("z :=$ Geometric(exp(-ln 3)); return z", "the ratio of a Geometric law must be written as exp(-t)"),
+        ("z :=$ Geometric(1/2); return z", "the ratio of Geometric noise must be written as exp(-t)"),
+        ("z :=$ Geometric(exp(-ln 3)); return z", "the ratio of Geometric noise must be written as exp(-t)"),
         (
             "if (c > exp(eps)) { return 1 } else { return 0 }",
-            "exp, ln and sqrt may stand in the arguments of a law only",
+            "exp, ln and sqrt may only be used in the arguments of a distribution",
         ),
     ],
 )

@@ -1,7 +1,7 @@
-"""Accounting: what a release costs, what several cost together, and whether one more may be made.
+"""Accounting: the cost of a release, the composition of several, and whether one more is within the budget.
 
-`events` says what was released and its price, `compose` adds prices up, `curves` converts between currencies, `cells`
-tells people apart, `filters` decides. Nothing here draws chance or sees data.
+`events` describes releases and their cost, `compose` adds costs up, `curves` converts between currencies, `cells`
+separates people, `filters` decides. Nothing here draws randomness or sees data.
 """
 
 from sfumato.accounting.cells import Heights, TouchedCells

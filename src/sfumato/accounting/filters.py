@@ -88,12 +88,12 @@ class PrivacyFilter:
 
     @property
     def limit(self) -> Loss:
-        """What may be spent at each door in all; None where there is no such door."""
+        """What may be spent in each currency in all; None where a currency has no limit."""
         return Loss(_amount(self._epsilon), _amount(self._rho), self._delta * UNIT)
 
     @property
     def spent(self) -> Loss:
-        """What was debited so far; None where a release made no claim in that currency."""
+        """What was charged so far; None where a release made no claim in that currency."""
         sums = self._sums
         return Loss(
             None if sums.epsilon_shut else sums.epsilon * UNIT,
@@ -102,7 +102,7 @@ class PrivacyFilter:
         )
 
     def remaining(self, cells: TouchedCells | None = None) -> Loss:
-        """What is left at each door, to everybody or to these cells: 0 where it is shut, None where there is none."""
+        """What is left in each currency, for everybody or for these cells: 0 if it is closed, None if unlimited."""
         epsilon, rho, delta = self._rooms(cells)
         return Loss(
             None if self._epsilon is None else (epsilon or 0) * UNIT,
@@ -120,7 +120,7 @@ class PrivacyFilter:
         return rooms if cells is None else cells.rooms(rooms)
 
     def admits(self, loss: Loss, cells: TouchedCells | None = None) -> bool:
-        """Whether this release fits; asking costs nothing."""
+        """Whether this release fits; checking costs nothing."""
         return self._fits(self._sums.after(_growth(loss, cells)))
 
     def _fits(self, sums: _Sums) -> bool:
@@ -129,14 +129,14 @@ class PrivacyFilter:
         return sums.delta <= self._delta and (by_epsilon or by_rho)
 
     def spend(self, loss: Loss, cells: TouchedCells | None = None) -> None:
-        """Debit this release, to everybody or to these cells, or raise a BudgetError and change nothing."""
+        """Charge this release to everybody or to these cells, or raise a BudgetError and change nothing."""
         sums = self._sums.after(_growth(loss, cells))
         if not self._fits(sums):
             raise refusal(self.composition, loss, self.remaining(cells), self.limit)
         self._sums = sums
 
     def remaining_count(self, loss: Loss, cells: TouchedCells | None = None) -> int:
-        """How many more releases of this price fit, exactly, if all of them are charged to the same."""
+        """How many more releases of this cost fit, exactly, if all of them are charged to the same cells."""
         epsilon, rho, delta = self._rooms(cells)
         doors = max(_times(epsilon, loss.epsilon), _times(rho, loss.rho))
         return min(doors, _times(delta, loss.delta))
@@ -146,7 +146,7 @@ class PrivacyFilter:
         return asdict(self._sums)
 
     def restore(self, state: Mapping[str, int]) -> None:
-        """Take up the sums where a ledger left them."""
+        """Restore the running sums from a ledger."""
         whole = all(type(value) is int and value >= 0 for value in state.values())
         if set(state) != set(self.state()) or not whole:  # a sum left out would be budget given back
             raise LedgerError(
@@ -194,7 +194,7 @@ def _times(room: int | None, cost: Fraction | None) -> int:
 
 
 class RenyiFilter:
-    """One budget, counted in the Renyi divergence of one order that is fixed before the first question.
+    """One budget, counted in the Renyi divergence of one order that is fixed before the first query.
 
     Guarantee: everything that was ever admitted is together (epsilon, delta)-private.
     Proof: that of the zcdp filter for this alpha alone. A second order tried on the same answers would need its own
@@ -227,7 +227,7 @@ class RenyiFilter:
         return self._spent + value, delta
 
     def admits(self, event: Event) -> bool:
-        """Whether this release fits; asking costs nothing."""
+        """Whether this release fits; checking costs nothing."""
         return self._after(event) is not None
 
     def spend(self, event: Event) -> None:
@@ -238,5 +238,5 @@ class RenyiFilter:
             cost = renyi(event, self.order)
             costs = "claims no divergence" if cost is None else f"costs {show(cost)}"
             detail = f"This release {costs} at order {show(self.order)}; {left}."
-            raise BudgetError("budget is spent", detail=detail, hint="Ask for a smaller epsilon, or fewer groups.")
+            raise BudgetError("budget is spent", detail=detail, hint="Use a smaller epsilon, or fewer groups.")
         self._spent, self._spent_delta = sums

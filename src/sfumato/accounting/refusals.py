@@ -19,7 +19,7 @@ STEP = Fraction(1, 10**6)
 def refusal(composition: str, loss: Loss, left: Loss, limit: Loss) -> BudgetError:
     """The error for a release that does not fit, in the currency of the door that it came nearest to."""
     if loss.delta > left.delta:
-        return _spent("delta", loss.delta, left.delta, limit.delta, "Ask for declared groups: they cost no delta.")
+        return _spent("delta", loss.delta, left.delta, limit.delta, "Group by declared keys: they cost no delta.")
     by_rho = loss.rho is not None and limit.rho is not None
     if loss.epsilon is not None and limit.epsilon is not None and (left.epsilon or not by_rho):
         return _spent("epsilon", loss.epsilon, left.epsilon, limit.epsilon, _hint(loss, left))
@@ -36,9 +36,9 @@ def _spent(currency: str, cost: Fraction, left: Fraction | None, limit: Fraction
 def _without_door(composition: str, loss: Loss) -> BudgetError:
     """It makes no claim in any currency that this budget counts: no smaller one of its kind would pass either."""
     missing = "epsilon" if loss.epsilon is None else "rho"
-    instead = "Ask with geometric or Laplace noise." if missing == "epsilon" else "Ask for a new answer at full price."
+    instead = "Use geometric or Laplace noise." if missing == "epsilon" else "Request a new answer at full cost."
     return BudgetError(
-        f'this release has no price under composition "{composition}"',
+        f'this release cannot be charged under composition "{composition}"',
         detail=f"It claims no {missing}, which this budget counts.",
         hint=instead,
     )
@@ -48,12 +48,12 @@ def _hint(loss: Loss, left: Loss) -> str:
     """The largest request of the same kind that passes."""
     if loss.epsilon is None:
         if left.rho:
-            return f"Ask for rho {show(left.rho)} or less, or fewer groups."
+            return f"Use rho {show(left.rho)} or less, or fewer groups."
         if left.epsilon:
-            return f"Ask with geometric or Laplace noise, for epsilon {show(left.epsilon)} or less."
+            return f"Use geometric or Laplace noise, with epsilon {show(left.epsilon)} or less."
     elif largest := max(left.epsilon or Fraction(0), _scaled(loss.epsilon, loss.rho, left.rho)):
-        return f"Ask for epsilon {show(largest)} or less, or fewer groups."
-    return "Nothing is left here: stored answers stay free, more needs a larger budget from the owner."
+        return f"Use epsilon {show(largest)} or less, or fewer groups."
+    return "Nothing is left. Stored answers stay free; ask the owner for a larger budget."
 
 
 def _scaled(epsilon: Fraction, rho: Fraction | None, left: Fraction | None) -> Fraction:

@@ -84,7 +84,7 @@ def _check_nested(column: str, rows: list[tuple[str, ...]]) -> None:
             if first != row[level + 1]:
                 raise InputError(
                     f'the hierarchy of "{column}" is not nested',
-                    detail=f'On level {level} "{row[level]}" lies below both "{first}" and "{row[level + 1]}".',
+                    detail=f'On level {level} "{row[level]}" is below both "{first}" and "{row[level + 1]}".',
                     hint="Every label must belong to exactly one label of the next level.",
                 )
 

@@ -154,7 +154,7 @@ class Checker:
     def none(self, *, interrupted: bool) -> NoRelease:
         """There is no release, or none was found in time."""
         if interrupted:
-            return NoRelease("no release was found in time", hint="Give the search more time, or ask for less.")
+            return NoRelease("no release was found in time", hint="Give the search more time, or relax the request.")
         top = self.check(self.tuples.top)
         failing = [model.words for model in self.models if not self._alone(model, top.node)]
         return NoRelease(
@@ -162,7 +162,7 @@ class Checker:
             detail="Some people of the population would be in no released class."
             if top.stranded and top.suppressed <= self.limit
             else f"Even with every quasi-identifier replaced by * {top.suppressed} rows would be suppressed.",
-            hint="Ask for less, allow more suppression, or add rows.",
+            hint="Relax the request, allow more suppression, or add rows.",
         )
 
     def _alone(self, model: Model, node: Node) -> bool:

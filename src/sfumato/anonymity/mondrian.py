@@ -49,7 +49,7 @@ class Axis:
 def cut_classes(tuples: Tuples, models: Sequence[Model], hierarchies: Mapping[str, Hierarchy]) -> Recoding:
     """The classes, with their labels."""
     if tuples.population is not None:
-        raise InputError("delta-presence is not built for Mondrian", hint="Use --method lattice.")
+        raise InputError("delta-presence is not supported by Mondrian", hint="Use --method lattice.")
     axes = [_axis(ladder.labels[0], hierarchies[ladder.column]) for ladder in tuples.ladders]
     places = [_narrow(axis.place)[codes] for axis, codes in zip(axes, tuples.codes, strict=True)]
     counted = tuples

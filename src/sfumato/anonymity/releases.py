@@ -50,10 +50,11 @@ DISTANCES = ("equal", "ordered", "hierarchical")
 
 @dataclass(frozen=True)
 class AnonymizeRequest:
-    """What is wanted. `suppress` and `dummies` are parts of the rows; `order` has sensitive values from low to high.
+    """The parameters of a release. `suppress` and `dummies` are fractions of the rows; `order` lists sensitive values,
+    from low to high.
 
-    `hierarchies` is a folder, a TOML file, or Hierarchy objects by column. `sampling` is the part of the population
-    that the table is: with it, uniqueness in the population is estimated.
+    `hierarchies` is a folder, a TOML file, or Hierarchy objects by column. `sampling` is the fraction of the population
+    in the table: with it, uniqueness in the population is estimated.
     """
 
     data: str
@@ -80,7 +81,7 @@ class AnonymizeRequest:
 
 @dataclass(frozen=True)
 class AnonymizedRelease:
-    """A release: what it keeps and loses, which parameters it reaches, and how far it can be from the best one."""
+    """A release: what it keeps and loses, which parameters it reaches, and how far it can be from the optimum."""
 
     rows: int
     released: int
@@ -100,7 +101,7 @@ class AnonymizedRelease:
 
     @property
     def gap(self) -> float | None:
-        """How much less some other global recoding could lose, at most; None for local recoding."""
+        """The most that another global recoding could save in loss; None for local recoding."""
         return None if self.bound is None else max(0.0, float(self.loss) - self.bound)
 
     def to_dict(self) -> dict[str, object]:
@@ -141,7 +142,7 @@ class PreparedRequest:
 
 
 def anonymize(request: AnonymizeRequest, out: str | None = None, progress: Progress | None = None) -> AnonymizedRelease:
-    """Make the release, and write it if a target is named."""
+    """Make a release, and write it if a target is named."""
     if out is not None:
         check_target(request.data, out)
     prepared = prepare(request)
@@ -213,15 +214,15 @@ def _check(request: AnonymizeRequest) -> None:
     for name in ("suppress", "dummies"):
         part = as_written(getattr(request, name), name)
         if not 0 <= part <= 1:
-            raise InputError(f"{name} is a part of the rows, between 0 and 1, but is {show(part)}")
+            raise InputError(f"{name} must be a fraction of the rows between 0 and 1, but is {show(part)}")
     if request.keep and as_written(request.dummies, "dummies"):
         raise InputError(
             "dummies cannot have kept columns", hint="A row that stands for nobody would repeat somebody's values."
         )
     if request.seconds is not None and not 0 <= request.seconds < math.inf:
-        raise InputError(f"seconds must be a number from 0 on, but is {request.seconds}")
+        raise InputError(f"seconds must be a number of at least 0, but is {request.seconds}")
     if request.sampling is not None and not 0 < as_written(request.sampling, "sampling") <= 1:
-        raise InputError("sampling is the part of the population that the table is: above 0, and 1 at most")
+        raise InputError("sampling must be the fraction of the population in the table, above 0 and at most 1")
     _check_models(request)
 
 
@@ -232,7 +233,7 @@ def _check_models(request: AnonymizeRequest) -> None:
     if request.presence is not None and request.population is None:
         raise InputError("delta-presence needs a population", hint="Name the larger table with --population FILE.")
     if all(value is None for value in (request.k, request.l, request.t, request.beta, request.presence)):
-        raise InputError("nothing is asked for", hint="Give -k K at least.")
+        raise InputError("no privacy model was requested", hint="Give -k K at least.")
 
 
 def models_of(request: AnonymizeRequest, tuples: Tuples) -> tuple[Model, ...]:
@@ -362,7 +363,7 @@ def _sampling(request: AnonymizeRequest) -> Fraction | None:
 def compare(
     request: AnonymizeRequest, ks: Sequence[int], progress: Progress | None = None
 ) -> Iterator[tuple[int, AnonymizedRelease]]:
-    """The release for each k, from one compressed table; k that no release reaches is left out.
+    """The release for each k, from one compressed table; a k that no release reaches is left out.
 
     Where no k is reached, the error says why the least one is not.
     """
@@ -386,6 +387,6 @@ def compare(
 def by_dimension(
     request: AnonymizeRequest, progress: Progress | None = None
 ) -> Iterator[tuple[int, AnonymizedRelease]]:
-    """The release with the first 1, 2, 3, ... quasi-identifiers: what many columns do to it (lecture: the curse)."""
+    """The release with the first 1, 2, 3, ... quasi-identifiers: the curse of dimensionality."""
     for many in range(1, len(request.quasi) + 1):
         yield many, anonymize(replace(request, quasi=request.quasi[:many]), None, progress)

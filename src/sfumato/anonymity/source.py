@@ -78,7 +78,7 @@ def unreadable(data: str, error: duckdb.Error) -> InputError:
     return InputError(
         f'"{Path(data).name}" cannot be read as a table',
         detail=str(error).split("\n")[0],
-        hint="Give a Parquet file, or a CSV in UTF-8 whose first line names the columns and whose lines all fit it.",
+        hint="Give a Parquet file, or a CSV in UTF-8 whose first line names the columns and whose lines all match it.",
     )
 
 
@@ -134,7 +134,7 @@ def header_of(file: Path) -> tuple[tuple[str, ...], str]:
     names = tuple(next(csv.reader([line.rstrip("\r\n")], delimiter=sign)))
     folded = [name.casefold() for name in names]
     if len(set(folded)) < len(names) or "" in folded:
-        raise InputError(f'the columns of "{file.name}" have no names of their own', hint="Name each of them once.")
+        raise InputError(f'the columns of "{file.name}" do not have distinct names', hint="Name each of them once.")
     return names, sign
 
 

@@ -1,6 +1,6 @@
-"""The audit room: a lower bound on what a black box spends, from runs of it, with a stated error.
+"""Audit: a lower bound on the privacy loss of a black box, from runs of it, with a stated error.
 
-Comes in: a Python function, the name of a mechanism, or guesses about planted persons. Goes out: a Verdict, "refuted"
+Comes in: a Python function, the name of a mechanism, or guesses about planted people. Goes out: a Verdict, "refuted"
 or "consistent", never more. `bounds` are the exact intervals, `outputs`, `views` and `profile` look at what came
 out, `events` choose, `neighbours` and `subjects` say what is run, `run` certifies, `canary` is the audit by one run.
 """

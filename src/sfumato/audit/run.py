@@ -33,7 +33,7 @@ FEWEST = 200
 
 @dataclass(frozen=True)
 class AuditVerdict:
-    """What was found. `epsilon` and `delta` are lower bounds that hold at `confidence`."""
+    """The result of an audit. `epsilon` and `delta` are lower bounds that hold at `confidence`."""
 
     name: str
     claim: Fraction
@@ -88,7 +88,7 @@ def _down(number: float, claim: Fraction) -> str:
 
 
 def audit(subject: Subject, epsilon: Fraction, delta: Fraction = Fraction(0), samples: int = 100_000) -> AuditVerdict:
-    """A lower bound on what a black box spends, and whether it refutes the claim.
+    """A lower bound on the privacy loss of a black box, and whether it refutes the claim.
 
     `samples` is how often each side of the best pair is run to certify, and up to sixteen times that where what was
     seen lies above the claim; looking for pairs and events takes about `samples` again.

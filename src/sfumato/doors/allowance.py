@@ -36,9 +36,9 @@ class Allowance:
                 return
             if self.used + size > self._most:
                 raise QueryError(
-                    f"more than {self._most >> 20} MiB would be kept for you",
+                    f"more than {self._most >> 20} MiB would be held for you",
                     sqlstate="53200",
-                    hint="Read or close what is open: answers, cursors, prepared statements. An answer is stored.",
+                    hint="Read or close open answers, cursors and prepared statements. The answer is stored.",
                 )
             self.used += size
             self._held.add(id(thing))

@@ -34,7 +34,7 @@ class Journal:
         if why is not None:
             _OPERATOR.critical(
                 "the audit log cannot be written (%s): its lines are lost until it can be; what was spent is in the"
-                " ledger. Make room or mend the disk.",
+                " ledger. Free space or repair the disk.",
                 why,
             )
 

@@ -57,7 +57,7 @@ class Failures:
 
 def too_many(seconds: int) -> QueryError:
     """What somebody hears who has failed too often."""
-    return QueryError("too many failed log-ins", sqlstate="28000", hint=f"Try again in {seconds} seconds.")
+    return QueryError("too many failed logins", sqlstate="28000", hint=f"Try again in {seconds} seconds.")
 
 
 def _address(peer: str) -> str:

@@ -80,9 +80,7 @@ class _Private(logging.Handler):
             why = type(error).__name__
         if why is not None and sys.stderr is not None:
             try:
-                sys.stderr.write(
-                    f"sfumato: the operator's log cannot be written ({why}); what it should hold is lost\n"
-                )
+                sys.stderr.write(f"sfumato: the operator's log cannot be written ({why}); its lines are lost\n")
             except OSError:
                 pass
 

@@ -93,20 +93,20 @@ class Exchange:
     def first(self, mechanism: str, message: bytes) -> bytes:
         """The client's nonce in, ours with the salt out."""
         if mechanism not in self.offers:
-            raise _malformed("the mechanism is not one of those that were offered")
+            raise _malformed("the mechanism is not one of those offered")
         flag, _, rest = _ascii(message).partition(",")
         name, _, bare = rest.partition(",")
         bound = flag == "p=tls-server-end-point"
         if bound != (mechanism == PLUS) or (not bound and flag not in ("n", "y")):
-            raise _malformed("channel binding does not fit the mechanism")
+            raise _malformed("channel binding does not match the mechanism")
         if flag == "y" and self._binding is not None:
             raise _malformed("the client did not see that channel binding is offered")
         if name:
-            raise QueryError("acting for somebody else is not supported", sqlstate="0A000")
+            raise QueryError("an authorization identity is not supported", sqlstate="0A000")
         fields = bare.split(",")
         nonce = next((field[2:] for field in fields if field.startswith("r=")), "")
         if not nonce or not nonce.isprintable() or not fields[0].startswith("n="):
-            raise _malformed("the client's first words are not SCRAM")
+            raise _malformed("the client's first message is not SCRAM")
         self._gs2 = f"{flag},{name},".encode() + (self._binding or b"" if bound else b"")
         self._nonce = nonce + secrets.token_urlsafe(18)
         words = f"r={self._nonce},s={_b64(self._known.salt)},i={self._known.iterations}"
@@ -118,7 +118,7 @@ class Exchange:
         without, marker, proof = _ascii(message).rpartition(",p=")
         fields = without.split(",")
         if not marker or len(fields) < 2 or fields[0] != f"c={_b64(self._gs2)}" or fields[1] != f"r={self._nonce}":
-            raise _malformed("the client's last words do not continue its first")
+            raise _malformed("the client's final message does not match its first")
         try:
             given = base64.b64decode(proof, validate=True)
         except binascii.Error:

@@ -43,7 +43,7 @@ def issue(
 ) -> tuple[AccessToken, str]:
     """A new token and its text, which is not kept. An owner may make one that only looks, as an auditor does."""
     if lasts <= timedelta(0) or lasts > timedelta(days=3660):
-        raise InputError("a token lasts between a moment and 3660 days")
+        raise InputError("a token must last more than 0 and at most 3660 days")
     made = datetime.now(UTC)
     token = AccessToken(secrets.token_hex(6), name, role, kind, made, made + lasts)
     text = f"sfumato_{token.id}_{secrets.token_urlsafe(32)}"
@@ -108,7 +108,7 @@ def revoke(users: Users, name: str, which: str | None = None) -> int:
             raise unknown(name)
         ended = [i for i, t in document["tokens"].items() if t["user"] == name and which in (None, i)]
         if which is not None and not ended:
-            raise InputError(f'"{name}" has no token "{which}"', hint="`sfumato user list` shows which there are.")
+            raise InputError(f'"{name}" has no token "{which}"', hint="`sfumato user list` shows all tokens.")
         for one in ended:
             del document["tokens"][one]
     return len(ended)

@@ -72,11 +72,11 @@ class Users:
         if role not in ROLES:
             raise InputError(f'role "{role}" is not known', hint=f"There are {', '.join(ROLES)}.")
         if not _NAME.fullmatch(name) or name.strip() != name:
-            raise InputError("a name has 1 to 63 characters, without blanks around it and control characters")
+            raise InputError("a name must have 1 to 63 characters, without surrounding blanks or control characters")
         if name == OWNER and role != OWNER:
-            raise InputError('the name "owner" is the owner\'s', hint="Use another name, or --role owner.")
+            raise InputError('the name "owner" is reserved for the owner', hint="Use another name, or --role owner.")
         if len(password) < _SHORTEST:
-            raise InputError(f"a password has at least {_SHORTEST} characters, but this one has {len(password)}")
+            raise InputError(f"a password must have at least {_SHORTEST} characters, but this one has {len(password)}")
         user = User(name, role, verifier(password))
         with self.changing() as document:
             document["users"][name] = {"role": role, "verifier": user.verifier.to_text()}
@@ -84,7 +84,7 @@ class Users:
         return user
 
     def remove(self, name: str) -> None:
-        """Somebody who may not come in any more, nor her tokens; what she has spent stays in the ledger."""
+        """Somebody who can no longer log in, nor her tokens; what she has spent stays in the ledger."""
         with self.changing() as document:
             if document["users"].pop(name, None) is None:
                 raise unknown(name)
@@ -122,7 +122,7 @@ class Users:
             mark = (found.st_mtime_ns, found.st_size, found.st_ino)
             if self._read is None or self._read[0] != mark:
                 if found.st_mode & 0o077:
-                    raise InputError(f'"{self._file}" must be readable by its owner alone', hint="chmod 600 it.")
+                    raise InputError(f'"{self._file}" must be readable by its owner only', hint="Run chmod 600 on it.")
                 self._read = (mark, json.loads(self._file.read_text(encoding="utf-8")))
             return _copy(self._read[1])
 
@@ -130,12 +130,12 @@ class Users:
 def check_may_ask(user: User) -> None:
     """Auditors look at the record, not at the data."""
     if user.role == AUDITOR:
-        raise QueryError("an auditor does not ask", sqlstate="42501", hint="Ask the owner for the role of an analyst.")
+        raise QueryError("an auditor cannot run queries", sqlstate="42501", hint="Ask the owner for the analyst role.")
 
 
 def unknown(name: str) -> InputError:
     """Nobody has this name."""
-    return InputError(f'there is no user "{name}"', hint="`sfumato user list` shows who there is.")
+    return InputError(f'there is no user "{name}"', hint="`sfumato user list` shows all users.")
 
 
 def _empty() -> dict[str, Any]:

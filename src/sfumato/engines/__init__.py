@@ -20,9 +20,16 @@ def _postgres(policy: Policy, frames: dict[str, Any] | None, prepared: bool, lat
     return PostgreSQL(policy)
 
 
+def _spark(policy: Policy, frames: dict[str, Any] | None, prepared: bool, later: bool) -> Engine:  # noqa: ARG001  rows stay where they are
+    from sfumato.engines.spark import Spark
+
+    return Spark(policy)
+
+
 ENGINES: dict[str, Callable[[Policy, dict[str, Any] | None, bool, bool], Engine]] = {
     "duckdb": _duckdb,
     "postgres": _postgres,
+    "spark": _spark,
 }
 """Every engine by name."""
 
@@ -32,7 +39,7 @@ def connect(
 ) -> Engine:
     """The engine that the policy names; rows that were `prepared` are not loaded again, others at once or `later`."""
     if policy.source.engine not in ENGINES:
-        hint = 'Use engine = "duckdb" or "postgres".'
+        hint = 'Use engine = "duckdb", "postgres" or "spark".'
         raise PolicyError(f'engine "{policy.source.engine}" is not supported yet', hint=hint)
     if policy.source.engine != "duckdb" and any(table.unit == ROW for table in policy.tables.values()):
         hint = "Name a column that identifies a person."

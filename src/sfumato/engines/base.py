@@ -141,7 +141,7 @@ def failure(error: Exception, *, paid: bool = True) -> EngineError:
     """The one sentence for every cause; the cause goes to the operator."""
     OPERATOR.error("engine failure: %s", error)
     return EngineError(
-        "the engine could not run this question",
-        detail="The debit stands." if paid else None,
+        "the engine could not run this query",
+        detail="The charge stands." if paid else None,
         hint="Ask the owner: the operator's log has the cause.",
     )

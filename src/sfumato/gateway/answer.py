@@ -98,7 +98,7 @@ class Answer:
         return list(zip(*(column[:first] for column in self._traces), strict=True))
 
     def untold(self, *, first: int | None = None) -> list[list[bool]]:
-        """Which numbers say nothing: their intervals are all that the declared bounds allow."""
+        """Which numbers carry no information: their intervals span the whole declared range."""
         plan = self._plan
         if plan is None or not plan.cuts:
             return [[False] * len(self.columns) for _ in self.rows[:first]]
@@ -129,7 +129,7 @@ class Answer:
         return tuple(of is not None for of in self._plan.question.origins)
 
     def to_dict(self) -> dict[str, Any]:
-        """The one document of all doors: fractions, decimals and dates as text, NULL as null."""
+        """The document that all interfaces share: fractions, decimals and dates as text, NULL as null."""
         return {
             "columns": list(self.columns),
             "types": list(self.types),
@@ -147,8 +147,8 @@ class Answer:
     def to_arrow(self, *, intervals: bool = False, exact: bool = False) -> Any:
         """A pyarrow Table: int64, float64, date32, bool and string.
 
-        With `intervals`, each noisy column NAME is followed by NAME_low and NAME_high. `exact` keeps every digit: what
-        is no 64-bit integer is a decimal.
+        With `intervals`, each noisy column NAME is followed by NAME_low and NAME_high. `exact` keeps every digit:
+        a value that is not a 64-bit integer is a decimal.
         """
         return frames.to_arrow(self, intervals=intervals, exact=exact)
 
@@ -289,7 +289,9 @@ def build(
     worth = [(name, rank_words(plan, item, confidence)) for item, name in enumerate(columns)]
     notes += [(name, words) for name, words in worth if words is not None]
     if any(words and None in values for (_, words), values in zip(worth, shown, strict=True)):
-        notes.append((None, "cannot tell where NULL is shown: even the upper end of the count is too small a group"))
+        notes.append(
+            (None, "NULL means that no value can be given: even the upper end of the count is too small a group")
+        )
     if not plan.cuts:
         notes = [(None, "exact: only public tables are read")]
     rows = _with_ends(list(zip(*shown, strict=True)), question, traces, found, confidence)

@@ -61,10 +61,11 @@ class FoundBound:
     def words(self) -> str:
         """One line for people."""
         value = self.value
-        number = "the default, for too few people could be seen" if value is None else show(value)
+        number = "the default, because too few people were visible" if value is None else show(value)
         if value is not None and self.persons.best() is None:
-            number += ", for too few people could be seen"
-        return f'{self.of.words} for version "{self.version}": {number}; found for epsilon {show(self.persons.epsilon)}'
+            number += ", because too few people were visible"
+        cost = f"estimated for epsilon {show(self.persons.epsilon)}"
+        return f'{self.of.words} for version "{self.version}": {number}; {cost}'
 
     def to_dict(self) -> dict[str, Any]:
         """For programs; the numbers of persons are noisy, and public."""
@@ -162,7 +163,7 @@ class AutoBounds:
         """What asking raises where a bound cannot be paid for."""
         hint = 'The owner can write a number instead of "auto", or raise the budget.'
         return BudgetError(
-            f"{one.words} is not known, and the budget does not allow to find it", detail=detail, hint=hint
+            f"{one.words} is not known, and the budget does not allow estimating it", detail=detail, hint=hint
         )
 
     def _draw(self, one: Unknown, receipt: Receipt) -> bytes:

@@ -11,10 +11,9 @@ from sfumato.words import Loss
 
 @dataclass(frozen=True, repr=False)
 class AnalystBudget:
-    """What is allowed in all, what was spent, and what is left: each with `epsilon`, `rho` and `delta` as Fractions.
+    """The total, spent and remaining budget, each with `epsilon`, `rho` and `delta` as Fractions.
 
-    Without an `analyst` it is the budget of everybody together. What is left to an analyst is never more than what is
-    left to everybody.
+    Without an `analyst` it is the budget of everybody together. An analyst never has more left than everybody has.
     """
 
     total: Loss

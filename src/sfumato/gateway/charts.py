@@ -61,7 +61,7 @@ class Chart:
         return self.svg
 
     def save(self, path: str | Path) -> Path:
-        """Write the SVG into a file."""
+        """Write the SVG to a file."""
         place = Path(path)
         place.write_text(self.svg, encoding="utf-8")
         return place

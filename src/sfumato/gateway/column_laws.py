@@ -25,10 +25,10 @@ from sfumato.words import show
 Noise = Geometric | Gaussian
 Choice = OrderStatistic | MostFrequent
 
-EXACT = "no noise is in this column: it is a key, or only public tables are read"
-RUNNING = "running totals share their noise, so that none of them has a law by itself"
-GAUSSIAN_TELLS = "Gaussian noise has no epsilon of its own: what is far out tells more, and is as rare as delta allows"
-KEYS_TELL = "which keys are shown is a choice that costs delta too, so that no epsilon alone bounds what a number tells"
+EXACT = "this column has no noise: it is a key, or only public tables are read"
+RUNNING = "prefix sums share their noise, so none of them has a distribution of its own"
+GAUSSIAN_TELLS = "Gaussian noise has no epsilon: rare outputs reveal more, with a probability that delta bounds"
+KEYS_TELL = "partition selection also costs delta, so epsilon alone does not bound what a number reveals"
 
 
 @dataclass(frozen=True)

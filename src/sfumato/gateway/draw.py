@@ -61,11 +61,11 @@ def dry_run(engine: Engine, asked: Plan, draws: Draws) -> None:
 
 def _between(engine: Engine, cut: Cut, released: tuple[FinishedTable, ...]) -> dict[int, FinishedTable]:
     """The same after the charge."""
-    detail, hint = "The charge stands.", "Ask in several queries: what is computed of stored answers is free."
+    detail, hint = "The charge stands.", "Split it into several queries: computing with stored answers is free."
     try:
         return _fixed(engine, cut, released)
     except EngineError:
-        words = "what this query asks of its own released numbers cannot be computed"
+        words = "the post-processing of this query's released numbers cannot be computed"
         raise BetweenStages(words, detail=detail, hint=hint, sqlstate="22000") from None
     except QueryError as error:
         raise BetweenStages(error.message, detail=detail, hint=hint, sqlstate=error.sqlstate) from None

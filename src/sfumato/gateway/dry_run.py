@@ -33,7 +33,7 @@ class Rehearsal:
         except EngineError:
             raise QueryError(
                 "the engine cannot run this query",
-                hint="Write it in another way; nothing was charged, and the operator's log has the cause.",
+                hint="Rewrite the query; nothing was charged, and the operator's log has the cause.",
             ) from None
 
     def above(self, asked: Plan) -> None:
@@ -50,7 +50,9 @@ class Rehearsal:
         try:
             return self._engine.rehearse(question, released)
         except EngineError:
-            raise QueryError("what is asked of the released numbers cannot be computed", sqlstate="22000") from None
+            raise QueryError(
+                "the post-processing of the released numbers cannot be computed", sqlstate="22000"
+            ) from None
 
 
 def _few(asked: Plan) -> Plan:

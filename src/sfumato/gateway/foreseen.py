@@ -36,9 +36,9 @@ class Foresight:
             return None
         who = "everybody" if analyst is None else f'"{analyst}"'
         return BudgetError(
-            f'budget of {who} on "{self.policy.data.id}" does not allow this question',
+            f'budget of {who} on "{self.policy.data.id}" does not allow this query',
             detail=lacking(Spent.of(cost), before),
-            hint="Ask for a smaller epsilon, or the owner for a larger budget; stored answers stay free.",
+            hint="Use a smaller epsilon, or ask the owner for a larger budget; stored answers stay free.",
         )
 
     def not_known(
@@ -52,7 +52,7 @@ class Foresight:
         missing, columns = asked.missing, columns_unknown(asked)
         shown = Preview(None, None, before, None, columns, confidence=confidence, bounds=missing)
         each, left = self.bounds.price, Spent.of(self.ledger.budget(None).remaining)
-        once = f"is not known yet: asking finds it first, for {said(each, left)}, once for this data version"
+        once = f"is not known yet: running the query first estimates it, for {said(each, left)}, once per data version"
         shown = replace(shown, notes=tuple((None, f"{one.words} {once}") for one in missing))
         if self.ledger.remaining_count(None, each) < len(missing):
             return replace(shown, refused=self.bounds.refused(missing[0], lacking(Spent.of(each), left)))

@@ -92,7 +92,7 @@ def _column(
         raise InputError(f'column "{name}" has a type that no query can read', hint=hint)
     if name == unit and kind in ("double", "boolean"):
         hint = f'Store identifiers as integers or text, for example frame["{name}"].astype("Int64").'
-        raise InputError(f'unit: column "{name}" is {kind}, which cannot tell people apart', hint=hint)
+        raise InputError(f'unit: column "{name}" is {kind}, which cannot identify people', hint=hint)
     if listed is not None:
         return {"values": _listed(name, kind, listed)}
     if ends is not None:

@@ -38,7 +38,7 @@ def series_of(answer: Answer, *, intervals: bool) -> list[Series]:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Column names as frames need them: a name that is there already gets a number that makes it new."""
+    """Column names as frames need them: a name that already exists gets a number that makes it new."""
     taken: set[str] = set()
     return [_free(name, taken) for name in names]
 

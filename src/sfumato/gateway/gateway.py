@@ -77,7 +77,7 @@ class Gateway:
         self.close()
 
     def close(self) -> None:
-        """Let go of data and ledger."""
+        """Close the data and the ledger."""
         self._engine.close()
         self._ledger.close()
 
@@ -102,7 +102,7 @@ class Gateway:
         confidence: Any = Fraction(95, 100),
         key: str | None = None,
     ) -> Answer:
-        """Answer a query: this spends, unless its answer is stored; also for a bound that is left to be found."""
+        """Run a query. It is charged, with any bound that it has to estimate first, unless its answer is stored."""
         return self.answer(Query(sql, epsilon, rows_per_unit, noise, within, confidence), analyst, key)
 
     def explain(
@@ -117,7 +117,7 @@ class Gateway:
         confidence: Any = Fraction(95, 100),
         key: str | None = None,  # noqa: ARG002  the same arguments as `sql`
     ) -> Preview:
-        """What asking would cost and give: free, and never raises for a refusal."""
+        """Return the cost and expected error of a query. Free; a refusal is returned, not raised."""
         return self.preview(Query(sql, epsilon, rows_per_unit, noise, within, confidence), analyst)
 
     @handed_on
@@ -265,7 +265,7 @@ class Gateway:
 
     @handed_on
     def preview(self, query: Query, analyst: str = OWNER) -> Preview:
-        """What asking would cost and give: free, and never raises for a refusal."""
+        """Return the cost and expected error of a query. Free; a refusal is returned, not raised."""
         try:
             query = query.checked()
             plan = self._planner.plan(query, self._moment())
@@ -296,22 +296,22 @@ class Gateway:
         return less(asked, again, found, confidence)
 
     def bounds(self) -> tuple[FoundBound, ...]:
-        """The bounds that were found for this data version: free."""
+        """The bounds that were estimated for this data version. Free."""
         return tuple(self._bounds.known(self._version()).values())
 
     def missing_bounds(self) -> tuple[Unknown, ...]:
-        """The bounds that the policy leaves to be found, and nobody has paid for in this data version: free."""
+        """The "auto" bounds of the policy that are not yet estimated for this data version. Free."""
         return self._bounds.missing(self._bounds.known(self._version()))
 
     def find_bounds(self) -> tuple[FoundBound, ...]:
-        """All bounds that the policy leaves to be found: this spends, once for each of them in each data version."""
+        """Estimate all "auto" bounds of the policy. Charged once per bound and data version."""
         return self._bounds.buy(self._bounds.all, self._version())
 
     @handed_on
     def release(
         self, certificate: Mapping[str, Any], column: str, epsilon: Any, *, public: Mapping[str, Any] | None = None
     ) -> Outcome:
-        """Run a program that was proved on a private column, TABLE.COLUMN: this spends, in the owner's name."""
+        """Run a proved program on a private column, TABLE.COLUMN. Charged to the owner."""
         from sfumato.gateway import programs
 
         engine, version = self._engine, self._version()
@@ -324,7 +324,7 @@ class Gateway:
 
     @handed_on
     def budget(self, analyst: str | None = None) -> AnalystBudget:
-        """What an analyst may spend, has spent, and has left; without a name, that of everybody together."""
+        """The budget of an analyst: total, spent and left. Without a name, that of everybody together."""
         return AnalystBudget.of(self._ledger.budget(analyst), analyst)
 
     def rederive(self) -> Rederived:
@@ -398,8 +398,8 @@ class Gateway:
             if version < latest:
                 raise LedgerError(
                     "the clock went back",
-                    detail=f"It says version {version}, but the ledger has come to {latest}.",
-                    hint="The owner sets the clock right, or names the version in the policy.",
+                    detail=f"It gives version {version}, but the ledger is already at {latest}.",
+                    hint="The owner must correct the clock, or name the version in the policy.",
                 )
         return version
 

@@ -27,7 +27,7 @@ from sfumato.sql.question import refused_views
 
 @short_tracebacks
 def open_policy(path: str | Path) -> Gateway:
-    """The gateway of a policy file; use it in a `with` statement, or call `close`."""
+    """Open the gateway of a policy file. Use it in a `with` statement, or call `close`."""
     return enter(read_rows(load(path)))
 
 

@@ -101,7 +101,7 @@ class Planner:
             AssertionError,
         ) as error:  # nothing was charged yet
             OPERATOR.error("planning failed: %s", error, exc_info=error)
-            raise QueryError("this query cannot be planned", hint="Write it in another way.") from None
+            raise QueryError("this query cannot be planned", hint="Rewrite the query.") from None
         return replace(made, missing=missing) if missing and made.event is not None else made
 
     def planned(self, question: Question, epsilon: Fraction, rows_per_unit: int | None, noise: str | None) -> Plan:
@@ -155,7 +155,7 @@ class Planner:
             raise QueryError(
                 "a sub-query over public tables cannot be computed",
                 sqlstate="22000",
-                hint="Write it in another way; nothing was charged, and the operator's log has the cause.",
+                hint="Rewrite the query; nothing was charged, and the operator's log has the cause.",
             ) from None
 
     def _allowed(self, epsilon: Fraction) -> Fraction:

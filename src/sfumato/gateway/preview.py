@@ -41,8 +41,7 @@ _FINE = Fraction(1, 10**6)
 """Square roots are shown to this step, rounded up."""
 
 CLOSES_THE_PURE_DOOR = (
-    "Gaussian noise has no epsilon of its own: after this answer the budget of everybody is counted in rho alone,"
-    " for good"
+    "Gaussian noise has no epsilon: after this answer everybody's budget is counted in rho only, for good"
 )
 
 
@@ -118,7 +117,7 @@ class Preview:
         return () if self._fewer is None else self._fewer(self.confidence)
 
     def to_dict(self) -> dict[str, Any]:
-        """One document for all doors, with half widths at the confidence that was asked for."""
+        """The document that all interfaces share, with half-widths at the requested confidence."""
         return {
             "refused": None if self.refused is None else self.refused.to_dict(),
             "cost": None if self.cost is None else self.cost.to_dict(),
@@ -211,7 +210,7 @@ def _note(plan: Plan, item: int, law: str) -> str:  # noqa: PLR0911  one for eac
         return f"one person changes all groups together by a vector of length at most {show(moved)}"
     if law == "derived":
         if of is None:
-            return "no interval can be told of it"
+            return "no confidence interval is available"
         if width_of(plan, item, Fraction(1, 2)) is None:
             return _supposed(plan, item) or "its interval depends on the answer"
         return _total(plan, of) or ""
@@ -243,7 +242,7 @@ def _total(plan: Plan, of: Origin) -> str | None:
         for window, column, _ in cut.totals:
             if window == name:
                 alone = cut.parts[0].bundles[bundles[column]].running is None
-                return f"noise on {'every group' if alone else 'running totals'}; ± is that of the widest total"
+                return f"noise on {'every group' if alone else 'prefix sums'}; ± is that of the widest total"
     return None
 
 

@@ -156,8 +156,8 @@ def _proved(certificate: Mapping[str, Any]) -> Program:
 
     if certificate.get("verdict") != "PROVED" or certificate.get("scope") != "all":
         raise ClaimError(
-            "only a program that was proved for all sizes is released",
-            hint="Write its certificate with sfumato verify.",
+            "only a program that is proved for all sizes can be released",
+            hint="Create its certificate with sfumato verify.",
         )
     faults = faults_of(dict(certificate))
     if faults:
@@ -166,11 +166,11 @@ def _proved(certificate: Mapping[str, Any]) -> Program:
     if program.adjacent != "addremove":
         raise InputError(
             f"{program.name} is proved for lists that are adjacent by `{program.adjacent}`",
-            detail="A person who is not there leaves no element behind.",
+            detail="A person who is absent contributes no element.",
             hint="Prove it with `adjacent addremove`.",
         )
     if len(program.claim) != 1 or program.uses:
-        raise InputError("a program is released for a claim in epsilon alone, and without functions of `uses`")
+        raise InputError("only a program with a claim in epsilon alone and without `uses` can be released")
     problem = refused(program)
     if problem is not None:
         raise problem
@@ -184,8 +184,8 @@ def _column(policy: Policy, engine: Engine, target: str) -> tuple[Table, str]:
         raise QueryError(f'"{target}" is not a column of this policy', hint="Write TABLE.COLUMN.", sqlstate="42703")
     if table.public or name in engine.views() or not isinstance(table.rows_per_unit, int):
         raise InputError(
-            f'"{name}" is not a private table whose rows for each person are bounded by a number',
-            hint="Public tables need no noise; views and bounds that are found are not supported here yet.",
+            f'"{name}" is not a private table with a numeric bound on the rows per person',
+            hint="Public tables need no noise; views and estimated bounds are not supported here yet.",
         )
     return table, column
 
@@ -207,9 +207,9 @@ def _parameters(program: Program, epsilon: Any, public: Mapping[str, Any]) -> tu
     for node in (*program.requires, *program.claim):
         if private.name in names(node):
             raise InputError(
-                f"`requires` and `claim` of {program.name} speak of the private list {private.name}",
-                detail="How many elements it has is private, and so is whether it keeps a requirement.",
-                hint="Prove the program without that.",
+                f"`requires` and `claim` of {program.name} refer to the private list {private.name}",
+                detail="Its length is private, and so is whether it meets a requirement.",
+                hint="Prove the program without them.",
             )
     for param in program.params:
         if not param.private:
@@ -261,7 +261,7 @@ def _computed(runner: Runner, node: Expr, env: dict[str, Any]) -> Any:
     try:
         return runner.code(node)(env)
     except NotRun:
-        raise InputError("the types and `requires` of a program that is released use no exp, ln or sqrt") from None
+        raise InputError("a released program must not use exp, ln or sqrt in its types and `requires`") from None
 
 
 def _plain(value: Any) -> Any:

@@ -45,9 +45,9 @@ def protect(
 
     frame: the rows. Column types come from its schema.
     unit: the column that identifies a person, or "row" if each row is one person.
-    rows_per_unit: the contribution bound, the most rows that count of one person; 1 and not needed for unit="row".
-        With "auto" the first query also pays for finding it.
-    epsilon: the whole budget, of everybody and for ever. 1 is careful, 4 is generous.
+    rows_per_unit: the contribution bound: the maximum number of rows per person; always 1 for unit="row".
+        With "auto", the first query that needs it also pays for estimating it.
+    epsilon: the whole budget, for all analysts and for ever. 1 is careful, 4 is generous.
     bounds: column to (low, high), or (low, high, grid) for numbers that are not whole. Values outside count as the
         bound. Dates and times may be datetime, pandas.Timestamp or ISO text. A SUM or AVG needs bounds.
     values: column to the list of its values; any other value becomes NULL. GROUP BY then shows each of them.
@@ -67,7 +67,7 @@ def protect(
     if rows_per_unit is not None:
         table["rows_per_unit"] = rows_per_unit
     elif unit != "row":
-        hint = 'Pass the most rows that count of one person, or "auto"; 1 if nobody has two rows.'
+        hint = 'Pass the maximum number of rows per person, or "auto"; 1 if nobody has two rows.'
         raise InputError("rows_per_unit is missing", hint=hint)
     table["columns"] = Declared(types, unit, bounds or {}, values or {}, columns, hide).columns()
     privacy: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency}

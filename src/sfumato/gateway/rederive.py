@@ -25,7 +25,7 @@ from sfumato.sql.release.plan import Plan
 
 _LONGEST = 1 << 16
 """Bytes of a derivation that is kept whole; of a longer one its hash is kept."""
-OTHER_POLICY, NO_PLAN, OTHER_PLAN = "an earlier policy", "no plan was kept", "planned otherwise today"
+OTHER_POLICY, NO_PLAN, OTHER_PLAN = "an earlier policy", "no plan was stored", "planned differently today"
 
 
 def record(asked: Plan, reasons: tuple[Reason, ...], rows_per_unit: int | None, day: date) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _one(entry: Entry, again: Again, found: Rederived) -> None:
         return
     if not _is_covered(from_dict(entry.body["event"]), asked):
         if asked.digest == entry.body["question"]:
-            found.wrong.append(f"entry {entry.seq}: it was charged for less than its plan costs")
+            found.wrong.append(f"entry {entry.seq}: it was charged less than its plan costs")
         else:
             found.not_derived[OTHER_PLAN] += 1
         return
@@ -102,10 +102,10 @@ def _problem(kept: Any, reasons: tuple[Reason, ...]) -> str | None:
     now = [reason.to_dict() for reason in reasons]
     if isinstance(kept, str):
         same = sha256(json.dumps(now).encode()).hexdigest() == kept
-        return None if same else "its derivation is not the one that was kept"
+        return None if same else "its derivation differs from the stored one"
     if len(kept) != len(now):
-        return "its derivation has other numbers than the one that was kept"
+        return "its derivation has other numbers than the stored one"
     for before, reason in zip(kept, reasons, strict=True):
         if Fraction(before["claimed"]) < reason.derived:
-            return f"{reason.name} was said to move by {before['claimed']}, but may move by {reason.derived}"
+            return f"{reason.name} is charged for sensitivity {before['claimed']}, but has {reason.derived}"
     return None

@@ -31,9 +31,9 @@ def epsilon_within(
         for _, aggregate, source in part.sources:
             if source.bundle >= 0 and not source.formula.plain:
                 raise QueryError(
-                    f"within cannot be promised for {aggregate.name.upper()}: its error depends on the number of rows",
+                    f"within is not available for {aggregate.name.upper()}: its error depends on the number of rows",
                     position=aggregate.position,
-                    hint="Ask with epsilon, or for COUNT and SUM apart.",
+                    hint="Use epsilon instead, or query COUNT and SUM separately.",
                 )
     if not bundles:
         return max(privacy.query_epsilon, least)
@@ -62,9 +62,9 @@ def _check_shown(planned: Plan) -> None:
     """Refuse counts whose own noise decides which keys are shown: near the threshold their intervals reach to zero."""
     if any(isinstance(kept.selection, ThresholdedCounts) for part in planned.cuts for kept in part.parts):
         raise QueryError(
-            "within cannot be promised for the count of groups whose keys are not declared",
+            "within is not available for the count of groups whose keys are not declared",
             detail="The interval of a group that is shown is wider where its count is near the threshold.",
-            hint="Ask with epsilon.",
+            hint="Use epsilon instead.",
         )
 
 
@@ -88,8 +88,8 @@ def _narrow_totals(planned: Plan, width: Fraction, confidence: Fraction) -> bool
         known = [(of[column], reading) for _, column, reading in part.totals if of[column] >= 0]
         if known and (part.parts[0].chosen or not part.parts[0].groups):
             raise QueryError(
-                "within cannot be promised for totals over keys that are not declared",
-                hint="Ask with epsilon.",
+                "within is not available for totals over keys that are not declared",
+                hint="Use epsilon instead.",
             )
         terms += [longest_total(part, bundle, reading) for bundle, reading in known]
     return all(width_of(((Fraction(1), term),), confidence) <= width for term in terms)

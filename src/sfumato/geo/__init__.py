@@ -1,4 +1,4 @@
-"""Location privacy: report roughly where somebody is, with a level of protection that is proved.
+"""Location privacy: noisy positions with a proved level of protection.
 
     from sfumato import geo
     place = geo.within("ln 4", 200, around=(48.85, 2.35))      level ln 4 within 200 m, on a planar grid

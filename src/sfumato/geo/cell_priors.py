@@ -58,7 +58,7 @@ def read_prior(path: Path, cells: GridCells, positions: tuple[Floats, Floats] | 
     weights = np.array(numbers)
     if weights.size != cells.count or not np.isfinite(weights).all() or weights.min() < 0 or weights.sum() <= 0:
         raise InputError(
-            f'"{path.name}" is no prior for {cells.width}x{cells.height} cells',
+            f'"{path.name}" is not a prior for {cells.width}x{cells.height} cells',
             detail=f"It has {weights.size} numbers; {cells.count} are needed, none below 0 and not all 0.",
         )
     return np.asarray(weights / weights.sum())

@@ -38,13 +38,13 @@ class Discretisation:
         return self.u / (self.r_max * self.angle)
 
     def achieved(self, inner: float, form: str = "lecture") -> float:
-        """The level per metre that noise with this epsilon really has; infinite where the form does not apply."""
+        """The actual level per metre of noise with this epsilon; infinite where the form does not apply."""
         q = self.q
         if form == "ccs13":
             grown = 2 * exp(min(inner * self.u, 700))
             return inner + log((q + grown) / (q - grown)) / self.u if q > grown else inf
         if form != "lecture":
-            raise InputError(f'"{form}" is no form of the correction', hint=f"One of: {', '.join(FORMS)}.")
+            raise InputError(f'"{form}" is not a form of the correction', hint=f"One of: {', '.join(FORMS)}.")
         grown = 3 * exp(min(inner * (self.v or self.u) * sqrt(2), 700))
         return inner + log1p((grown + 3) / (q - 5)) / self.u if q > 5 else inf
 

@@ -40,7 +40,7 @@ class Definitions:
 def check_definitions(
     channel: Channel, epsilon: Any, metric: Metric = "euclidean", priors: Sequence[Prior] = ("uniform",)
 ) -> Definitions:
-    """All three definitions on a channel of fractions whose inputs are points."""
+    """Check all three definitions on a channel of fractions whose inputs are points."""
     rows = [[as_written(p) for p in row] for row in channel.matrix]
     apart = distances(metric, channel.inputs)
     decays = _Decays(as_level(epsilon))

@@ -28,7 +28,7 @@ def check_degrees(lat: Floats, lon: Floats, first: int = 0) -> None:
     if bad.size:
         raise InputError(
             f"row {first + int(bad[0]) + 1} has no valid position",
-            detail="A latitude lies between -90 and 90 degrees, a longitude between -180 and 180.",
+            detail="Latitudes are between -90 and 90 degrees, longitudes between -180 and 180.",
             hint="Check which column is the latitude and which the longitude, or remove rows without a position.",
         )
 

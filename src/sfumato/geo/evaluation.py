@@ -165,7 +165,7 @@ def _dummies(prior: str, weights: Floats, cells: GridCells, k: int) -> Scored:
 
 
 def grid_optimum(cells: GridCells, epsilon: object, prior: object = "uniform") -> Optimum:
-    """The geo-indistinguishable mechanism of the least expected distance, with its certificate."""
+    """The geo-indistinguishable mechanism with the least expected distance, with its certificate."""
     points = grid(cells.width, cells.height)
     return optimal(prior, "loss", epsilon, "euclidean", inputs=points)  # type: ignore[arg-type]  # as a person wrote it
 

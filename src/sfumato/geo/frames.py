@@ -104,7 +104,7 @@ class Around:
         object.__setattr__(self, "reach", positive(self.reach, "reach"))
         if not (abs(self.lat) <= 90 and abs(self.lon) <= 180):
             raise InputError(
-                "the centre of the region is no place on earth", hint="Write latitude,longitude in degrees."
+                "the centre of the region is not a valid position", hint="Write latitude,longitude in degrees."
             )
         if self.reach > FARTHEST or self.step > self.reach:
             raise InputError(
@@ -128,7 +128,7 @@ class Around:
         return int(self.reach / self.step)
 
     def coordinates(self, lat: Floats, lon: Floats, first: int = 0) -> Floats:
-        """Metres to the east and north of the centre; InputError names the first row outside of the region."""
+        """Metres to the east and north of the centre; InputError names the first row outside the region."""
         check_degrees(lat, lon, first)
         centre, axes = self._axes
         local = (to_metres(lat, lon) - centre) @ axes.T
@@ -136,7 +136,7 @@ class Around:
         outside = np.flatnonzero((np.abs(local[..., :2]).max(axis=-1) > most) | (local[..., 2] < -EQUATOR))
         if outside.size:
             raise InputError(
-                f"row {first + int(outside[0]) + 1} lies outside of the region",
+                f"row {first + int(outside[0]) + 1} is outside the region",
                 detail=f"The region reaches {show(self.reach)} m to each side of {show(self.lat)},{show(self.lon)}.",
                 hint="Choose the region from public knowledge, or leave it out to use the worldwide grid.",
             )

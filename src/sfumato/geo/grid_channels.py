@@ -43,10 +43,10 @@ class GridCells:
 
     @classmethod
     def parse(cls, text: str) -> GridCells:
-        """9x9, as people write it."""
+        """Parse a grid such as 9x9."""
         parts = text.lower().replace("×", "x").split("x")
         if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
-            raise InputError(f'"{text}" is no grid', hint="Write columns times rows, for example 9x9.")
+            raise InputError(f'"{text}" is not a grid', hint="Write columns times rows, for example 9x9.")
         return cls(int(parts[0]), int(parts[1]))
 
     @property
@@ -72,7 +72,7 @@ def planar(cells: GridCells, epsilon: float) -> Floats:
     """
     far = max(cells.width, cells.height) + _TAIL / epsilon
     if 2 * far > _WINDOW:
-        raise InputError("the noise is very much wider than the grid", hint="Use larger cells or a larger epsilon.")
+        raise InputError("the noise is much wider than the grid", hint="Use larger cells or a larger epsilon.")
     fine = max(1, min(int(_WINDOW / (2 * far)), 15) - 1) | 1
     reach = int(far * fine) + fine
     axis = np.arange(-reach, reach + 1, dtype=np.float64) / fine

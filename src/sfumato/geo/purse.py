@@ -128,5 +128,5 @@ def check_budget(spent: Fraction, cost: Fraction, budget: Fraction) -> None:
         raise BudgetError(
             "the location budget of this person does not allow another report",
             detail=f"Spent {show(spent)} of {show(budget)}; this report costs {show(cost)}.",
-            hint="Hold the last report, or start a new budget deliberately.",
+            hint="Keep the last report, or start a new budget deliberately.",
         )

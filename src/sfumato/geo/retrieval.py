@@ -68,7 +68,7 @@ def quantile(tail: Callable[[float], float], confidence: float) -> float:
 
 
 def retrieve(mechanism: LocationMechanism, interest: Any, confidence: Any = "0.95") -> Retrieval:
-    """The area of retrieval for an area of interest, with the confidence that it holds all of it.
+    """The area of retrieval that contains an area of interest with a given confidence.
 
     Guarantee: with probability at least `confidence`, every place within `interest` metres of the true position is
         within `grid_radius` metres of the report.
@@ -119,7 +119,7 @@ class Demonstration:
 def demonstrate(
     mechanism: LocationMechanism, area: Retrieval, places: tuple[Floats, Floats], users: tuple[Floats, Floats]
 ) -> Demonstration:
-    """Ask a file of places through a report of each user's position, within the area of retrieval."""
+    """Query a file of places around a report of each user's position, within the area of retrieval."""
     reports = mechanism.report_many(*users)
     wanted = received = both = complete = 0
     for lat, lon, seen_lat, seen_lon in zip(*users, *reports, strict=True):

@@ -34,11 +34,11 @@ class SavedPlaces:
 
     @property
     def places(self) -> Mapping[str, Position]:
-        """What is reported for each name."""
+        """The report for each name."""
         return dict(self._places)
 
     def save(self, name: str, lat: Any, lon: Any, mechanism: LocationMechanism | None = None) -> Position:
-        """Save a place, with noise where a mechanism is given. A name is saved once: a second draw would tell more."""
+        """Save a place, with noise if a mechanism is given. A name is saved once: a second draw would reveal more."""
         if name in self._places:
             raise InputError(f'the place "{name}" is saved already', hint="Remove it first, or use another name.")
         check_degrees(np.array([float(lat)]), np.array([float(lon)]))
@@ -57,7 +57,7 @@ class SavedPlaces:
         self._places = places
 
     def report(self, name: str) -> Position:
-        """What is reported for a name."""
+        """The report for a name."""
         if name not in self._places:
             raise InputError(f'there is no saved place "{name}"', hint=f"Saved: {', '.join(self._places) or 'none'}.")
         return self._places[name]

@@ -95,19 +95,19 @@ def _one_person() -> float:
 _TABLE: Iterable[Exercise] = (
     Exercise(
         "coins",
-        "Toss a coin; heads: tell the truth; tails: toss again and say yes for heads, no for tails. What is epsilon?",
+        "Toss a coin. Heads: tell the truth. Tails: toss again, say yes for heads, no for tails. What is epsilon?",
         _epsilon_of_coins,
         'sfumato design channel --table "3/4,1/4;1/4,3/4"',
     ),
     Exercise(
         "belief",
-        "One in ten is ill. By these two coins somebody says yes. With which probability is she ill?",
+        "One in ten is ill. With these two coins, somebody answers yes. How likely is it that this person is ill?",
         _belief_after_yes,
         'sfumato design posterior --table "3/4,1/4;1/4,3/4" --prior 1/10,9/10',
     ),
     Exercise(
         "sum",
-        "Ages lie between 0 and 120. By how much does one person change the sum of ages at most?",
+        "Ages lie between 0 and 120. By how much can one person change the sum of ages?",
         _sum_of_ages,
         "sfumato design sensitivity sum --low 0 --high 120 --size 100",
     ),
@@ -119,13 +119,13 @@ _TABLE: Iterable[Exercise] = (
     ),
     Exercise(
         "forty",
-        "Forty questions are answered, each with epsilon 0.1. How much do they cost together?",
+        "Forty queries are answered, each with epsilon 0.1. What do they cost together?",
         _forty_questions,
         "sfumato budget split",
     ),
     Exercise(
         "family",
-        "An answer has epsilon 0.5 for one person. Which epsilon has it for a family of three?",
+        "An answer has epsilon 0.5 for one person. What is its epsilon for a family of three?",
         _three_people,
         "sfumato explain --group 3",
     ),
@@ -137,7 +137,7 @@ _TABLE: Iterable[Exercise] = (
     ),
     Exercise(
         "geometric",
-        "A count gets two-sided geometric noise with epsilon 1. With which probability is the answer exactly right?",
+        "A count gets two-sided geometric noise with epsilon 1. How likely is it that the answer is exact?",
         _geometric_is_exact,
         "sfumato design channel geometric --inputs 0..10 --epsilon 1",
     ),

@@ -17,7 +17,7 @@ from sfumato.ledger.chain import hash_at, head
 from sfumato.ledger.protocol import StoreConnection
 from sfumato.ledger.tell import AGAIN, words_of
 
-OLDER = "Bring back the newest ledger: an older one has forgotten what was spent since, and would give it back."
+OLDER = "Restore the newest ledger: an older one lacks later charges and would refund them."
 _LINE = re.compile(r"([0-9]{1,18}) ([0-9a-f]{64})\n")
 
 
@@ -48,7 +48,7 @@ def check_anchor(connection: StoreConnection, anchor: tuple[int, str] | None) ->
     if hash_at(connection, anchor[0]) != anchor[1]:
         raise LedgerError(
             "the ledger is older than its anchor",
-            detail=f"The anchor names entry {anchor[0]}, which this chain of {head(connection)[0]} does not hold.",
+            detail=f"The anchor names entry {anchor[0]}, which is not in this chain of {head(connection)[0]} entries.",
             hint=OLDER,
         )
 

@@ -77,16 +77,16 @@ class Replay:
 
     def _opened(self, entry: Entry) -> None:
         if not 1 <= entry.body["format"] <= FORMAT or not isinstance(entry.body["data"], str):
-            raise _wrong(entry, "it names no data set, or a format that is not known")
+            raise _wrong(entry, "it names no data set, or an unknown format")
 
     def _policy(self, entry: Entry) -> None:
         if entry.body["before"] != self.recorded:
             raise _wrong(entry, "the policy that it replaces was not the one in force")
         self.terms = SpendingTerms.from_dict(entry.body["now"])
         if self.debits and self.terms.covers_less(self.recorded):
-            raise _wrong(entry, "what was spent was not priced for its adjacency")
+            raise _wrong(entry, "earlier charges were not computed for its adjacency")
         if (conflict := find_conflict(known_units(self.policies), self.terms.units)) is not None:
-            raise _wrong(entry, f"units that were charged for are not its units: {conflict}")
+            raise _wrong(entry, f"the units of earlier charges are not its units: {conflict}")
         self.recorded = entry.body["now"]
         self.policies.append((entry.body["now"], False))
         self.filters = self.terms.filters()
@@ -96,12 +96,14 @@ class Replay:
     def _debit(self, entry: Entry) -> None:
         body, analyst = entry.body, entry.analyst
         if not analyst or self.terms is None or body["receipt"] in self.debits:
-            raise _wrong(entry, "it has no analyst, no policy, or a receipt that was given before")
+            raise _wrong(entry, "it has no analyst, no policy, or a receipt that was used before")
         if self.frozen or self.failures[body["version"]] >= self.terms.failures:
-            raise _wrong(entry, "nothing could be debited then: frozen, or closed by failures")
+            raise _wrong(
+                entry, "nothing could be charged then: the budget was frozen, or the version was closed by failures"
+            )
         cost = price(from_dict(body["event"]))
         if loss_from_dict(body["price"]) != cost:
-            raise _wrong(entry, "its price is not that of its event")
+            raise _wrong(entry, "its cost is not that of its event")
         cells = body.get("cells")  # format 1 had none: everybody
         if cells is not None and not (self.terms.partition and _are_names(cells)):
             raise _wrong(entry, "its cells are not those of a partition")
@@ -117,7 +119,7 @@ class Replay:
             try:
                 self.filters[who].spend(cost)
             except BudgetError as error:
-                raise _wrong(entry, "it is beyond the budget of its day") from error
+                raise _wrong(entry, "it exceeds the budget in force at the time") from error
         self.sums[who] = add(self.sums.get(who, ZERO), cost)
 
     def _grow(self, who: str, scope: str, cells: list[str], cost: Loss) -> Loss:
@@ -166,7 +168,7 @@ def _are_names(cells: object) -> bool:
 
 
 def _wrong(entry: Entry, why: str) -> LedgerError:
-    return LedgerError(f"entry {entry.seq} of the ledger cannot be", detail=f"{entry.kind}: {why}.")
+    return LedgerError(f"entry {entry.seq} of the ledger is not valid", detail=f"{entry.kind}: {why}.")
 
 
 def audit(connection: StoreConnection) -> ChainReport:
@@ -270,4 +272,4 @@ def _check_keys(connection: StoreConnection, replay: Replay) -> None:
     for analyst, question, epsilon, seq in connection.execute("SELECT analyst, question, epsilon, debit FROM key"):
         paid = debits.get(seq)
         if paid is None or paid.body["question"] != question or Fraction(paid.body["epsilon"]) < Fraction(epsilon):
-            raise LedgerError(f'an idempotency key of "{analyst}" stands for another question')
+            raise LedgerError(f'an idempotency key of "{analyst}" stands for another query')

@@ -110,7 +110,7 @@ def decide(
     dialect.check_fits(request.question, request.version, str(request.epsilon))
     dialect.check_fits(request.analyst, request.key or "")
     if not dialect.claim(connection, request.question) and wait:
-        raise Claimed("another gateway is about to answer the same question")
+        raise Claimed("another gateway is already answering the same query")
     receipt = os.urandom(16).hex()  # a name, not noise
     entry = append(connection, now, "debit", request.analyst, _body(receipt, request))
     for who, state in states.items():
@@ -168,8 +168,8 @@ def check_serving(connection: StoreConnection, rules: Rules, version: str) -> No
     if count_failures(connection, version) >= rules.terms.failures:
         raise LedgerError(
             f'version "{version}" of "{rules.data_id}" is closed',
-            detail=f"{rules.terms.failures} questions failed after they were paid for.",
-            hint="The owner looks at the failures, then reopens it.",
+            detail=f"{rules.terms.failures} queries failed after they were charged.",
+            hint="The owner can check the failures and reopen it.",
             sqlstate="58000",  # as EngineError: a failure of the engine closed it, and the ledger itself is sound
         )
 
@@ -195,8 +195,8 @@ def _find_by_key(connection: StoreConnection, request: ChargeRequest) -> Stored 
         return None
     if (row[0], row[1]) != (request.question, str(request.epsilon)):
         raise InputError(
-            "the idempotency key was used for another question",
-            hint="A retry repeats the question and its epsilon; a new question takes a new key.",
+            "the idempotency key was used for another query",
+            hint="A retry repeats the query and its epsilon; a new query needs a new key.",
         )
     paid = read_entry(connection, row[2]).body
     return find_answer(connection, paid["question"], paid["version"], paid["epsilon"])

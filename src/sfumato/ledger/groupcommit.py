@@ -222,7 +222,7 @@ class LedgerWriter:
         """From now on every call raises, and the thread ends; whoever waits is told why, and so is the owner."""
         cause = unreachable(error)
         with self._wake:
-            self._end, self._why = "the ledger failed and serves no more", f"First {cause.message}: {cause.detail}"
+            self._end, self._why = "the ledger failed and is no longer served", f"First {cause.message}: {cause.detail}"
             left = list(self._jobs)
             self._jobs.clear()
             self._wake.notify()

@@ -22,7 +22,7 @@ from sfumato.files import real_path
 from sfumato.ledger import chain
 from sfumato.ledger.audit import audit
 
-AGAIN = "Stop every gateway, bring back the newest ledger with the log beside it, and start again."
+AGAIN = "Stop every gateway, restore the newest ledger together with its log, and start again."
 
 
 class Overwritten(LedgerError):
@@ -84,7 +84,7 @@ class FileGuard:
         if not same:
             raise LedgerError(
                 "the file of the ledger was replaced or removed while it was open",
-                detail="Who opens it next would not find what is debited now.",
+                detail="The next process to open it would not find new charges.",
                 hint=AGAIN,
             )
 
@@ -115,16 +115,16 @@ class FileGuard:
         if not self._joined:
             self._join(connection, found, now)
         elif found is None or found.epoch != self._epoch:
-            raise self._overwritten("It was opened by another process when its main file was not as it was left.")
+            raise self._overwritten("Another process opened it after its main file had been changed.")
         elif found.state != now:
             if not found.busy:
                 raise self._overwritten("Its main file was changed by something that is not a gateway.")
             self._check_whole()  # a process was ended in the middle of a checkpoint
             _write(connection, _Record(self._epoch, now, busy=False))
         if size < self._grown or (self._grown and not self._log_begins()):
-            raise self._overwritten("Its log was cut while it was open.")
+            raise self._overwritten("Its log was truncated while it was open.")
         if chain.hash_at(connection, self._head[0]) != self._head[1]:
-            raise self._overwritten(f"The chain does not hold entry {self._head[0]} any more, which was there before.")
+            raise self._overwritten(f"The chain no longer holds entry {self._head[0]}, which was there before.")
         self._seen, self._grown = now, size
 
     def note(self, connection: sqlite3.Connection) -> None:
@@ -196,7 +196,7 @@ class FileGuard:
             fresh.execute("PRAGMA query_only = ON")
             audit(fresh)
         except (sqlite3.Error, LedgerError) as error:
-            raise self._overwritten(f"Its main file and its log do not fit each other ({error}).") from error
+            raise self._overwritten(f"Its main file and its log do not match ({error}).") from error
         finally:
             fresh.close()
 

@@ -26,8 +26,8 @@ from sfumato.ledger.protocol import StoreConnection
 from sfumato.ledger.tell import AGAIN, words_of
 
 ACCEPT = (
-    "Bring back the newest ledger. If it is lost for good, `sfumato ledger accept` lets this one be served:"
-    " the charges that it does not hold are then forgotten."
+    "Restore the newest ledger. If it is lost for good, `sfumato ledger accept` lets this one be served;"
+    " the charges that it lacks are then forgotten."
 )
 _LINE = re.compile(r"([0-9]{18}) ([0-9a-f]{64})( accepted)? *\n")
 _TRIES = 5
@@ -132,7 +132,7 @@ def check_holds(connection: StoreConnection, last: LastHead | None) -> LastHead 
         return last
     raise LedgerError(
         "the ledger is older than the one that was served last",
-        detail=f"Entry {last.seq} was recorded, which this chain of {head(connection)[0]} does not hold.",
+        detail=f"Entry {last.seq} was recorded, but is not in this chain of {head(connection)[0]} entries.",
         hint=ACCEPT,
     )
 

@@ -31,7 +31,7 @@ def check_here(connection: StoreConnection) -> bool:
     if went is not None and went.get("place") != dialect_of(connection).read_place(connection):
         raise LedgerError(
             "the ledger was moved",
-            detail="What is spent is recorded at its new place.",
-            hint="Name the new place in the policy, at every gateway.",
+            detail="Charges are recorded at its new place.",
+            hint="Name the new place in the policy of every gateway.",
         )
     return last is not None and last.kind == "frozen"

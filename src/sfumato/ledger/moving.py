@@ -31,9 +31,9 @@ def leave(connection: StoreConnection, to: str, who: str, now: str) -> dict[str,
     if went is not None and went["place"] != dialect_of(connection).read_place(connection):
         if went["to"] != to:
             raise InputError(
-                "the ledger was moved to another place before",
+                "the ledger was already moved to another place",
                 detail=f"It went to {went['to']}.",
-                hint="Name that place, to finish what was begun.",
+                hint="Name that place to finish the move.",
             )
         return went
     last = chain.read_last(connection, "frozen", "thawed")

@@ -192,7 +192,7 @@ def _check_adjacency(connection: StoreConnection, before: dict[str, Any] | None,
     if spent:
         raise PolicyError(
             'adjacency cannot become "replace" any more',
-            detail=f"{spent} debits were priced for add-remove, where one person changes less.",
+            detail=f"{spent} charges were computed for add-remove, where one person changes less.",
             hint='Keep adjacency = "add-remove", or begin a new data set.',
         )
 

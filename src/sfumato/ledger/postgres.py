@@ -86,7 +86,7 @@ class PostgresStore:
             self._away = True
             raise
         if self._away:
-            OPERATOR.warning("the server of the ledger is there again")
+            OPERATOR.warning("the server of the ledger can be reached again")
         self._away = False
         return link
 
@@ -341,14 +341,14 @@ class PostgresStore:
         raise LedgerError(
             "a ledger in PostgreSQL is backed up by PostgreSQL",
             detail=f'"{target.name}" was not written.',
-            hint=f"pg_dump --schema={self._schema} writes one; a restored one is older, and must be accepted.",
+            hint=f"pg_dump --schema={self._schema} writes one; a restored backup is older and must be accepted.",
         )
 
     # the fence
 
     def _one(self, rows: list[Any]) -> Any:
         if len(rows) != 1:
-            raise Older("the ledger is gone", detail="Its head is missing.", hint="Bring back the newest ledger.")
+            raise Older("the ledger is gone", detail="Its head is missing.", hint="Restore the newest ledger.")
         return rows[0]
 
     def _take(self, link: PostgresLink) -> None:
@@ -375,8 +375,8 @@ class PostgresStore:
         if seq and sealed != known:
             raise Older(
                 "the ledger is older than it was",
-                detail=f"The chain does not hold entry {seq} any more, which was there before.",
-                hint="Stop every gateway, bring back the newest ledger, and start again.",
+                detail=f"The chain no longer holds entry {seq}, which was there before.",
+                hint="Stop every gateway, restore the newest ledger, and start again.",
             )
 
     def _note(self, head: Head) -> None:

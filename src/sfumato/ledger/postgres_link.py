@@ -71,7 +71,7 @@ class Patient(psycopg.Connection[Any]):
                 events = poll.poll(max(0.0, end - time.monotonic()) * 1000)
                 if not events:
                     self.pgconn.finish()
-                    raise psycopg.OperationalError("nothing was heard from the server for too long")
+                    raise psycopg.OperationalError("the server did not respond in time")
                 bits = events[0][1]
                 broken = bits & ~(select.POLLIN | select.POLLOUT)
                 ready = (1 if bits & select.POLLIN or broken else 0) | (2 if bits & select.POLLOUT or broken else 0)
@@ -250,7 +250,7 @@ class PostgresLink:
         if self._made.closed or self._made.broken or silent or state.startswith(_GONE):
             return ServerError("The connection to its server broke", Heard.LOST)
         if state in _UNDONE:
-            return ServerError(f"The server undid the transaction ({state})", Heard.BUSY)
+            return ServerError(f"The server rolled back the transaction ({state})", Heard.BUSY)
         words = (error.diag.message_primary or type(error).__name__).strip()
         return ServerError(f"{words} ({state})", Heard.WRONG)
 

@@ -52,7 +52,7 @@ class OutcomeUnknown(Busy):
         """The same error, for one who does not know."""
         return cls(
             cause.message,
-            detail="The connection broke during a commit; whether it was written is not known.",
+            detail="The connection broke during a commit; it is not known whether it was written.",
             hint="Try again: what was charged stays charged, and an answer that was stored is free.",
         )
 

@@ -57,7 +57,7 @@ def check_refines(connection: StoreConnection, question: str, version: str, befo
     ).fetchall()
     drawn = {Fraction(epsilon): debit for epsilon, debit in rows}
     if before not in drawn or before != max(drawn):
-        raise Overtaken("a better answer starts from the best one there is")
+        raise Overtaken("a better answer must start from the best stored one")
     later = connection.execute(
         "SELECT seq FROM spending WHERE question = ? AND seq > ?", (question, drawn[before])
     ).fetchall()
@@ -91,10 +91,12 @@ def store(connection: StoreConnection, receipt: Receipt, answer: bytes, now: str
     first = find_answer(connection, question, version, epsilon)
     if first is not None:
         if first.receipt.id == receipt.id and first.answer != answer:
-            raise LedgerError(f"receipt {receipt.id} has another answer already", hint="One debit pays for one answer.")
+            raise LedgerError(
+                f"receipt {receipt.id} has another answer already", hint="One charge pays for one answer."
+            )
         return first
     if is_failed(connection, receipt):
-        raise LedgerError(f"receipt {receipt.id} has failed already", hint="Pay again for a new answer.")
+        raise LedgerError(f"receipt {receipt.id} has failed already", hint="A new answer must be charged again.")
     document = {"receipt": receipt.id, "debit": debit.seq, "digest": digest(answer)}
     entry = append(connection, now, "answer", debit.analyst, document)
     connection.execute(
@@ -122,7 +124,7 @@ def _find_debit(connection: StoreConnection, receipt: Receipt) -> Entry:
     except LedgerError:
         found = None
     if found != receipt:
-        raise LedgerError(f"receipt {receipt.id} is not in the ledger", hint="A debit comes before its answer.")
+        raise LedgerError(f"receipt {receipt.id} is not in the ledger", hint="A charge comes before its answer.")
     return entry
 
 

@@ -55,8 +55,8 @@ class SqliteStore:
         if self._log:
             raise LedgerError(
                 "the ledger was removed, but not its log",
-                detail="A log of a ledger lies beside it, which holds charges.",
-                hint="Bring back the ledger that the log belongs to. Remove the log only to begin a new ledger.",
+                detail="The log of a ledger is beside it and holds charges.",
+                hint="Restore the ledger that the log belongs to. Remove the log only to begin a new ledger.",
             )
 
     def start(self, prepare: Callable[[StoreConnection, bool], T]) -> T:

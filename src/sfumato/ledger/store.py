@@ -101,7 +101,7 @@ def make_file(path: Path) -> None:
     except FileExistsError:
         mode = stat.S_IMODE(real.stat().st_mode)
         if mode & 0o077:
-            OPERATOR.warning("the ledger can be read by others than its owner (mode %o); chmod 600 it", mode)
+            OPERATOR.warning("the ledger is readable by others than its owner (mode %o); run chmod 600 on it", mode)
         return
     sync_directory(real.parent)
 

@@ -15,7 +15,7 @@ from sfumato.errors import LedgerError
 
 OPERATOR = logging.getLogger("sfumato.operator")
 
-AGAIN = "The owner mends the cause and starts the gateway again; `sfumato ledger verify` checks what is there."
+AGAIN = "Fix the cause and restart the gateway; `sfumato ledger verify` checks the ledger."
 
 _WORDS = {
     sqlite3.SQLITE_FULL: "The disk is full",
@@ -46,7 +46,7 @@ def went_back(now: str, latest: str) -> LedgerError:
     return LedgerError(
         "the clock went back",
         detail=f"It says {now}, but the last entry of the ledger is of {latest}.",
-        hint="Set the clock right. Until it has passed that time, entries carry it, beside what the clock says.",
+        hint="Correct the clock. Until it has passed that time, new entries carry that time beside the clock's.",
     )
 
 

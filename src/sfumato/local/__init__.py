@@ -1,4 +1,4 @@
-"""Local privacy: every person adds the noise before anything leaves the device, and the collector needs no trust.
+"""Local privacy: noise is added on each person's device, so the collector need not be trusted.
 
     from sfumato.local import ENCODERS, LocalTask, read_task
 

@@ -46,7 +46,7 @@ class LocalHashing:
     def __post_init__(self) -> None:
         check_size(self.size)
         if self.size > self.prime:
-            raise InputError(f"there are more values than the prime {self.prime} tells apart")
+            raise InputError(f"there are more values than the prime {self.prime} can distinguish")
         self._told  # noqa: B018  its own checks
         self._cut  # noqa: B018  the same
 

@@ -55,7 +55,7 @@ def _loaded(read: Callable[..., Any], *given: Any) -> Any:
         return read(*given)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise InputError(
-            "the key is not a key in PEM without a password",
+            "the key is not an unencrypted PEM key",
             hint="`openssl ecparam -name prime256v1 -genkey -noout -out KEY` makes one, `openssl ec -in KEY -pubout`"
             " gives its public half.",
         ) from None

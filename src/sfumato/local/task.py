@@ -49,7 +49,7 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 @dataclass(frozen=True)
 class LocalTask:
-    """A task that was read and checked: what it states is at least what its thresholds cost."""
+    """A task that was parsed and checked: its stated epsilon covers its thresholds."""
 
     name: str
     encoder: Any
@@ -71,7 +71,7 @@ class LocalTask:
             raise InputError(
                 f"the task states epsilon {show(self.epsilon)}, but its thresholds cost more",
                 detail=f"One report costs {show(costs)}.",
-                hint="State that, or plan the task anew.",
+                hint="State that, or plan the task again.",
             )
         if self.lifetime < self.unit_cost:
             raise InputError(
@@ -114,7 +114,7 @@ class LocalTask:
 
     @property
     def event(self) -> Pure:
-        """What the lifetime budget pays for, for an accountant that adds it to what else a person spends."""
+        """The event that the lifetime budget pays for, for an accountant."""
         return Pure(self.unit_cost)
 
     @property
@@ -124,24 +124,24 @@ class LocalTask:
 
     @property
     def single(self) -> bool:
-        """Whether a person sends one report at most. What shuffling adds is known for such tasks only."""
+        """Whether a person sends at most one report. The effect of shuffling is known for such tasks only."""
         return not self.memoised and self.allowed == 1
 
     @property
     def identity(self) -> bytes:
-        """What permanent copies belong to: name, mechanism and parameters, not the words around them."""
+        """What permanent copies belong to: name, mechanism and parameters, not the texts."""
         named = {"mechanism": self.mechanism, "name": self.name, "parameters": parameters(self.encoder)}
         return json.dumps(named, sort_keys=True, separators=(",", ":")).encode()
 
     @property
     def meaning(self) -> tuple[object, ...]:
-        """All that decides how its reports are read: tasks that differ in it cannot be decoded together."""
+        """What determines how its reports are decoded: tasks that differ in it cannot be decoded together."""
         labels = self.labels if self.encoder.takes == "values" else None
         return self.identity, labels, self.other, self.low, self.high
 
     @property
     def digest(self) -> str:
-        """Of what turns reports into estimates. A file of reports carries it, so that no other task decodes them."""
+        """The digest of `meaning`. A file of reports carries it, so that no other task decodes them."""
         labels = self.labels if self.encoder.takes == "values" else None
         read = [self.mechanism, parameters(self.encoder), labels, self.low, self.high]
         return hashlib.sha256(json.dumps(read, default=str, sort_keys=True).encode()).hexdigest()
@@ -269,7 +269,7 @@ def read_task(text: str) -> LocalTask:
 
 def _need(document: dict[str, Any], key: str) -> Any:
     if key not in document:
-        raise InputError(f'the task file does not say its "{key}"')
+        raise InputError(f'the task file has no value for "{key}"')
     return document[key]
 
 
@@ -304,7 +304,7 @@ def _encoder(document: dict[str, Any]) -> Any:
     given = _need(document, "parameters")
     wanted = [field.name for field in fields(ENCODERS[name])]
     if not isinstance(given, dict) or set(given) != set(wanted):
-        raise InputError(f"the parameters of {name} are {', '.join(wanted)}", hint="Each must be stated, and no other.")
+        raise InputError(f"the parameters of {name} are {', '.join(wanted)}", hint="State each of them, and no others.")
     for key, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 1 << 48:
             raise InputError(f"the parameter {key} must be a whole number from 0 to 2^48")

@@ -1,6 +1,6 @@
-"""Mechanisms: one file each, one promise each. `release` spends; `loss` says what; the law is exact.
+"""Mechanisms: one file each, one guarantee each. `release` draws, `loss` is its cost, and the distribution is exact.
 
-One idea unites them: `loss(distance)` under a metric. Rows apart gives differential privacy, any two values gives local
+One idea unites them: `loss(distance)` under a metric. Distance in rows gives differential privacy, any two values local
 privacy, metres give location privacy.
 """
 

@@ -28,7 +28,7 @@ _BITS = 160
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """Answer input x with output y with probability matrix[x][y]; inputs and outputs have names, or are counted from 0.
+    """Return output y for input x with probability matrix[x][y]; inputs and outputs have names, or are numbered from 0.
     `approximate` says that the numbers came as floats; they are exact from there on.
 
     Guarantee: under the metric d, two inputs cost at most epsilon(d) times their distance; with no metric named, any
@@ -68,8 +68,8 @@ class Channel:
         epsilon = self.epsilon()
         if not epsilon:
             raise InputError(
-                "this channel has no price",
-                detail="Its epsilon is infinite." if epsilon is None else "Its rows are equal: it tells nothing.",
+                "this channel cannot be charged",
+                detail="Its epsilon is infinite." if epsilon is None else "Its rows are equal: it reveals nothing.",
             )
         return Pure(epsilon)
 
@@ -105,7 +105,7 @@ class Channel:
         except TypeError:  # a tuple of something that has no hash
             found = None
         if found is None:
-            raise InputError("this is no input of the channel", hint="They are listed in `inputs`.")
+            raise InputError("this is not an input of the channel", hint="They are listed in `inputs`.")
         return found
 
     def _draw(self, x: int) -> int:
@@ -125,7 +125,7 @@ class Channel:
         """The probabilities of an output, by its name, for all inputs."""
         if output not in self.outputs:
             raise InputError(
-                "this is no output of the channel",
+                "this is not an output of the channel",
                 detail=f"It was {output!r}; there are {len(self.outputs)}, such as {self.outputs[0]!r}.",
             )
         y = self.outputs.index(output)

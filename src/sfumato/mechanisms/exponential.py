@@ -60,7 +60,7 @@ class Exponential:
 
     @property
     def rate(self) -> Fraction:
-        """What one point of score is worth."""
+        """The weight of one point of score."""
         return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
 
     @property
@@ -74,7 +74,7 @@ class Exponential:
         return Loss(epsilon, epsilon * epsilon / 8)
 
     def release(self, scores: Any, count: int | None = None) -> Any:
-        """The index of a candidate with a high score; or an array of `count` choices, each at its price."""
+        """The index of a candidate with a high score; or an array of `count` choices, each at its own cost."""
         gaps, denominator = as_gaps(scores)
         return sample_lowest(self.rate / denominator, gaps, as_count(count))
 

@@ -22,7 +22,7 @@ _FINEST = Fraction(1, 10**12)
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Add discrete Gaussian noise to whole numbers.
+    """Add discrete Gaussian noise to integers.
 
     Guarantee: if neighbours differ by at most `distance` in L2, one release is rho-zCDP with rho = distance²/(2
         sigma²), where sigma² = sensitivity_l2²/(2 rho); it is not epsilon-private for any epsilon. For one whole number

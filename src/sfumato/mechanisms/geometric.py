@@ -19,7 +19,7 @@ from sfumato.words import Loss, positive, show, whole
 
 @dataclass(frozen=True)
 class Geometric:
-    """Add two-sided geometric noise (the discrete Laplace law) to whole numbers.
+    """Add two-sided geometric noise (the discrete Laplace distribution) to integers.
 
     Guarantee: if neighbours differ by at most `distance` in L1, one release costs epsilon = distance / scale, where
         scale = sensitivity_l1 / epsilon; at distance sensitivity_l1 it costs epsilon.
@@ -88,7 +88,7 @@ class Geometric:
         return Refinement(before.epsilon, self.epsilon)
 
     def refine(self, value: Any, earlier: int, before: Geometric) -> int:
-        """A better answer to the question that `before` answered with `earlier`, for the difference in epsilon.
+        """A better answer to the query that `before` answered with `earlier`, for the difference in epsilon.
 
         Z1 = Z2 + W, where W is 0 with probability w = (1-r1)² r2 / ((1-r2)² r1) and else a discrete Laplace draw of
         ratio r1: the generating functions are (1-r)²/(1 + r² - r(t + 1/t)), and their quotient is w + (1-w) times that
@@ -111,7 +111,7 @@ class Geometric:
             raise InputError(
                 "a better answer has a larger epsilon than the earlier one",
                 detail=f"Now {show(self.epsilon)}, earlier {show(before.epsilon)}.",
-                hint="The earlier answer is as good: give it again, free.",
+                hint="The earlier answer is as good: return it again, free.",
             )
 
     def refined_weights(self, noise: int, before: Geometric) -> tuple[Real, Real, Real, Real]:
@@ -153,7 +153,7 @@ class Geometric:
 
 @dataclass(frozen=True)
 class TruncatedGeometric:
-    """The geometric mechanism with its answer brought into [low, high], and the finite channel that this is.
+    """The geometric mechanism with its output clamped to [low, high], and the finite channel that it defines.
 
     Guarantee: as Geometric: neighbours at most `distance` apart in L1 cost epsilon = distance / scale.
     Proof: bringing the answer into a fixed range looks at the answer only, and post-processing costs nothing.

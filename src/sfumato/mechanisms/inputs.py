@@ -172,7 +172,7 @@ def _finite(number: Decimal) -> Decimal:
 
 _PLAIN = "Pass ints or Fractions, a flat list of them, or a plain numpy.ndarray of whole numbers."
 _REFUSED: tuple[tuple[tuple[type[Any], ...], str, str, str], ...] = (
-    ((bool, np.bool_), "a number", "A truth value is not a number to release.", "Count the rows that are true."),
+    ((bool, np.bool_), "a number", "A boolean is not a number to release.", "Count the rows that are true."),
     (
         (float, np.floating),
         "whole numbers",
@@ -185,11 +185,11 @@ _REFUSED: tuple[tuple[tuple[type[Any], ...], str, str, str], ...] = (
         "Numbers under a mask would be released without noise.",
         "Decide what a masked entry counts as, for example with .filled(0).",
     ),
-    ((np.ndarray,), "a plain array", "A kind of array of its own can behave in other ways than an array does.", _PLAIN),
+    ((np.ndarray,), "a plain array", "A subclass of an array can behave differently from an array.", _PLAIN),
     (
         (int, Fraction, Decimal, list, tuple, Exact, *_NUMPY_INTEGERS),
         "plain numbers",
-        "A kind of number or list of its own can behave in other ways than a number or a list does.",
+        "A subclass of a number or a list can behave differently from a number or a list.",
         _PLAIN,
     ),
     ((object,), "a number or a list of numbers", "", _PLAIN),

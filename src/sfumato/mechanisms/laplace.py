@@ -118,7 +118,7 @@ def _each(numbers: Any, to: Callable[[Any], Any]) -> Any:
 
 @dataclass(frozen=True)
 class TruncatedLaplace:
-    """The Laplace mechanism on a grid with its answer brought into [low, high]: atoms at both ends.
+    """The Laplace mechanism on a grid with its output clamped to [low, high]: atoms at both ends.
 
     Guarantee: as Laplace: neighbours at most `distance` apart in L1 cost epsilon = ceil(distance / grid) / scale.
     Proof: bringing the answer into a fixed range looks at the answer only, and post-processing costs nothing.

@@ -157,7 +157,7 @@ def _records(x: Any, y: Any) -> list[tuple[Any, Any]]:
 
 def _number(value: Any) -> Fraction:
     if value is None:
-        raise InputError("the absence of a record is no number", hint="Use the Hamming distance.")
+        raise InputError("an absent record is not a number", hint="Use the Hamming distance.")
     return as_written(value, "a value with a distance")
 
 

@@ -20,7 +20,7 @@ from sfumato.words import Loss, positive, whole
 
 @dataclass(frozen=True)
 class NoisyMax:
-    """Add geometric noise to every score and name the first of the largest; by how much it won comes free.
+    """Add geometric noise to every score and return the index of the largest; the winning margin costs nothing extra.
 
     Guarantee: if each whole score moves by at most `distance` between neighbours, index and gap together cost
         epsilon = 2 distance / scale, scale = 2 sensitivity / epsilon; with `monotone` scores, distance / scale at half
@@ -59,12 +59,12 @@ class NoisyMax:
         return pure_loss(self.epsilon * as_distance(distance) / self.sensitivity)
 
     def release(self, scores: Any, count: int | None = None) -> Any:
-        """The index of a candidate with a high score; or an array of `count` choices, each at its price."""
+        """The index of a candidate with a high score; or an array of `count` choices, each at its own cost."""
         return self.release_with_gap(scores, count)[0]
 
     def release_with_gap(self, scores: Any, count: int | None = None) -> tuple[Any, Any]:
-        """(index, gap): how far the noisy winner could have fallen and still won; or two arrays, of `count` choices,
-        each at its price.
+        """(index, gap): how much lower the noisy winner could have been and still have won; or two arrays, of `count`
+        choices, each at its own cost.
 
         The gap is the distance to the noisy runner-up, less one if that stands before the winner, since of equal ones
         the first wins; 0 where there is one candidate.

@@ -30,7 +30,7 @@ _MISS = Fraction(1, 10_000)
 
 @dataclass(frozen=True)
 class OrderStatistic:
-    """A candidate with about a fraction of the weight below it; or with about a certain weight, from an end.
+    """Choose a candidate with about a given fraction of the weight below it, or about a given weight from one end.
 
     `fraction` q asks for a q-quantile. `fraction` None asks for the smallest (`from_end` "low") or largest ("high")
     value: the candidate that as much weight reaches as the noise needs to tell it from an empty one.
@@ -117,7 +117,7 @@ class OrderStatistic:
 
     def release(self, places: Any, weights: Any, low: Any, high: Any, count: int | None = None) -> Any:
         """The chosen candidate; `places` are different and increasing, with the weight of the rows at each. Or an array
-        of `count` choices, each at its price.
+        of `count` choices, each at its own cost.
         """
         entries, scores = self._ranked(*_rows(places, weights, low, high))
         chosen = self._choice.release(Exact(scores), [n for _, n in entries], _times(count))
@@ -147,7 +147,7 @@ class OrderStatistic:
 
 @dataclass(frozen=True)
 class MostFrequent:
-    """A candidate that much weight is at.
+    """Choose a candidate with a large weight.
 
     Guarantee: if the weights of one person's rows add up to at most `norm`, one choice costs epsilon (range epsilon).
     Proof: the score is the largest weight less a candidate's own, and what is the same for all candidates changes
@@ -185,7 +185,7 @@ class MostFrequent:
         return Loss(epsilon, epsilon * epsilon / 8)
 
     def release(self, places: Any, weights: Any, low: Any, high: Any, count: int | None = None) -> Any:
-        """The chosen candidate, or an array of `count` choices, each at its price; as of an OrderStatistic."""
+        """The chosen candidate, or an array of `count` choices, each at its own cost; as of an OrderStatistic."""
         at, held, first, last = _rows(places, weights, low, high)
         scores, lengths = _frequent(held, last - first + 1)
         chosen = self._choice.release(Exact(scores), lengths, _times(count))

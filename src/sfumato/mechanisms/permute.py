@@ -47,7 +47,7 @@ class PermuteAndFlip:
 
     @property
     def rate(self) -> Fraction:
-        """What one point of score is worth."""
+        """The weight of one point of score."""
         return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
 
     @property
@@ -60,7 +60,7 @@ class PermuteAndFlip:
         return pure_loss(self.epsilon * as_distance(distance) / self.sensitivity)
 
     def release(self, scores: Any, count: int | None = None) -> Any:
-        """The index of a candidate with a high score; or an array of `count` choices, each at its price."""
+        """The index of a candidate with a high score; or an array of `count` choices, each at its own cost."""
         gaps, denominator = as_gaps(scores)
         count = as_count(count)
         times = 1 if count is None else count

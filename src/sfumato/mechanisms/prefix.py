@@ -29,7 +29,7 @@ _GRID = 20
 
 @dataclass(frozen=True)
 class PrefixSums:
-    """All sums of the first 1, 2, ..., length entries of a sequence of whole numbers.
+    """All sums of the first 1, 2, ..., length entries of a sequence of integers.
 
     With `epsilon`: a tree of partial sums with geometric noise, each total a sum or difference of few nodes; where the
     sequence is short the tree is the sequence itself. With `rho`: the square root of the summing matrix, with discrete
@@ -103,7 +103,7 @@ class PrefixSums:
         return int(self.tree.draws[end - 1])
 
     def release(self, values: Any, count: int | None = None) -> NDArray[Any]:
-        """The noisy running totals, whole numbers; or `count` rows of them, each at its price."""
+        """The noisy prefix sums, integers; or `count` rows of them, each at its own cost."""
         entries = as_integers(values)
         if isinstance(entries, int) or entries.shape != (self.length,):
             raise InputError(f"give a list of {self.length} whole numbers")

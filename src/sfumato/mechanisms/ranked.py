@@ -25,7 +25,7 @@ class RankedChoice:
     An entry stands for `length` candidates of one score; a million entries take some ten milliseconds. The time depends
     on the number of entries, on whether scores fit 64 bits, on the number of tries (fewer than three on average; a try
     is kept with probability e^-f, f being the part of rate (score - best) behind the point), and a little on how many
-    entries lie near the one that is chosen. What is far from the best takes as long as what is near.
+    entries lie near the one that is chosen. Entries far from the best take as long as near ones.
 
     Guarantee: if each score moves by at most `distance` between neighbours, one choice costs epsilon = 2 rate distance
         and rho = epsilon²/8. With `monotone` rate is epsilon / sensitivity, and one choice costs epsilon = rate
@@ -76,7 +76,7 @@ class RankedChoice:
 
     def release(self, scores: Any, lengths: Any = None, count: int | None = None) -> Any:
         """The index of an entry with a low score, entries of many candidates being likelier; or an array of `count`
-        choices, each at its price.
+        choices, each at its own cost.
         """
         gaps, many = _entries(scores, lengths)
         return sample_banded(self.rate, gaps, many, as_count(count))

@@ -22,8 +22,8 @@ from sfumato.words import Loss, positive, probability, show, whole
 
 @dataclass(frozen=True)
 class RandomizedResponse:
-    """Answer with the true one of `size` values with probability e^epsilon / (e^epsilon + size - 1), else with one of
-    the others.
+    """Return the true one of `size` values with probability e^epsilon / (e^epsilon + size - 1), otherwise one of the
+    others.
 
     Guarantee: any two true values cost epsilon: it is epsilon-private for each person, before anything leaves her
         hands.

@@ -25,7 +25,7 @@ _ENOUGH = Fraction(100)
 
 @dataclass(frozen=True)
 class KeySelection:
-    """Show a key with the largest probability that its number of people allows.
+    """Release a key with the largest probability that its number of people allows.
 
     Guarantee: if one person is counted under at most keys_per_unit keys, the set of keys shown costs (epsilon, delta);
         a key of nobody is never shown.
@@ -137,7 +137,7 @@ def _counts(people: Any) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class GaussianKeySelection:
-    """Show a key where its number of people plus discrete Gaussian noise reaches a threshold.
+    """Release a key if its number of people plus discrete Gaussian noise reaches a threshold.
 
     Guarantee: if one person is counted under at most keys_per_unit keys, the set of keys shown is rho-zCDP but for an
         event of probability delta; a key of nobody is never shown.

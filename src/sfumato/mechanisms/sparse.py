@@ -24,7 +24,7 @@ from sfumato.words import Loss, positive, whole
 
 @dataclass(frozen=True)
 class SparseVector:
-    """Say of each whole number whether it reaches a threshold, and by how much; stop after `positives` times yes.
+    """Report for each integer whether it reaches a threshold, and by how much; stop after `positives` positive answers.
 
     Guarantee: if every number of the stream moves by at most `distance` between neighbours, the whole session costs
         epsilon distance / sensitivity, however many numbers are asked about, chosen one after the other.
@@ -92,8 +92,8 @@ class SparseVector:
     def release(self, values: Any, threshold: Any = 0, count: int | None = None) -> Any:
         """The answers to a list of numbers, as far as the session goes: None for no, the gap for yes.
 
-        With `count`, so many sessions at once, each at its price: two arrays with a row for each session, what was said
-        (1 yes, 0 no, -1 where it had ended) and the gaps (0 where it did not say yes).
+        With `count`, that many sessions at once, each at its own cost: two arrays with a row for each session, the
+        answers (1 yes, 0 no, -1 after its end) and the gaps (0 where the answer is not yes).
         """
         numbers, count = as_integers(values), as_count(count)
         if not isinstance(numbers, int) and numbers.ndim != 1:
@@ -135,9 +135,9 @@ class Session:
         with self._turn():
             if self.finished:
                 raise BudgetError(
-                    "the session has said yes as often as it may",
+                    "the session has given all of its positive answers",
                     detail=f"It was started for {self._law.positives}.",
-                    hint="Start a new session, at its price.",
+                    hint="Start a new session, at its own cost.",
                 )
             said, gap = self._answer(number)
         return int(gap[0]) if said[0] else None
@@ -153,11 +153,11 @@ class Session:
         """One question at a time, in the process that started the session."""
         if epoch() is not self._epoch:  # before the lock, which a fork may have left taken
             raise InputError(
-                "a session of the sparse vector cannot go on in a forked process", hint="Start a new session."
+                "a session of the sparse vector cannot continue in a forked process", hint="Start a new session."
             )
         with self._lock:
             if self._answering:
-                raise InputError("the session is answering another question of this thread", hint="Ask again after it.")
+                raise InputError("the session is answering another query of this thread", hint="Ask again after it.")
             self._answering = True
             try:
                 yield

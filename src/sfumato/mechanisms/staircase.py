@@ -31,7 +31,7 @@ from sfumato.words import Loss, positive, whole
 
 @dataclass(frozen=True)
 class Staircase:
-    """Add noise whose mass falls by e^-epsilon once in every `sensitivity` whole steps, after the first `tread` of
+    """Add noise whose mass falls by a factor e^-epsilon once in every `sensitivity` steps, after the first `tread` of
     them.
 
     Guarantee: if a single whole number differs by at most `distance` between neighbours, one release costs
@@ -74,8 +74,8 @@ class Staircase:
         return pure_loss(self.epsilon * ceil(as_distance(distance) / self.sensitivity))
 
     def release(self, value: Any, count: int | None = None) -> Any:
-        """The number plus noise, or an array of `count` such releases, each at its price. One number: for several the
-        steps of all would add up.
+        """The number plus noise, or an array of `count` such releases, each at its own cost. One number only: for
+        several, the steps of all would add up.
         """
         exact = as_integers(value)
         if not isinstance(exact, int):

@@ -22,8 +22,8 @@ _SLACK = 1e-9
 
 @dataclass(frozen=True)
 class ThresholdedCounts:
-    """Geometric noise on the count of every key that somebody has; a key is shown, with its noisy count, from a
-    threshold on.
+    """Add geometric noise to the count of every key that somebody has; release a key, with its noisy count, if that
+    reaches a threshold.
 
     Guarantee: if one person is under at most keys_per_unit keys, adds at most `norm` to their counts together and takes
         nothing from any, all keys and counts shown cost (epsilon, delta); a key of nobody is never shown.

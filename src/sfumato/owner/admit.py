@@ -87,7 +87,9 @@ def check(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] |
         engine.close()
     if before != stamp(policy):
         message = "the files were changed while they were read"
-        return _refused(policy, text, [marks.error(("source", "files"), message, "Check again when they are at rest.")])
+        return _refused(
+            policy, text, [marks.error(("source", "files"), message, "Check again when they no longer change.")]
+        )
     now = (clock or (lambda: datetime.now(UTC)))()
     version = policy.version_at(now)
     kept = _record(typed, version, now, found, written=policy.digest, stamp=before)
@@ -111,6 +113,8 @@ def _refused(policy: Policy, text: str, mistakes: list[PolicyError]) -> Admissio
 def _placed(error: SfumatoError, policy: Policy, marks: Marks) -> PolicyError:
     """What the engine noticed when it loaded the rows, at the line that it is about."""
     place: tuple[str, ...] = ("source", "files" if policy.source.dsn is None else "dsn")
+    if policy.source.engine == "spark":
+        place = ("source", "tables")
     for name, table in policy.tables.items():
         if isinstance(table.unit, UnitJoin) and f'"{table.unit.table}.{table.unit.key}"' in error.message:
             place = ("tables", name, "unit")

@@ -21,7 +21,7 @@ from sfumato.policy.positions import Marks
 from sfumato.policy.sections import Section, quote
 from sfumato.policy.tables import check_units
 
-_KNOWN = ("duckdb", "postgres")
+_KNOWN = ("duckdb", "postgres", "spark")
 """Engines whose sources can be looked at."""
 
 
@@ -32,7 +32,7 @@ def against(policy: Policy, marks: Marks) -> list[PolicyError]:
         return [marks.error(("data", "ledger"), "the ledger is neither a file nor in PostgreSQL", hint)]
     if policy.source.engine not in _KNOWN:
         message = f'engine "{policy.source.engine}" is not supported yet'
-        return [marks.error(("source", "engine"), message, 'Use engine = "duckdb" or "postgres".', value=True)]
+        return [marks.error(("source", "engine"), message, 'Use engine = "duckdb", "postgres" or "spark".', value=True)]
     schemas: dict[str, Schema] = {}
     found = list(_schemas(policy, marks, schemas))
     for name, schema in schemas.items():
@@ -47,6 +47,9 @@ def against(policy: Policy, marks: Marks) -> list[PolicyError]:
 def _schemas(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterator[PolicyError]:
     """The schema of every table into `schemas`; gives what cannot be found or read."""
     files, dsn = policy.source.files, policy.source.dsn
+    if policy.source.engine == "spark":
+        yield from _of_spark(policy, marks, schemas)
+        return
     if isinstance(files, str) or dsn is not None:
         try:
             tables, views = _schema.of_database(str(files)) if dsn is None else _schema.of_server(dsn)
@@ -58,7 +61,7 @@ def _schemas(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterat
             if name in tables:
                 schemas[name] = tables[name]
             elif name not in views:  # what a view shows is known to the engine
-                hint = _near(name, [*tables, *views]) or "Names must match to the letter."
+                hint = _near(name, [*tables, *views]) or "Names must match exactly."
                 yield marks.error(("tables", name), f"the database has no table {quote(name)}", hint)
         return
     for name in policy.tables:
@@ -73,6 +76,19 @@ def _schemas(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterat
             yield marks.error(("source", "files", name), error.message, error.hint, value=True)
 
 
+def _of_spark(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterator[PolicyError]:
+    assert isinstance(policy.source.files, dict)
+    named = {name: policy.source.files[name] for name in policy.tables}
+    try:
+        found, wrong = _schema.of_spark(str(policy.source.dsn), named)
+    except (PolicyError, EngineError) as error:
+        yield marks.error(("source", "master"), error.message, error.hint, value=True)
+        return
+    schemas.update(found)
+    for name, said in wrong.items():
+        yield marks.error(("source", "tables", name), said.message, said.hint, value=True)
+
+
 def _columns(table: Table, schema: Schema, marks: Marks) -> Iterator[PolicyError]:
     for name, column in table.columns.items():
         place = ("tables", table.name, "columns", name)
@@ -84,7 +100,7 @@ def _columns(table: Table, schema: Schema, marks: Marks) -> Iterator[PolicyError
         elif kind_of(schema.columns[name]) is None and column.type != "text":
             kind = schema.columns[name]
             hint = "Leave the column out, or store it in a plain type."
-            yield marks.error(place, f"{quote(f'{table.name}.{name}')} is {kind}, which no question can read", hint)
+            yield marks.error(place, f"{quote(f'{table.name}.{name}')} is {kind}, which no query can read", hint)
 
 
 def _only_known_by_rows(table: Table, schema: Schema) -> bool:
@@ -95,7 +111,7 @@ def _only_known_by_rows(table: Table, schema: Schema) -> bool:
 def _near(name: str, names: Mapping[str, Any] | list[str]) -> str | None:
     folded = {other.casefold(): other for other in names}
     near = folded.get(name.casefold()) or next(iter(get_close_matches(name, list(names), 1)), None)
-    return f"Did you mean {quote(near)}? Names must match to the letter." if near else None
+    return f"Did you mean {quote(near)}? Names must match exactly." if near else None
 
 
 def _types(policy: Policy, schemas: Mapping[str, Schema], marks: Marks) -> list[PolicyError]:

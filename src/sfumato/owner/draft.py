@@ -133,30 +133,30 @@ def draft(source: DraftSource, person: tuple[str, str], folder: Path) -> str:
     parts += [_table(name, schema, found, source.tables) for name, schema in source.tables.items()]
     if source.views:
         names = ", ".join(quote(name) for name in source.views)
-        parts.append(f"# Views that were left out: {names}.\n# Name them like tables, if they show the person.\n")
+        parts.append(f"# Views that were left out: {names}.\n# Name them like tables, if they contain the unit.\n")
     return "\n".join(parts)
 
 
 _HEAD = """\
 # Drafted by `sfumato init` from the names and types of columns. No row was read.
 #
-# Each "?" is a decision that only you can make; nothing is answered before you have made them all, and `sfumato check`
+# Each "?" is a decision that only you can make. No query is answered until you have made all of them; `sfumato check`
 # lists those that are left. "check" marks a guess from a name. What you write here is public: take bounds and lists
-# from what you know of the world, never from the rows. They are enforced: a number outside of its bounds counts as the
+# from what you know of the world, never from the rows. They are enforced: a number outside its bounds counts as the
 # bound, a text that is not in its list as NULL.
 """
 
 _PRIVACY = """\
 [privacy]
-# All that everybody together may ever learn about one person: no conclusion about her becomes more than e^epsilon times
-# as likely as without her rows. 1 is careful, 4 is generous. When it is spent, only stored answers are left.
+# All that everybody together may ever learn about one person: no conclusion about them becomes more than e^epsilon
+# times as likely as without their rows. 1 is careful, 4 is generous. When it is spent, only stored answers are left.
 epsilon = "?"
 """
 
 
 def _source(source: DraftSource, folder: Path) -> str:
     if source.dsn is not None:
-        note = "# Use a role that may only read. Its password belongs into ~/.pgpass or PGPASSWORD, not here.\n"
+        note = "# Use a read-only role. Its password belongs in ~/.pgpass or PGPASSWORD, not here.\n"
         return f'[source]\nengine = "postgres"\n{note}dsn = {_text(source.dsn)}\n'
     head = '[source]\nengine = "duckdb"\n'
     if isinstance(source.files, str):
@@ -177,14 +177,14 @@ def _data(source: DraftSource, folder: Path) -> str:
         return f"""\
 [data]
 id = {_text(name)}  # check: the budget belongs to this name, also when the rows change
-version = "live"  # answers are told again until rows change; new rows refill no budget
+version = "live"  # stored answers are valid until rows change; new rows refill no budget
 """
     stem = Path(source.files).stem if isinstance(source.files, str) else folder.absolute().name
     name = re.sub(r"[^0-9A-Za-z_-]+", "-", stem).strip("-") or "data"
     return f"""\
 [data]
 id = {_text(name)}  # check: the budget belongs to this name, also when the rows are refreshed
-version = "1"  # name a new one whenever the rows change: it is never read off the data
+version = "1"  # name a new one whenever the rows change: it is never derived from the data
 """
 
 
@@ -205,9 +205,9 @@ def _table(name: str, schema: Schema, found: Mapping[str, UnitPath], tables: Map
 def _unit(way: UnitPath | None) -> list[str]:
     if way is None:
         return [
-            "# No column here identifies people by its name. Write the column that identifies a person, or the way:",
+            "# No column name here looks like an identifier. Write the column that identifies a person, or a join:",
             '#   unit = { join = "other_table", on = "column_here = column_there" }',
-            "# If the table is about nobody, write public = true instead of unit, rows_per_unit and columns.",
+            "# If no row is about a person, write public = true instead of unit, rows_per_unit and columns.",
             'unit = "?"',
         ]
     if way.column == ROW:
@@ -224,8 +224,8 @@ def _rows(schema: Schema, way: UnitPath | None) -> list[str]:
     if way is not None and way.table is None and way.column in schema.unique:
         return ["rows_per_unit = 1  # the database declares that nobody has two rows here"]
     return [
-        "# The most rows that one person counts for: 1 in a list of persons. Whoever has more counts each of them for",
-        "# less (or not at all, where it is 1). Twice as many rows mean twice the noise.",
+        "# The maximum number of rows per person: 1 in a list of people. Rows of people with more are down-weighted",
+        "# (or left out, if it is 1). Twice as many rows mean twice the noise.",
         'rows_per_unit = "?"',
     ]
 
@@ -233,9 +233,9 @@ def _rows(schema: Schema, way: UnitPath | None) -> list[str]:
 def _line(key: str, column: str, declared: str, schema: Schema, *, is_person: bool) -> str:
     kind = kind_of(declared) if schema.typed else None
     if not column or "\0" in column:
-        return "# A column was left out: a name must not be empty and has no NUL."
+        return "# A column was left out: a name must not be empty or contain NUL."
     if schema.typed and kind is None:
-        return f"# {_comment(key)} left out: no question can read the type {_comment(declared)}"
+        return f"# {_comment(key)} left out: no query can read the type {_comment(declared)}"
     digits = re.fullmatch(r"DECIMAL\(\d+,\s*(\d+)\)", declared)
     note = ""
     if is_person:

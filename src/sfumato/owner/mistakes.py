@@ -35,12 +35,12 @@ _MOST = 1000
 
 _HINTS = {
     "epsilon": "Write how much all analysts together may ever learn: 1 is careful, 4 is generous.",
-    "unit": "Name the column that says whose row it is; or public = true instead, if no row is about anybody.",
-    "rows_per_unit": "Write the most rows that one person counts for; a person with more counts each of them for less.",
-    "min": "Write the lowest value that there can be, from what you know of the world: lower ones count as this one.",
-    "max": "Write the highest value that there can be, from what you know of the world: higher ones count as this one.",
-    "values": "Write the list of values that there can be; any other becomes NULL.",
-    "max_length": "Write the longest text in characters: longer ones are cut.",
+    "unit": "Name the column that identifies the person of a row; or write public = true, if no row is about a person.",
+    "rows_per_unit": "Write the maximum number of rows per person; rows of people with more are down-weighted.",
+    "min": "Write the lowest possible value, from what you know of the world: lower ones count as this one.",
+    "max": "Write the highest possible value, from what you know of the world: higher ones count as this one.",
+    "values": "Write the list of possible values; any other becomes NULL.",
+    "max_length": "Write the longest text in characters: longer ones are truncated.",
 }
 
 
@@ -69,7 +69,7 @@ def undecided(document: Mapping[str, Any], marks: Marks) -> Iterator[PolicyError
     """Every "?" that a draft left to the owner."""
     for place in _undecided(document, ()):
         section, key = Section({}, place[:-1], marks), str(place[-1])
-        hint = _HINTS.get(key, "Write what you decide.")
+        hint = _HINTS.get(key, "Write your decision.")
         yield marks.error(place, f"{section.name(key)} is not decided yet", hint, value=True)
 
 

@@ -59,7 +59,7 @@ def prepare(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime]
     before = stamp(policy)
     if before is None:
         hint = "Copy the files to this machine first."
-        raise PolicyError("it cannot be told when these files change, so they are not prepared", hint=hint)
+        raise PolicyError("changes of these files cannot be detected, so they are not prepared", hint=hint)
     version = policy.version_at((clock or (lambda: datetime.now(UTC)))())
     place = place_of(policy)
     make_private_directory(place.parent)
@@ -68,7 +68,7 @@ def prepare(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime]
         tables = _fill(policy, version, before, new, say)
         if before != stamp(policy):
             raise PolicyError(
-                "the files were changed while they were read", hint="Prepare again when they are at rest."
+                "the files were changed while they were read", hint="Prepare again when they no longer change."
             )
         size = new.stat().st_size
         _switch(new, place)
@@ -103,7 +103,7 @@ def _fill(policy: Policy, version: str, source: str, new: Path, say: Say) -> tup
         return private
     except duckdb.Error as error:
         OPERATOR.error("preparing failed: %s", error)
-        hint = "Is there room for the rows once more? The operator's log in the state directory has the cause."
+        hint = "Is there space for a second copy of the rows? The operator's log in the state directory has the cause."
         raise EngineError("the rows could not be prepared", hint=hint) from None
     finally:
         engine.close()

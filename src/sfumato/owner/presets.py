@@ -79,12 +79,12 @@ PRESETS = (
 """The first that fits is taken."""
 
 _PLAIN = {
-    "integer": ('{ type = "integer" }', "add min and max where it is to be summed or grouped by"),
-    "double": ('{ type = "double" }', "add min, max and grid where it is to be summed"),
+    "integer": ('{ type = "integer" }', "add min and max to sum it or group by it"),
+    "double": ('{ type = "double" }', "add min, max and grid to sum it"),
     "date": (f'{{ type = "date", {_BOUNDS} }}', ""),
     "timestamp": (f'{{ type = "timestamp", {_BOUNDS} }}', ""),
     "boolean": ('{ type = "boolean" }', ""),
-    "text": ('{ type = "text", max_length = 100 }', 'or values = ["a", "b"] where it is to be grouped by'),
+    "text": ('{ type = "text", max_length = 100 }', 'or values = ["a", "b"] to group by it'),
 }
 
 
@@ -101,7 +101,7 @@ def propose(name: str, kind: str | None, digits: int | None = None) -> tuple[str
     if fitting is not None:
         return _in_steps(fitting.declared, digits), ""
     if kind == "decimal":
-        return _in_steps('{ type = "decimal" }', None), "add min, max and grid where it is to be summed"
+        return _in_steps('{ type = "decimal" }', None), "add min, max and grid to sum it"
     if kind == "integer" and words[-1] in _MONEY:
         return f'{{ type = "integer", {_BOUNDS} }}', ""
     return _PLAIN[kind or "text"]

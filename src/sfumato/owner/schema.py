@@ -127,6 +127,29 @@ def of_server(address: str) -> tuple[dict[str, Schema], list[str]]:
         server.close()
 
 
+def of_spark(
+    master: str, tables: Mapping[str, str | tuple[str, ...]]
+) -> tuple[dict[str, Schema], dict[str, PolicyError]]:
+    """The tables that Spark reads, as their files or catalogs declare them; and what is wrong with others."""
+    from sfumato.engines.spark.session import SparkServer
+    from sfumato.engines.spark.tables import open_table, placed
+
+    server, found, wrong = SparkServer(master), dict[str, Schema](), dict[str, PolicyError]()
+    try:
+        for name, written in tables.items():
+            try:
+                table = open_table(server, name, written)
+            except PolicyError as error:
+                wrong[name] = error
+                continue
+            first = written if isinstance(written, str) else written[0]
+            columns = {column.name: column.declared for column in table.columns.values()}
+            found[name] = Schema(columns, typed=placed(first)[0] != "csv")
+        return found, wrong
+    finally:
+        server.close()
+
+
 def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, Schema]:
     tables = {}
     for name in _column(connection, "duckdb_tables()", "table_name"):

@@ -72,7 +72,7 @@ def _about(table: Table, name: str, counts: Mapping[str, int], rows: int) -> lis
         "below": ("min", "below min: counted as min"),
         "above": ("max", "above max: counted as max"),
         "outside": ("values", "not in the list: NULL"),
-        "too_long": ("max_length", f"longer than {column.max_length} characters: cut"),
+        "too_long": ("max_length", f"longer than {column.max_length} characters: truncated"),
     }
     for kind, (key, words) in said.items():
         if counts.get(kind):

@@ -55,12 +55,12 @@ def _privacy(now: Policy, then: Policy) -> Iterator[Weakening]:
     if old.adjacency is Adjacency.REPLACE and new.adjacency is not Adjacency.REPLACE:
         yield Weakening(
             "privacy.adjacency",
-            "adjacency changes from replace to add-remove: what a person's rows say is then protected with up to twice"
-            f" the epsilon, {odds(2 * new.epsilon)} % instead of {odds(old.epsilon)} %",
+            "adjacency changes from replace to add-remove: the content of a person's rows is then protected with up to"
+            f" twice the epsilon, {odds(2 * new.epsilon)} % instead of {odds(old.epsilon)} %",
         )
     if old.timing == "padded" and new.timing == "plain":
         yield Weakening(
-            "privacy.timing", "timing changes from padded to plain: how long an answer takes may tell of rows"
+            "privacy.timing", "timing changes from padded to plain: the duration of an answer may reveal rows"
         )
     if new.partition != old.partition and new.partition is not None:
         yield Weakening(

@@ -78,8 +78,8 @@ __all__ = [
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _HINTS = {
     "Cannot": "Write each key and each [section] once.",
-    "Invalid value": "Text stands in quotes, lists in [ ], tables in { }.",
-    "Found invalid character": "A name with other signs than letters, digits, _ and - stands in quotes.",
+    "Invalid value": "Put text in quotes, lists in [ ], tables in { }.",
+    "Found invalid character": "Put a name with other characters than letters, digits, _ and - in quotes.",
 }
 
 

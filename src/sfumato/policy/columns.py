@@ -63,7 +63,7 @@ def read_column(section: Section, *, type_required: bool, public: bool) -> Polic
     if kind is None and isinstance(low, date):  # a moment is a date, too
         kind = "timestamp" if isinstance(low, datetime) else "date"
     if kind is None and type_required:
-        section.needs("type", f"A text file does not say it: add type = one of {', '.join(TYPES)}.")
+        section.needs("type", f"A text file does not declare types: add type = one of {', '.join(TYPES)}.")
     return settle(PolicyColumn(name, kind, low, high, grid, None, max_length, nulls), section, public=public)
 
 
@@ -79,7 +79,7 @@ def settle(column: PolicyColumn, section: Section, *, public: bool) -> PolicyCol
             _no_place(section, "min", kind)
         if kind == "text" and column.max_length is None and column.values is None:
             if not public:
-                hint = "Add max_length = the longest text in characters: longer ones are cut."
+                hint = "Add max_length = the longest text in characters: longer ones are truncated."
                 section.refuse(None, f"{section.label} is text and has no max_length", hint)
             return replace(column, max_length=LONGEST_PUBLIC)
         return column
@@ -98,12 +98,12 @@ def _check_digits(section: Section, largest: Fraction, grid: Fraction) -> None:
         return
     digits = next((digits for digits in range(MOST_DIGITS) if (grid * 10**digits).denominator == 1), MOST_DIGITS)
     if largest * 10**digits >= 10**MOST_DIGITS:
-        message = f"{section.label} has too many digits: {MOST_DIGITS} before and after the point is the most"
+        message = f"{section.label} has too many digits: at most {MOST_DIGITS} are allowed before and after the point"
         section.refuse(None, message, "Write a coarser grid, or narrower bounds.")
 
 
 def _no_place(section: Section, key: str, kind: str) -> NoReturn:
-    section.refuse(key, f"{key} in {section.label} has no place in a column of type {kind}", f"Leave {key} out.")
+    section.refuse(key, f"{key} in {section.label} does not apply to a column of type {kind}", f"Leave {key} out.")
 
 
 def _read_bounds(section: Section) -> tuple[Bound, Bound] | tuple[None, None]:
@@ -128,7 +128,7 @@ def _read_bound(section: Section, key: str) -> Bound:
         try:
             return utc(value)
         except OverflowError:  # the year 1 or 9999, moved by its zone
-            section.refuse_value(key, "is outside of the years 1 to 9999 in UTC")
+            section.refuse_value(key, "is outside the years 1 to 9999 in UTC")
     if isinstance(value, date):
         return value
     if isinstance(value, str):
@@ -172,7 +172,7 @@ def _fit(key: str, bound: Bound, kind: str, grid: Fraction | None, section: Sect
         words = {"date": "a date", "timestamp": "a date with a time"}.get(kind, "a number")
         section.refuse_value(key, f"must be {words}, but is {kind_of(bound)}", _EXAMPLE.get(kind))
     if grid is None:
-        section.refuse_value(key, "has no last decimal", "Add a grid of which both bounds are multiples.")
+        section.refuse_value(key, "is not a finite decimal", "Add a grid of which both bounds are multiples.")
     steps = _position(bound) / grid
     if steps.denominator != 1:
         hint = "Write a whole number." if kind == "integer" else f"Write a multiple of {show(grid)}, or a finer grid."
@@ -221,7 +221,7 @@ def _read_list(section: Section) -> Sequence[Any]:
         section.refuse_value("values", "must not be empty", "Leave it out if any value may occur.")
     if len(given) > MOST_VALUES:
         rule = f"must have at most {MOST_VALUES:,} values, but has {len(given):,}"
-        section.refuse_value("values", rule, "Leave it out and treat the column as open.")
+        section.refuse_value("values", rule, "Leave it out: grouping by the column then needs partition selection.")
     return given
 
 
@@ -231,7 +231,7 @@ def _check_lengths(section: Section, implied: str, values: tuple[Any, ...], max_
     for index, value in enumerate(values):
         if len(value) > max_length:
             rule = f"holds {quote(value)}, which is longer than max_length {max_length}"
-            section.refuse_value("values", rule, "Leave max_length out: the list says it.", index)
+            section.refuse_value("values", rule, "Leave max_length out: the list determines it.", index)
 
 
 def _implied(value: object) -> str | None:
@@ -251,7 +251,7 @@ def _one_value(section: Section, index: int, value: Any, implied: str | None) ->
         section.refuse_value("values", f"must hold one type, but holds {implied} and {kind}", index=index)
     if isinstance(value, str):
         if "\0" in value:
-            section.refuse_value("values", "holds a text with NUL, which no engine keeps", index=index)
+            section.refuse_value("values", "holds a text with NUL, which no engine can store", index=index)
         return str(value)
     if isinstance(value, bool):
         return value

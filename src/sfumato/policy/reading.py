@@ -6,6 +6,7 @@ PolicyError. The defaults are written here and nowhere else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -19,6 +20,10 @@ from sfumato.policy.tables import read_tables
 from sfumato.words import Adjacency, show
 
 ENGINES = ("duckdb", "postgres", "spark")
+_MASTER = re.compile(
+    r"local(\[[0-9*]+(,[0-9]+)?\])?|spark://\S+|yarn|k8s://\S+|local-cluster\[[0-9, ]+\]|connect: *sc://\S+"
+)
+_FORMATS = ("parquet", "csv", "delta", "iceberg", "orc")
 DEFAULT_MIN_EPSILON = Fraction(1, 10**6)
 QUERIES, SELECTIONS = 40, 50
 """Without other words one question spends this part of epsilon, and this part of delta_selection."""
@@ -39,9 +44,14 @@ def read(document: Mapping[str, Any], path: Path | None, marks: Marks) -> Policy
 
 
 def _read_source(section: Section, path: Path | None) -> DataSource:
-    section.only("engine", "files", "dsn")
+    section.only("engine", "files", "dsn", "master", "tables")
     section.needs("engine", 'Write engine = "duckdb".')
     engine = section.choice("engine", ENGINES, "")
+    if engine == "spark":
+        return _read_spark(section, path)
+    for key in ("master", "tables"):
+        if key in section:
+            section.refuse(key, f'{section.label} has {key}, but engine "{engine}" has none', 'Did you mean "spark"?')
     dsn = section.text("dsn", None)
     if dsn is not None and "files" in section:
         section.refuse("dsn", f"{section.label} has both files and dsn", "Keep the one where the rows are.")
@@ -53,6 +63,41 @@ def _read_source(section: Section, path: Path | None) -> DataSource:
     if engine == "postgres" and dsn is None:
         section.refuse("files", f'{section.label} has files, but engine "postgres" reads a dsn', "Write a dsn instead.")
     return DataSource(engine, None if dsn else _read_files(section, path), dsn)
+
+
+def _read_spark(section: Section, path: Path | None) -> DataSource:
+    """Where Spark runs, and what it calls the tables: paths, with or without their format, or names of a catalog."""
+    for key in ("files", "dsn"):
+        if key in section:
+            hint = 'Write tables = { patient = "patient.parquet" }, and master.'
+            section.refuse(key, f'{section.label} has {key}, but engine "spark" reads tables', hint)
+    section.needs("tables", 'Add, for example, tables = { patient = "patient.parquet" }.')
+    master = section.text("master", "local[*]")
+    if not _MASTER.fullmatch(master):
+        hint = 'Write "local[2]", "spark://HOST:7077" or "connect: sc://HOST:15002".'
+        section.refuse_value("master", f"must say where Spark runs, but is {quote(master)}", hint)
+    inner = section.section("tables")
+    inner.check_names()
+    return DataSource("spark", {name: _read_table_of_spark(inner, name, path) for name in inner.content}, master)
+
+
+def _read_table_of_spark(section: Section, name: str, path: Path | None) -> str | tuple[str, ...]:
+    given = section.content[name]
+    listed = list(given) if isinstance(given, list | tuple) else [section.text(name, "")]
+    if not listed:
+        section.refuse_value(name, "must name at least one path")
+    found = []
+    for index, written in enumerate(listed):
+        if not isinstance(written, str) or not written or "\0" in written:
+            section.refuse_value(name, "must be a list of paths", index=index)
+        word, colon, rest = written.partition(":")
+        if colon and word == "table":
+            found.append(f"table:{rest.strip()}")
+        elif colon and word in _FORMATS:
+            found.append(f"{word}:{_place(rest.strip(), path)}")
+        else:
+            found.append(_place(written, path))
+    return found[0] if not isinstance(given, list | tuple) else tuple(found)
 
 
 def _read_files(section: Section, path: Path | None) -> dict[str, str | tuple[str, ...]] | str:
@@ -189,7 +234,7 @@ def _check_partition(section: Section, privacy: Privacy, tables: dict[str, Table
         section.refuse_value("partition", f"names table {quote(name)}, which is public", "Name a table about people.")
     if table.rows_per_unit != 1:
         rule = f"names table {quote(name)}, where rows_per_unit is {table.rows_per_unit}"
-        section.refuse_value("partition", rule, "Only where a person has one row does she lie in one cell.")
+        section.refuse_value("partition", rule, "A person is in exactly one cell only if each person has one row.")
 
 
 def _read_analysts(section: Section, privacy: Privacy) -> dict[str, Share]:

@@ -34,7 +34,10 @@ Bound = int | Fraction | date | datetime
 
 @dataclass(frozen=True, slots=True)
 class DataSource:
-    """Where the rows are. `files` maps a table to a path or several, or is the path of one .duckdb database."""
+    """Where the rows are. `files` maps a table to a path or several, or is the path of one .duckdb database.
+
+    Of Spark `files` are its tables, and `dsn` is where it runs: what the policy calls its master.
+    """
 
     engine: str
     files: dict[str, str | tuple[str, ...]] | str | None

@@ -116,14 +116,14 @@ class Section:
             yield name, self.section(name)
 
     def check_names(self) -> None:
-        """Names that the owner gives: two that differ by case alone would be one at the wire."""
+        """Names that the owner gives: two that differ only in case would be one at the wire."""
         seen: dict[str, str] = {}
         for name in self.content:
             if not isinstance(name, str) or not name or "\0" in name:
-                self.refuse(name, f"a name in {self.label} must be text that is not empty and has no NUL")
+                self.refuse(name, f"a name in {self.label} must be non-empty text without NUL")
             if (other := seen.setdefault(name.casefold(), name)) != name:
                 both = f"{quote(other)} and {quote(name)}"
-                self.refuse(name, f"{both} in {self.label} differ by case alone", "Rename one of them.")
+                self.refuse(name, f"{both} in {self.label} differ only in case", "Rename one of them.")
 
     def text(self, key: str, default: Default, hint: str | None = None) -> str | Default:
         """A text that is not empty."""
@@ -133,7 +133,7 @@ class Section:
         if not isinstance(value, str):
             self.refuse_kind(key, "text", hint or "Write it in quotes.")
         if not value or "\0" in value:
-            self.refuse_value(key, "must be a text that is not empty and has no NUL")
+            self.refuse_value(key, "must be non-empty text without NUL")
         return value
 
     def choice(self, key: str, options: Sequence[str], default: Default) -> str | Default:

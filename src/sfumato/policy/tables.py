@@ -68,7 +68,8 @@ def _read_table(section: Section, source: DataSource) -> Table:
         _check_free(inner)
     name, public = str(section.path[-1]), section.flag("public", False)
     if isinstance(source.files, dict) and name not in source.files:
-        hint = f"Add it to files in [source], for example {name} = {quote(name + '.parquet')}."
+        word = "tables" if source.engine == "spark" else "files"
+        hint = f"Add it to {word} in [source], for example {name} = {quote(name + '.parquet')}."
         section.refuse(None, f"table {quote(name)} has no file in [source]", hint)
     columns = {
         key: read_column(inner, type_required=not public and not _has_types(source, name), public=public)
@@ -104,6 +105,8 @@ def _has_types(source: DataSource, table: str) -> bool:
     if not isinstance(source.files, dict):
         return True
     files = source.files[table]
+    if source.engine == "spark":  # all formats but one have types
+        return not any("csv" in file.lower() for file in ([files] if isinstance(files, str) else files))
     return all(file.lower().endswith(_TYPED) for file in ([files] if isinstance(files, str) else files))
 
 
@@ -140,7 +143,7 @@ def _one_row(section: Section) -> tuple[int, int, Fraction]:
 
 def _read_counts(section: Section) -> tuple[int | Auto, int | Auto, Fraction | Auto]:
     """How much one person may count: rows, groups, and the norm for Gaussian noise."""
-    hint = "Write the most rows that one person counts for; a person with more counts each of them for less."
+    hint = "Write the maximum number of rows per person; rows of people with more are down-weighted."
     section.needs("rows_per_unit", hint)
     if section.content["rows_per_unit"] == AUTO:
         waiting: Auto = AUTO  # until the bound is found there is nothing that the other two could be taken from
@@ -150,7 +153,7 @@ def _read_counts(section: Section) -> tuple[int | Auto, int | Auto, Fraction | A
     rows = section.whole("rows_per_unit", 1, hint)
     groups = section.whole("groups_per_unit", rows)
     if groups > rows:  # a row lies in one group, so more groups than rows would only cost
-        hint = f"{rows} rows lie in at most {rows} groups: more would only add noise."
+        hint = f"{rows} rows are in at most {rows} groups: more would only add noise."
         section.refuse_value("groups_per_unit", f"must be at most rows_per_unit {rows}, but is {groups}", hint)
     return rows, groups, section.positive("l2_per_unit", Fraction(rows))
 
@@ -195,13 +198,17 @@ def _check_summed(section: Section, key: str, columns: dict[str, PolicyColumn], 
         hint = "Add min and max to the column: a sum needs bounds."
         section.refuse(key, f"column {quote(key)} in {section.label} has no bounds", hint)
     if found and (steps := steps_of(column)) is not None and steps >= MOST_STEPS:
-        message = f"sum_per_unit of {quote(key)} cannot be found: its bounds are 2^62 steps of its grid or more"
+        message = f"sum_per_unit of {quote(key)} cannot be estimated: its bounds are 2^62 steps of its grid or more"
         section.refuse(key, message, "Write a number, a coarser grid, or narrower bounds.")
 
 
 def _near(name: str, names: Iterable[str]) -> str:
     near = get_close_matches(name, list(names), 1)
-    return f"Did you mean {quote(near[0])}?" if near else "List it in the policy: what is not listed cannot be used."
+    return (
+        f"Did you mean {quote(near[0])}?"
+        if near
+        else "List it in the policy: columns that are not listed cannot be used."
+    )
 
 
 def check_units(tables: dict[str, Table], marks: Marks) -> None:
@@ -231,14 +238,14 @@ def _check_alone(section: Section, tables: dict[str, Table]) -> None:
     """
     others = [name for name, table in tables.items() if not table.public and name != section.path[-1]]
     if others:
-        rule = f'is "row", but table {quote(others[0])} is about people, too'
+        rule = f'is "row", but table {quote(others[0])} also has a privacy unit'
         hint = "Name a column that identifies a person in both tables, or write a policy of its own for each."
         section.refuse_value("unit", rule, hint)
 
 
 def _check_kind(section: Section, kind: str | None, kinds: dict[str, str]) -> None:
     if kind in {"double", "boolean"}:
-        section.refuse_value("unit", f"is {kind}, which cannot tell people apart", "Name a column of identifiers.")
+        section.refuse_value("unit", f"is {kind}, which cannot identify people", "Name a column of identifiers.")
     if kind is not None:
         kinds.setdefault(kind, section.label)
     first, where = next(iter(kinds.items()), (kind, ""))
@@ -254,7 +261,7 @@ def _check_join(section: Section, table: Table, unit: UnitJoin, tables: dict[str
         rule = f"names {quote(unit.table)}, which is not a table of the policy"
         section.refuse_value("join", rule, _near(unit.table, [name for name in tables if name != table.name]))
     if target.public:
-        rule = f"names {quote(unit.table)}, which is public and knows no person"
+        rule = f"names {quote(unit.table)}, which is public and has no privacy unit"
         section.refuse_value("join", rule, "Name a table with a unit.")
     for column, owner in ((unit.column, table), (unit.key, target)):
         if column not in owner.columns:
@@ -271,4 +278,4 @@ def _check_join(section: Section, table: Table, unit: UnitJoin, tables: dict[str
         seen.add(target.name)
         target = tables.get(target.unit.table)
     if table.name in seen:  # a table that only leads to the circle is not the one to mend
-        section.refuse_value("join", "leads in a circle, never to a unit", "Give one of the tables a unit column.")
+        section.refuse_value("join", "is circular and never reaches a unit", "Give one of the tables a unit column.")

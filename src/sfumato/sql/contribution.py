@@ -98,7 +98,7 @@ def contribution(job: Job, groups: int) -> Contribution:
     kept = _KEPT.setdefault(job, {})
     if groups not in kept:
         if not _is_private(job.release.below):
-            raise PlanError("this plan releases rows that belong to nobody")
+            raise PlanError("this plan would release rows that belong to nobody")
         kept[groups] = _Work(job, groups).all()
     return kept[groups]
 
@@ -111,11 +111,11 @@ def _is_private(relation: Relation) -> bool:
         one, other = below(relation)
         private = _is_private(one)
         if _is_private(other) and not (private and relation.by_person):
-            raise PlanError("rows of different people meet in this plan")
+            raise PlanError("this plan would join rows of different people")
     else:
         private = True in [_is_private(part) for part in below(relation)]  # every one of them is looked at
     if private != relation.private or (private and isinstance(relation, Fixed)):
-        raise PlanError("this plan reads rows of people as public ones")
+        raise PlanError("this plan would read private rows as public ones")
     if private and isinstance(relation, Limited | Combined):
         raise PlanError("which rows of one person are read depends on the rows of others in this plan")
     return private

@@ -35,7 +35,7 @@ def text_facts(args: tuple[Node, ...]) -> Facts:
 def written_text(arg: Node, longest: int) -> str:
     """A text that is written in the query."""
     if not isinstance(arg, Constant) or not isinstance(arg.value, str) or len(arg.value) > longest:
-        raise Mismatch(f"a written text of at most {longest} characters is needed here")
+        raise Mismatch(f"a text literal of at most {longest} characters is needed here")
     return arg.value
 
 
@@ -43,5 +43,5 @@ def written_whole(arg: Node, low: int, high: int, what: str) -> int:
     """A whole number that is written in the query."""
     value = arg.value if isinstance(arg, Constant) else None
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise Mismatch(f"{what} needs a written whole number from {low} to {high}")
+        raise Mismatch(f"{what} needs an integer literal from {low} to {high}")
     return value

@@ -67,7 +67,7 @@ def call(name: str, args: tuple[Node, ...], extra: str = "", position: int = 0) 
         raise QueryError(str(mismatch), position=position, sqlstate="42883") from None
     except _TooLarge:
         raise QueryError(
-            "the numbers of this expression may grow beyond 100 bits",
+            "the values of this expression may exceed 100 bits",
             position=position,
             hint="Declare narrower bounds, or compute with smaller numbers.",
         ) from None
@@ -106,7 +106,7 @@ def _count(name: str, calls: int, facts: Facts, position: int) -> None:
             f"this query has more than {_MOST_CALLS} operators and functions",
             position=position,
             sqlstate="54001",
-            hint="Put long lists of cases into a public table and join it, or ask in several queries.",
+            hint="Put long lists of cases into a public table and join it, or split the query.",
         )
     if name in ("and", "or"):
         made["conditions"] += 1
@@ -115,7 +115,7 @@ def _count(name: str, calls: int, facts: Facts, position: int) -> None:
                 f"this query joins more than {_MOST_CONDITIONS} conditions by AND and OR",
                 position=position,
                 sqlstate="54001",
-                hint="Write x IN (1, 2, 3) instead of x = 1 OR x = 2 OR x = 3, or ask for less at once.",
+                hint="Write x IN (1, 2, 3) instead of x = 1 OR x = 2 OR x = 3, or split the query.",
             )
     if facts.kind == TEXT and (facts.length or 0) > _SHORT:
         made["characters"] += facts.length or 0
@@ -124,7 +124,7 @@ def _count(name: str, calls: int, facts: Facts, position: int) -> None:
                 f"the texts of this query may have more than {_MOST_TEXT} characters in one row",
                 position=position,
                 sqlstate="54000",
-                hint="Cut them: LEFT(x, 100), or declare shorter lengths.",
+                hint="Truncate them with LEFT(x, 100), or declare shorter lengths.",
             )
 
 
@@ -420,10 +420,10 @@ def _width_bucket(args: tuple[Node, ...], _: str) -> Facts:
     """The number of the bucket: 0 below, count + 1 above."""
     _numbers("width_bucket", args)
     if len(args) != 4 or not written(args[1:]):
-        raise _Mismatch("width_bucket needs a number, and a written low, high and count")
+        raise _Mismatch("width_bucket needs a number, and literals for low, high and count")
     low, high, count = written(args[1:])
     if low == high or count.denominator != 1 or not 1 <= count <= _FARTHEST:
-        raise _Mismatch(f"width_bucket needs two different ends, and a whole count from 1 to {_FARTHEST}")
+        raise _Mismatch(f"width_bucket needs two different bounds, and an integer count from 1 to {_FARTHEST}")
     f = args[0].facts
     ends = [0, int(count) + 1]
     if f.exact and f.low is not None and f.high is not None:
@@ -470,7 +470,7 @@ def union(facts: list[Facts], nullable: bool) -> Facts:
         return Facts(NULL, nullable=True)
     kinds = {f.kind for f in known}
     if len(kinds) > 1 and not kinds <= set(NUMBERS) and not kinds <= set(TIMES):
-        raise _Mismatch(f"these cannot stand for one another: {', '.join(sorted(kinds))}")
+        raise _Mismatch(f"these types cannot be combined: {', '.join(sorted(kinds))}")
     lows, highs = [f.low for f in known], [f.high for f in known]
     low = min(x for x in lows if x is not None) if None not in lows else None
     high = max(x for x in highs if x is not None) if None not in highs else None
@@ -526,13 +526,13 @@ def _shift(args: tuple[Node, ...], extra: str) -> Facts:
     """A date or a timestamp and an interval: a timestamp; NULL beyond the years 1 to 9999."""
     f, span = args[0].facts, intervals.stored(extra)
     if f.kind not in TIMES:
-        raise _Mismatch(f"an interval is added to a date or a timestamp, but this is {f.kind}")
+        raise _Mismatch(f"an interval can only be added to a date or a timestamp, but this is {f.kind}")
     first, last = intervals.FIRST, intervals.LAST
     clock = intervals.DAY - 1 if f.kind == TIMESTAMP else 0
     low = intervals.later_day(first if f.low is None else int(f.low), span)
     high = intervals.later_day(last if f.high is None else int(f.high), span, clock)
     if high < first or low > last:
-        raise _Mismatch("this leads beyond the years 1 to 9999")
+        raise _Mismatch("the result is outside the years 1 to 9999")
     inside = first <= low and high <= last
     return Facts(TIMESTAMP, Fraction(max(low, first)), Fraction(min(high, last)), None, f.nullable or not inside)
 
@@ -559,7 +559,7 @@ def _length(args: tuple[Node, ...], _: str) -> Facts:
 def _substring(args: tuple[Node, ...], _: str) -> Facts:
     for arg in args[1:]:
         if not isinstance(arg, Constant) or not isinstance(arg.value, int) or not 0 <= arg.value <= _FARTHEST:
-            raise _Mismatch(f"substring needs written whole numbers from 0 to {_FARTHEST} for its place and length")
+            raise _Mismatch(f"substring needs integer literals from 0 to {_FARTHEST} for its position and length")
     return _text(args[:1], "")
 
 
@@ -567,14 +567,14 @@ def _side(args: tuple[Node, ...], _: str) -> Facts:
     """left(s, n) and right(s, n): at most n characters."""
     number = args[1].value if isinstance(args[1], Constant) else None
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _FARTHEST:
-        raise _Mismatch(f"left and right need a written whole number from 0 to {_FARTHEST}")
+        raise _Mismatch(f"left and right need an integer literal from 0 to {_FARTHEST}")
     f = _text(args[:1], "")
     return Facts(TEXT, nullable=f.nullable, length=number if f.length is None else min(number, f.length))
 
 
 def _written_text(arg: Node, longest: int) -> str:
     if not isinstance(arg, Constant) or not isinstance(arg.value, str) or len(arg.value) > longest:
-        raise _Mismatch(f"a written text of at most {longest} characters is needed here")
+        raise _Mismatch(f"a text literal of at most {longest} characters is needed here")
     return arg.value
 
 
@@ -594,7 +594,7 @@ def _replace(args: tuple[Node, ...], _: str) -> Facts:
     if old:
         length = max(length, length // len(old) * len(new) + length % len(old))
     if length > _LONGEST:
-        raise _Mismatch(f"this could make a text of more than {_LONGEST} characters")
+        raise _Mismatch(f"this could produce a text of more than {_LONGEST} characters")
     return Facts(TEXT, nullable=f.nullable, length=length)
 
 
@@ -640,7 +640,7 @@ def _concat_known(args: tuple[Node, ...], _: str) -> Facts:
 
 def _like(args: tuple[Node, ...], _: str) -> Facts:
     if not isinstance(args[1], Constant) or not isinstance(args[1].value, str) or len(args[1].value) > 1000:
-        raise _Mismatch("LIKE needs a written pattern of at most 1000 characters")
+        raise _Mismatch("LIKE needs a literal pattern of at most 1000 characters")
     if (len(args[1].value) - len(args[1].value.rstrip("\\"))) % 2:
         raise _Mismatch("a LIKE pattern cannot end with a single backslash")
     _text(args[:1], "")
@@ -651,7 +651,7 @@ def _geo_cell(args: tuple[Node, ...], extra: str) -> Facts:
     """The name of the cell that holds a point; `points` writes the grid into `extra`."""
     _exact_numbers("geo_cell", args)
     if len(args) != 2 or not extra:
-        raise _Mismatch("geo_cell needs a latitude, a longitude and a written side in metres")
+        raise _Mismatch("geo_cell needs a latitude, a longitude and a literal side in metres")
     return Facts(TEXT, nullable=_nullable(args), length=geo_cells.longest_name(geo_cells.read(extra)))
 
 
@@ -700,7 +700,7 @@ def _held(facts: Facts, ends: tuple[Fraction, Fraction]) -> Facts:
     assert facts.low is not None
     assert facts.high is not None
     if facts.low > ends[1] or facts.high < ends[0]:
-        raise _Mismatch("this number never fits into its type")
+        raise _Mismatch("this number is out of range for its type")
     outside = facts.low < ends[0] or facts.high > ends[1]
     low, high = max(facts.low, ends[0]), min(facts.high, ends[1])
     return fit(Facts(facts.kind, low, high, facts.grid, facts.nullable or outside, facts.length))

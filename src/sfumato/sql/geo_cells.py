@@ -130,10 +130,12 @@ def _check(lats: tuple[Fraction, Fraction], lons: tuple[Fraction, Fraction], sid
             f"a cell is {LEAST_SIDE} to {MOST_SIDE:,} metres wide", "For example, geo_cell(lat, lon, 500)."
         )
     if lats[0] < LATITUDES[0] or lats[1] > LATITUDES[1]:
-        raise GridRefused("a latitude lies between -90 and 90 degrees", "Declare the latitude's bounds in the policy.")
+        raise GridRefused(
+            "a latitude must be between -90 and 90 degrees", "Declare the latitude's bounds in the policy."
+        )
     if lons[0] < LONGITUDES[0] or lons[1] > LONGITUDES[1] or lons[1] - lons[0] > 360:
         raise GridRefused(
-            "a longitude lies between -180 and 360 degrees, and its bounds are at most 360 degrees apart",
+            "a longitude must be between -180 and 360 degrees, and its bounds at most 360 degrees apart",
             "Declare the longitude's bounds in the policy; across the antimeridian, longitudes go from 0 to 360.",
         )
 

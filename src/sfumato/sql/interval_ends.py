@@ -18,7 +18,7 @@ Items = tuple[tuple[str, Node], ...]
 def _rule(args: tuple[Node, ...], _: str) -> Facts:
     facts = args[0].facts
     if facts.kind not in NUMBERS:
-        raise Mismatch(f"an interval belongs to a number, but this is {facts.kind}")
+        raise Mismatch(f"only a number has an interval, but this is {facts.kind}")
     return Facts(facts.kind, None, None, facts.grid, True)
 
 
@@ -39,7 +39,7 @@ def without_ends(items: Items) -> tuple[Items, tuple[tuple[int, str], ...]]:
 def misplaced(node: Call) -> QueryError:
     """The refusal of an end that something is computed from."""
     return QueryError(
-        f"{node.name} can only be a column of the answer",
+        f"{node.name} can only be used as a column of the answer",
         position=node.position,
         hint=f"Put {node.name}(…) into the select list, by itself.",
     )

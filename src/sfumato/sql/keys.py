@@ -231,7 +231,7 @@ def _images(relation: Relation, nodes: list[Node], known: list[Node], rows: Publ
     sources, count = _domains(relation, used, nodes, known, rows)
     if count > MOST_GROUPS:
         raise QueryError(
-            f"working out these groups takes {count:,} combinations, more than {MOST_GROUPS:,}",
+            f"listing these groups takes {count:,} combinations, more than {MOST_GROUPS:,}",
             position=nodes[0].position,
             hint="Group by fewer columns, or declare narrower bounds.",
         )

@@ -132,9 +132,9 @@ def ambiguity(pattern: str, *, parts: bool) -> str | None:
     branches = read(pattern)
     ends = len(branches) == 1 and bool(branches[0]) and branches[0][-1].anchor == "$"
     if _divided(branches) and (parts or not ends):
-        return "with | engines take different texts; write a list such as [ab], or two expressions"
+        return "engines match | differently; write a list such as [ab], or two expressions"
     if parts and any(_holds_groups(piece) for branch in branches for piece in branch if _varies(piece)):
-        return "a group inside of a repetition may be missing"
+        return "a group inside a repetition may be missing"
     if ends or _decided(branches[0], ()):
         return None
     return "a repetition is followed by characters that it could take itself; end the pattern with $"

@@ -26,12 +26,12 @@ class _Other(Exception):
 def problem(pattern: str) -> str | None:
     """Why this regular expression is not taken; None where it is."""
     if len(pattern) > LONGEST:
-        return f"a regular expression has at most {LONGEST} characters"
+        return f"a regular expression may have at most {LONGEST} characters"
     try:
         reader = _Reader(pattern)
         reader.branches()
         if reader.at < len(pattern):
-            raise _Other("a bracket is closed that was not opened")
+            raise _Other("a closing bracket has no opening one")
     except _Other as other:
         return str(other)
     return None
@@ -80,7 +80,7 @@ class _Reader:
             self.take()
         elif self.peek() == "{":
             times = self.times()
-        self.no_repetition("a sign of repetition follows another one")
+        self.no_repetition("a quantifier follows another one")
         if size * times > _WIDEST:
             raise _Other(f"repeated more than {_WIDEST} times")
         return size * times
@@ -101,9 +101,9 @@ class _Reader:
             self.listed()
         elif sign == "\\":
             if self.take() not in _ESCAPED:
-                raise _Other("after a backslash only a punctuation mark is known; for \\d write [0-9]")
+                raise _Other("only punctuation may follow a backslash; for \\d write [0-9]")
         elif sign != "." and (sign in _SPECIAL or not sign.isprintable()):
-            raise _Other(f"{sign!r} is not known here")
+            raise _Other(f"{sign!r} is not supported here")
         return 1
 
     def times(self) -> int:
@@ -127,9 +127,9 @@ class _Reader:
             sign = self.take()
             if sign == "-":
                 if members and self.peek() != "]":
-                    raise _Other("in a list - stands first, last, or between two letters or digits")
+                    raise _Other("in a list, - must be first, last, or between two letters or digits")
             elif not (sign.isalnum() or sign in _IN_LISTS):
-                raise _Other(f"{sign!r} is not known in a list")
+                raise _Other(f"{sign!r} is not supported in a list")
             elif self.peek() == "-" and self.pattern[self.at + 1 : self.at + 2] not in ("]", ""):
                 self.take()
                 last = self.take()

@@ -19,7 +19,7 @@ def _split_part(args: tuple[Node, ...], _: str) -> Facts:
     if not written_text(args[1], 100):
         raise Mismatch("split_part needs a delimiter of at least one character")
     if written_whole(args[2], -_MOST_PARTS, _MOST_PARTS, "split_part") == 0:
-        raise Mismatch("split_part counts from 1, or from -1 at the end")
+        raise Mismatch("split_part counts from 1, or from -1 backwards")
     return text_facts(args[:1])
 
 
@@ -33,7 +33,7 @@ def _pad(args: tuple[Node, ...], _: str) -> Facts:
     """lpad and rpad: exactly n characters, cut or filled."""
     width = written_whole(args[1], 0, _WIDEST, "lpad or rpad")
     if not written_text(args[2], 100):
-        raise Mismatch("lpad and rpad need something to fill with")
+        raise Mismatch("lpad and rpad need a non-empty fill text")
     return Facts(TEXT, nullable=text_facts(args[:1]).nullable, length=width)
 
 
@@ -45,7 +45,7 @@ def _concat_ws(args: tuple[Node, ...], _: str) -> Facts:
         raise Mismatch("concat_ws needs text of declared length")
     length = sum(x for x in lengths if x is not None) + len(between) * (len(lengths) - 1)
     if length > LONGEST:
-        raise Mismatch(f"this could make a text of more than {LONGEST} characters")
+        raise Mismatch(f"this could produce a text of more than {LONGEST} characters")
     return Facts(TEXT, nullable=False, length=length)
 
 
@@ -60,11 +60,11 @@ def _one_meaning(pattern: str, *, parts: bool) -> str:
 def _regexp_replace(args: tuple[Node, ...], extra: str) -> Facts:
     """regexp_replace(text, pattern, replacement, flags): `extra` holds the flags, of which g is known."""
     if extra not in ("", "g"):
-        raise Mismatch("regexp_replace knows the flag g; for i write both cases into the pattern")
+        raise Mismatch("regexp_replace supports only the flag g; for i write both cases into the pattern")
     pattern, new = written_text(args[1], patterns.LONGEST), written_text(args[2], 1000)
     taken = meaning.template(new)
     if taken is None or any(number > meaning.groups(pattern) for number in taken if isinstance(number, int)):
-        raise Mismatch("a replacement holds text and \\1 to \\9, for groups of the pattern")
+        raise Mismatch("a replacement may contain text and \\1 to \\9, for groups of the pattern")
     _one_meaning(pattern, parts=any(isinstance(part, int) and part for part in taken))
     if meaning.may_be_empty(pattern) and extra == "g":
         raise Mismatch("a pattern that is replaced everywhere must not match the empty text")
@@ -76,7 +76,7 @@ def _regexp_replace(args: tuple[Node, ...], extra: str) -> Facts:
     times = facts.length + 1 if extra == "g" else 1
     length = facts.length + times * fixed + groups * facts.length
     if length > LONGEST:
-        raise Mismatch(f"this could make a text of more than {LONGEST} characters")
+        raise Mismatch(f"this could produce a text of more than {LONGEST} characters")
     return Facts(TEXT, nullable=facts.nullable, length=length)
 
 

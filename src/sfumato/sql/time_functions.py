@@ -56,7 +56,7 @@ def _extract(args: tuple[Node, ...], extra: str) -> Facts:
         clock = DAY - MICRO if f.kind == TIMESTAMP else 0
         return Facts(DECIMAL, (low - EPOCH) * DAY, (high - EPOCH) * DAY + clock, grid, f.nullable)
     if extra not in YEARS:
-        raise Mismatch(f"extract knows year, isoyear, {', '.join(_PARTS)}, second and epoch, but not {extra}")
+        raise Mismatch(f"extract supports year, isoyear, {', '.join(_PARTS)}, second and epoch, but not {extra}")
     if f.low is None or f.high is None:
         return Facts(INTEGER, None, None, Fraction(1), f.nullable)
     iso = extra == "isoyear"
@@ -72,7 +72,7 @@ def _extract_span(args: tuple[Node, ...], extra: str) -> Facts:
     if extra == "epoch":
         return Facts(DECIMAL, f.low, f.high, MICRO, f.nullable)
     if extra not in _SPANS:
-        raise Mismatch(f"extract of an interval knows epoch, {', '.join(_SPANS)}, but not {extra}")
+        raise Mismatch(f"extract of an interval supports epoch, {', '.join(_SPANS)}, but not {extra}")
     most = {"hour": 23, "minute": 59}.get(extra)
     assert f.low is not None
     assert f.high is not None
@@ -87,7 +87,7 @@ def _date_trunc(args: tuple[Node, ...], extra: str) -> Facts:
     if f.kind not in TIMES:
         raise Mismatch(f"date_trunc needs a date or a timestamp, but was given {f.kind}")
     if extra not in UNITS:
-        raise Mismatch(f"date_trunc knows {', '.join(UNITS)}, but not {extra}")
+        raise Mismatch(f"date_trunc supports {', '.join(UNITS)}, but not {extra}")
     if extra in CLOCK:
         return Facts(TIMESTAMP, f.low, f.high, None, f.nullable, every=extra)
     low, high = (
@@ -128,7 +128,7 @@ def _age_part(args: tuple[Node, ...], extra: str) -> Facts:
     """The whole years, months or days of age(a, b); years grow with a and fall with b."""
     a, b = _two_times("age", args)
     if extra not in ("year", "month", "day"):
-        raise Mismatch(f"extract of age knows year, month and day, but not {extra}")
+        raise Mismatch(f"extract of age supports year, month and day, but not {extra}")
     between = difference(a, b, nulls=False)
     assert between.low is not None
     assert between.high is not None
@@ -182,7 +182,7 @@ def _to_char(args: tuple[Node, ...], extra: str) -> Facts:
         raise Mismatch(f"to_char needs a date or a timestamp, but was given {f.kind}")
     parts = pieces(extra)
     if parts is None or len(extra) > 100:
-        raise Mismatch(f"to_char needs a pattern of {', '.join(FORMATS)} and signs between them")
+        raise Mismatch(f"to_char needs a pattern of {', '.join(FORMATS)} and separators between them")
     return Facts(TEXT, nullable=f.nullable, length=sum(FORMATS.get(part, len(part)) for part in parts))
 
 
@@ -202,7 +202,9 @@ def _from_text(kind: str) -> Rule:
     def rule(args: tuple[Node, ...], extra: str) -> Facts:
         text_facts(args[:1])
         if parsed(extra) is None:
-            raise Mismatch("the format must hold YYYY, MM and DD, perhaps HH24, MI and SS, with signs between them")
+            raise Mismatch(
+                "the format must hold YYYY, MM and DD, perhaps HH24, MI and SS, with separators between them"
+            )
         return Facts(kind, _FIRST, _LAST, Fraction(1) if kind == DATE else None, True)
 
     return rule

@@ -1,10 +1,10 @@
-"""Verify: prove that a program keeps its privacy claim, or show two inputs and an event that break it.
+"""Verify: prove the privacy claim of a program, or show two inputs and an event that violate it.
 
     from sfumato.verify import lifting, program
 
 `program` reads a text of the language, or decorates a Python function; what it returns can be verified, simulated and
-shown. `lifting` couples two given laws inside of a relation, or shows why it cannot be done. Solvers are imported when
-something is verified: reading programs needs none.
+shown. `lifting` couples two given distributions within a relation, or shows why it cannot be done.
+Solvers are imported when something is verified: parsing programs needs none.
 """
 
 from __future__ import annotations

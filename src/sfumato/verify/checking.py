@@ -34,7 +34,7 @@ def faults_of(document: Any, second: Second = None) -> list[str]:
     try:
         return _faults_of(document, second)
     except SfumatoError as error:
-        return [f"it does not read: {error.message}"]
+        return [f"it cannot be parsed: {error.message}"]
     except _WRONG as error:
         return [f"{MALFORMED}: {type(error).__name__}"]
 

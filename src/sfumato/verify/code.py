@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A program with its claim; `invariants` are offered to the prover, which believes none of them."""
+    """A program with its claim; `invariants` are suggestions to the prover, which checks each of them."""
 
     tree: Program
     invariants: tuple[Expr, ...] = ()
@@ -41,7 +41,7 @@ class Code:
         return settle(self.tree, verify(self.tree, self.invariants), self.invariants)
 
     def simulate(self, count: int, **inputs: Any) -> list[Any]:
-        """So many outputs on one input, drawn with floating-point noise: for looking, never for release."""
+        """`count` outputs on one input, drawn with floating-point noise: for inspection, never for release."""
         from sfumato.verify.simulate import simulate
 
         return simulate(self.tree, count, inputs)
@@ -87,8 +87,8 @@ def program(
 ) -> Code | Callable[[Callable[..., Any]], Code]:
     """A program from a text of the language; or, with directives as keywords, a decorator for a Python function.
 
-    `invariants` are tests that hold whenever a loop begins a round; `#shift(x)` is how far x moves from one run to the
-    other. The prover tries them, and the kernel checks whatever it uses.
+    `invariants` are tests that hold at the start of each iteration of a loop; `#shift(x)` is how far x moves from one
+    run to the other. The prover tries them, and the kernel checks whatever it uses.
 
     >>> program("Id(x : private real) : public real adjacent one; claim eps; return x").tree.name
     'Id'

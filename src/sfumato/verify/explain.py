@@ -60,7 +60,7 @@ def summary(program: Program, verdict: Verdict) -> list[str]:
         if isinstance(verdict.scope, dict):
             named = [param.name for param in program.params if param.private and param.type.kind == "list"]
             sizes = f"for {', '.join(f'size({name})' for name in named)} <= {verdict.scope['size']} only"
-        lines = [f"PROVED {sizes}: {program.name} keeps within {verdict.claim} ({relation})."]
+        lines = [f"PROVED {sizes}: {program.name} satisfies the claim {verdict.claim} ({relation})."]
         return lines if verdict.scope == "all" else [*lines, f"  {verdict.note[:1].upper()}{verdict.note[1:]}."]
     if verdict.verdict == "UNKNOWN":
         lines = [f"UNKNOWN: no proof and no counterexample for {program.name}, claim {verdict.claim} ({relation})."]
@@ -70,7 +70,7 @@ def summary(program: Program, verdict: Verdict) -> list[str]:
     changed = [name for name in found.two if found.two[name] != found.one[name]]
     more = "an infinite loss" if found.loss == "infinite" else f"a loss of at least {found.loss}"
     return [
-        f"REFUTED: {program.name} does not keep within {verdict.claim} ({relation}).",
+        f"REFUTED: {program.name} does not satisfy the claim {verdict.claim} ({relation}).",
         f"  Input      {say_input(program, found.one)}",
         f"  Neighbour  {', '.join(f'{name} = {say_value(found.two[name])}' for name in changed)}",
         f"  Event      {say(found.event)}",
@@ -101,7 +101,7 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
             pure, squares = (show(part) for part in proof.gauss)
             lines += [
                 "",
-                f"Squares sum up to at most {squares}, other costs to {pure}: the rest is the Gaussian curve's.",
+                f"Squares sum up to at most {squares}, other costs to {pure}; the Gaussian curve covers the rest.",
             ]
         if proof.curve is not None:
             pure, most = show(proof.curve[1]), _over("1", proof.curve[2])
@@ -117,7 +117,7 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
                 line = place(program.source, loop.at)[0]
                 lines.append(f"In line {line} the run on the shorter list waits while {waits}.")
             if isinstance(loop, While) and proof.invariants.get(loop.number):
-                lines.append(f"Whenever the loop in line {place(program.source, loop.at)[0]} begins a round:")
+                lines.append(f"At the start of each iteration of the loop in line {place(program.source, loop.at)[0]}:")
                 lines += [f"  {said(node, '')}" for node in proof.invariants[loop.number]]
         lines += ["where", *counted] if counted else []
     return lines
@@ -129,7 +129,7 @@ def _listing(listing: dict[str, Any]) -> list[str]:
     what = whats.get(listing["of"], "inputs")
     lines = [
         "",
-        f"All {listing['inputs']} {what} were listed, in {listing['pairs']} pairs, with every output's chance on both.",
+        f"All {listing['inputs']} {what} were listed in {listing['pairs']} pairs, with all probabilities on both.",
     ]
     for setting in listing["settings"]:
         public = ", ".join(f"{name} = {value}" for name, value in setting["public"].items())
@@ -139,7 +139,10 @@ def _listing(listing: dict[str, Any]) -> list[str]:
         lines += [f"  {first.ljust(width)}  {second}" for first, second in rows]
         more = len(setting["chances"]) - len(rows)
         lines += [f"  and {more} more"] if more > 0 else []
-    return [*lines, "What a chance is above e^k times the other is within the claim, for every pair of inputs."]
+    return [
+        *lines,
+        "The excess of each probability over e^k times the other is within the claim, for every pair of inputs.",
+    ]
 
 
 def _table(program: Program, proof: Proof) -> list[str]:
@@ -151,7 +154,7 @@ def _table(program: Program, proof: Proof) -> list[str]:
             shift = "0" if node is None else said(node, draw.name)
             cost = _cost(draw, node)
             if draw.number not in followed:
-                shift, cost = "like the draw of the branch before", "the same"
+                shift, cost = "same as the draw of the previous branch", "the same"
             elif proof.curve is not None and proof.curve[0] == draw.number:
                 cost = f"{cost}, paid with delta"
             rows.append((str(place(program.source, draw.at)[0]), show_draw(draw), shift, cost))
@@ -218,10 +221,10 @@ def _agreements(program: Program, proof: Proof) -> Iterator[tuple[int, str]]:
                     line,
                     f"both take the same branch of ({show(test)})"
                     if loud
-                    else f"({show(test)}) is decided by each run for itself",
+                    else f"each run decides ({show(test)}) separately",
                 )
             case While(test=test):
-                yield line, f"both go round while ({show(test)})"
+                yield line, f"both repeat while ({show(test)})"
             case Return(value=value):
                 yield (
                     line,

@@ -38,7 +38,7 @@ class Words:
         """Begin a level inside of the last one."""
         self.depth += 1
         if self.depth > NEST:
-            raise mistake(self.source, self.next.at, f"expected at most {NEST} levels inside of each other")
+            raise mistake(self.source, self.next.at, f"expected at most {NEST} nested levels")
 
     def go_up(self) -> None:
         """End a level."""

@@ -39,7 +39,7 @@ def check_inputs(program: Program) -> None:
                     hint="Exclude such inputs with `requires`, or test for them.",
                 )  # fmt: skip
     if not seen and not is_satisfiable(program):
-        raise InputError("nothing satisfies what the program requires", hint="Loosen `requires` or the types.")
+        raise InputError("no input satisfies what the program requires", hint="Loosen `requires` or the types.")
 
 
 def fault_on(program: Program, env: Env, noise: list[Fraction]) -> RunFault | None:

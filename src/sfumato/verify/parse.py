@@ -118,7 +118,7 @@ class Parser:
         found = self.plain_type()
         while self.words.skip("list"):
             if _height(found) == NESTED:
-                raise mistake(self.words.source, at, f"expected at most {NESTED} lists inside of each other")
+                raise mistake(self.words.source, at, f"expected at most {NESTED} nested lists")
             found = Type("list", (), (found,))
         self.words.go_up()
         return found

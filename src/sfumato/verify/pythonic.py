@@ -39,8 +39,8 @@ def read_function(function: Callable[..., Any], header: dict[str, str]) -> Progr
     try:
         source = textwrap.dedent(inspect.getsource(function))
     except OSError as error:
-        hint = "Write it into a file, or give the text of the language."
-        raise InputError("the source of the function is not to be had", hint=hint) from error
+        hint = "Write it to a file, or pass the program as text."
+        raise InputError("the source of the function is not available", hint=hint) from error
     return read_program(translated(source, header))
 
 
@@ -137,7 +137,7 @@ class _Writer:
                 self.each(node)
             case ast.Break():
                 if not self.going or self.going[-1] is None:
-                    raise _wrong(node, "`break` inside of a loop")
+                    raise _wrong(node, "`break` inside a loop")
                 self.put(node, f"{self.going[-1]} := false;")
             case ast.Pass() | ast.Expr(value=ast.Constant(value=str())):
                 return

@@ -44,15 +44,15 @@ def refused(program: Program) -> InputError | None:
             if statement.law not in _LAWS:
                 return InputError(
                     f"{statement.law} noise cannot be drawn exactly",
-                    detail="It is a law of real numbers, and machines hold fractions.",
-                    hint="Draw Geometric noise on whole numbers: the same claim has the same proof.",
+                    detail="It is a distribution on the real numbers, which a machine cannot represent.",
+                    hint="Use Geometric noise on integers: the same claim has the same proof.",
                 )
             if statement.law in ("Geometric", "TruncGeometric") and not _is_power(statement.args[0]):
                 return InputError(
-                    "the ratio of a Geometric law must be written as exp(-t)", hint="Write Geometric(exp(-eps))."
+                    "the ratio of Geometric noise must be written as exp(-t)", hint="Write Geometric(exp(-eps))."
                 )
         elif any(_is_real(part) for node in expressions(statement) for part in walk(node)):
-            return InputError("exp, ln and sqrt may stand in the arguments of a law only")
+            return InputError("exp, ln and sqrt may only be used in the arguments of a distribution")
     return None
 
 

@@ -53,7 +53,7 @@ def check_depth(source: str, node: Expr) -> None:
     while waiting:
         part, depth = waiting.pop()
         if depth > DEEPEST:
-            raise mistake(source, part.at, f"expected at most {DEEPEST} operators inside of each other")
+            raise mistake(source, part.at, f"expected at most {DEEPEST} nested operators")
         waiting += [(inner, depth + 1) for inner in parts(part)]
 
 

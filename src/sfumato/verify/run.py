@@ -201,7 +201,7 @@ class Runner:
             if not isinstance(place, int | float | Fraction):
                 raise NotRun
             if place != int(place) or not 0 <= place < len(inside):
-                raise RunFault(f"index {place} lies outside of a list of {len(inside)}", at)
+                raise RunFault(f"index {place} is outside a list of length {len(inside)}", at)
             return inside[int(place)]
 
         return read

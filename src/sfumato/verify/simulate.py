@@ -118,7 +118,7 @@ class _Machine:
             if not where.any():
                 return
             self.block(loop.body, where)
-        raise InputError(f"a loop goes round more than {ROUNDS} times")
+        raise InputError(f"a loop runs more than {ROUNDS} times")
 
     def assign(self, name: str, value: Any, where: Array) -> None:
         before = self.env.get(name)

@@ -124,14 +124,14 @@ def _reason(program: Program, attempt: Attempt, best: float) -> str:
     """Why nothing was decided: where the nearest proof stops, and how near to the claim a loss came."""
     if attempt.stuck is not None:
         line, _ = place(program.source, attempt.stuck.at)
-        said = f"the nearest proof cannot show, for line {line}, that {attempt.stuck.label}"
+        said = f"the closest proof fails at line {line}: it cannot show that {attempt.stuck.label}"
     else:
         said = "no coupling of the noise was found"
     if attempt.spent:
         said += "; the search for a proof ended at its limit"
     if best:
         near = "the whole claim" if best >= 1 - 1e-6 else f"{best:.3g} of the claim"
-        said += f"; the greatest loss that was seen is {near}"
+        said += f"; the largest loss found is {near}"
     return said
 
 
@@ -157,7 +157,7 @@ def _of_property(program: Program, claim: str) -> Verdict:
             return replace(other, claim=claim, at_most=None, certificate=wrapped)
     found = found or small
     if found is None:
-        note = "no coupling was found, and no inputs with different laws"
+        note = "no coupling was found, and no inputs with different distributions"
         return Verdict("UNKNOWN", "all", claim, None, None, (), None, None, note)
     return Verdict(found.verdict, found.scope, claim, None, None, (), None, found.certificate, found.note, found)
 
@@ -275,11 +275,11 @@ def witness_faults(document: dict[str, Any]) -> list[str]:
         if found is None:
             return ["these inputs and this event do not refute the claim"]
         if (found.chance_one, found.chance_two, found.loss) != (said["chance"], said["neighbour_chance"], said["loss"]):
-            return ["the chances are others"]
+            return ["the probabilities differ"]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]
     except InputError as error:
-        return [f"it does not read: {error.message}"]
+        return [f"it cannot be parsed: {error.message}"]
     return []
 
 

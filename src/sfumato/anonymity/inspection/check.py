@@ -47,7 +47,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class Claims:
-    """What a release is said to satisfy; None where nothing is said."""
+    """What a release claims to satisfy; None where nothing is claimed."""
 
     k: int | None = None
     l: Fraction | None = None  # noqa: E741  the letter of the literature
@@ -119,7 +119,7 @@ def check_release(
     claims: Claims | None = None,
     order: Sequence[str] = (),
 ) -> ReleaseReport:
-    """Everything that can be said of a release beside its original table.
+    """Check a release against its original table.
 
     Guarantee: k, l and t are those of the released rows by definition, in whole numbers and fractions; a release with
         no coverage fault and `exact` has for every row an original row of its own that its labels cover and that has
@@ -274,10 +274,10 @@ def _uncovered(case: _Case) -> Iterator[ReleaseFault]:
             continue
         wrong = case.coverage.culprit(at, value, case.people, counts[value])
         label = "" if wrong is None else f' "{key[wrong][:60].replace(NULL, "NULL")}"'
-        words = f"{many} rows of a class stand for no original row that its label{label} covers"
+        words = f"{many} rows of a class match no original row that its label{label} covers"
         yield ReleaseFault("coverage", words, None if wrong is None else case.columns[wrong], first[key])
     if len(short) > _SHOWN:
-        yield ReleaseFault("coverage", f"{len(short) - _SHOWN} more classes stand for too few original rows")
+        yield ReleaseFault("coverage", f"{len(short) - _SHOWN} more classes match too few original rows")
 
 
 def _kept(case: _Case, keep: Key) -> Iterator[ReleaseFault]:

@@ -129,10 +129,10 @@ def _parsed(name: str, text: str, sign: str) -> PublishedTable:
     except csv.Error as error:
         raise InputError(f'"{name}" cannot be read', detail=f"{error}.") from None
     if not lines or not any(lines[0]):
-        raise InputError(f'"{name}" has no first line with names')
+        raise InputError(f'"{name}" has no header line')
     columns, rows = tuple(lines[0]), []
     if len(set(columns)) < len(columns):
-        raise InputError(f'"{name}" has two columns of one name')
+        raise InputError(f'"{name}" has two columns with the same name')
     for number, line in enumerate(lines[1:], 2):
         if len(line) == len(columns):
             rows.append(tuple(line))

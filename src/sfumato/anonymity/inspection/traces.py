@@ -48,8 +48,8 @@ def find_columns(release: PublishedTable, raw: PublishedTable, known: Sequence[s
         alone = sum(1 for n in Counter(values).values() if n == 1)
         if len(numbers) == len(values) > 0 and alone == len(values):
             inside = all(0 <= number <= len(raw.rows) for number in numbers)
-            what = "row numbers of the original table" if inside else "numbers of which each occurs once"
-            yield ReleaseFault("index", f"the column holds {what}: every row is the only one of its kind", name, 1)
+            what = "row numbers of the original table" if inside else "unique numbers"
+            yield ReleaseFault("index", f"the column holds {what}: every row is unique", name, 1)
         elif name in raw.columns:
             yield ReleaseFault("column", "an original column is released that was not declared", name, None)
         else:
@@ -83,11 +83,11 @@ def find_order(
         way = " backwards" if backwards else ""
         if _arrangements(Counter(rows).values()) >= _CLEAR and _follows(rows, ahead):
             yield ReleaseFault(
-                "order", f"the rows stand in the order of the original table{way}, which numbers them", None, 1
+                "order", f"the rows are in the order of the original table{way}, which identifies them", None, 1
             )
             return
         if _by_class(rows, ahead):
-            words = f"in each class the rows stand in the order of the original table{way}, which numbers them"
+            words = f"in each class the rows are in the order of the original table{way}, which identifies them"
             yield ReleaseFault("order", words, None, 1)
             return
 
@@ -154,7 +154,7 @@ def find_sorted(
         for sign, way in ((1, ""), (-1, " backwards")):
             if _sorted_bits(released, people, sign) >= _CLEAR:
                 yield ReleaseFault(
-                    "order", f"in each class the rows stand in the order of the original values{way}", name, 1
+                    "order", f"in each class the rows are in the order of the original values{way}", name, 1
                 )
                 break
 
@@ -293,7 +293,7 @@ def find_formats(release: PublishedTable, raw: PublishedTable, columns: Key, k: 
             rare = min(spellings, key=lambda text: counts[text])
             if len(spellings) > 1 and counts[rare] < max(k, 2):
                 row = next(i for i, row in enumerate(release.rows, 1) if row[place] == rare)
-                yield ReleaseFault("format", f"{counts[rare]} rows spell a value in a way of their own", name, row)
+                yield ReleaseFault("format", f"{counts[rare]} rows spell a value differently", name, row)
 
 
 def _plain(text: str) -> str:

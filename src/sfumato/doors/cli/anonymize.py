@@ -160,13 +160,13 @@ def _say(request: AnonymizeRequest, release: AnonymizedRelease, out: str) -> Non
         soft_wrap=True,
     )
     if release.dummies:
-        stream.print(f"{release.dummies:,} of the rows are dummies and stand for nobody")
+        stream.print(f"{release.dummies:,} of the rows are dummies that represent nobody")
     if release.bound is None:
         proof = (
             "no bound is known for local recoding" if request.method == "mondrian" else "no bound is known with dummies"
         )
     elif release.optimal:
-        proof = f"the least of all {release.nodes:,} generalisations ({release.checks:,} checked)"
+        proof = f"the smallest of all {release.nodes:,} generalisations ({release.checks:,} checked)"
     else:
         ended = "ended early" if release.interrupted else "ended"
         proof = f"lower bound {release.bound:.4f}, gap {release.gap:.4f} ({ended} after {release.checks:,} checks)"

@@ -79,7 +79,7 @@ def run(wanted: AttackCommand, *, as_json: bool) -> None:
     found = document(reports, what, knowledge, None if wanted.target is None else own)
     if wanted.target is not None and "://" not in wanted.target:
         place = keep(found, load(Path(wanted.target)).data.state)
-        sys.stderr.write(f"Kept {place} for the owner and the auditors\n")
+        sys.stderr.write(f"Saved {place} for the owner and the auditors\n")
     if wanted.report is not None:
         wanted.report.write_text(page(found), encoding="utf-8")
         sys.stderr.write(f"Wrote {wanted.report}\n")
@@ -188,11 +188,13 @@ def _on_server(wanted: AttackCommand, names: list[str], known: list[str] | None)
     """A server is asked as an analyst asks it; the rows for the referee are a file, named as the table is."""
     assert wanted.target is not None
     if wanted.csv is None:
-        raise InputError("the referee needs the rows", hint="Name them with --csv TABLE.csv, and the --secret.")
+        raise InputError(
+            "the referee needs the original rows", hint="Name them with --csv TABLE.csv, and the --secret."
+        )
     if not wanted.spend:
         raise InputError(
             "a running server has one ledger, and an attack spends from it",
-            hint="Say --spend, or name its policy file.",
+            hint="Add --spend, or name its policy file.",
         )
     from sfumato.attacks.remote import remote_endpoint
 
@@ -295,7 +297,7 @@ def _say(reports: list[AttackReport]) -> None:
     for attack in dict.fromkeys(report.attack for report in reports):
         table.add_row(attack, *(by[attack, defence].short for defence in defences))
     print_whole(out, table)
-    out.print(f"A guess without asking is right {100 * reports[0].base_rate:.1f} % of the time.")
+    out.print(f"A guess without any answers is right {100 * reports[0].base_rate:.1f} % of the time.")
     for promise in dict.fromkeys(report.promise for report in reports if report.promise):
         out.print(f"{promise[0].upper()}{promise[1:]}.", soft_wrap=True)
     for report in reports:

@@ -37,7 +37,7 @@ def releases(
 ) -> tuple[list[AttackReport], Knowledge]:
     """Attack published tables of the people of a file."""
     if name != "all" and name not in RELEASE_ATTACKS:
-        raise InputError(f'"{name}" is no attack on a release', hint=f"One of: all, {', '.join(RELEASE_ATTACKS)}.")
+        raise InputError(f'"{name}" is not an attack on a release', hint=f"One of: all, {', '.join(RELEASE_ATTACKS)}.")
     rows = read_sheet(raw).records()
     knowledge, truth = set_scene(rows, TABLE, secret, known)
     spelling = spelling_of(rows, read_published(raw))
@@ -55,7 +55,7 @@ def releases(
 
 
 def _nothing(_: str) -> Rows:
-    raise QueryError("a table is published, and no questions are answered")
+    raise QueryError("a table is published, and no queries are answered")
 
 
 def graph(edges: Path | None, *, as_json: bool) -> None:
@@ -84,7 +84,7 @@ def graph(edges: Path | None, *, as_json: bool) -> None:
             soft_wrap=True,
         )
         out.print(
-            f"{report.named} of the others are named by the shape of the network, {report.right} of them rightly: "
+            f"{report.named} of the others are found by the shape of the network, {report.right} of them correctly: "
             f"{100 * report.found:.0f} % found, {100 * report.wrong:.0f} % of the names wrong",
             soft_wrap=True,
         )
@@ -99,6 +99,6 @@ def _edges(file: Path) -> list[tuple[int, int]]:
     except (UnicodeDecodeError, csv.Error):
         raise InputError(f'"{file.name}" is not UTF-8 text', hint="Save it as a CSV file in UTF-8.") from None
     if not rows or any(len(row) != 2 for row in rows):
-        raise InputError(f'"{file.name}" is no list of edges', hint="Give two columns: one person and another.")
+        raise InputError(f'"{file.name}" is not a list of edges', hint="Give two columns: one person and another.")
     names = {name: i for i, name in enumerate(sorted({name for row in rows for name in row}))}
     return sorted({(min(p), max(p)) for a, b in rows if len(p := {names[a], names[b]}) == 2})

@@ -60,7 +60,7 @@ def _claim(text: str) -> tuple[Fraction, Fraction]:
 def _subject(what: str, epsilon: Fraction, delta: Fraction, adjacent: str | None) -> Subject:
     if what.startswith(MECHANISM):
         if adjacent is not None:
-            raise InputError("a mechanism says itself what neighbours are", hint="Leave --adjacent out.")
+            raise InputError("a mechanism defines its own neighbours", hint="Leave --adjacent out.")
         return of_mechanism(what.removeprefix(MECHANISM), epsilon, delta)
     return of_function(_load(what), adjacent, what)
 
@@ -98,7 +98,7 @@ def _say(verdict: AuditVerdict) -> None:
     sure = f"{show(100 * verdict.confidence)} %"
     out.print(f"  lower bound at {sure}: epsilon {verdict.epsilon:.4f}, from {verdict.runs:,} runs")
     if verdict.sizes < verdict.epsilon:
-        out.print(f"  without looking at how numbers are stored: epsilon {verdict.sizes:.4f}")
+        out.print(f"  ignoring how numbers are stored: epsilon {verdict.sizes:.4f}")
     if verdict.pair is not None:
         out.print(f"  neighbours: {verdict.pair[0]!r} and {verdict.pair[1]!r}")
     out.print(f"  event: {verdict.event}")

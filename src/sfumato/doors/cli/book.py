@@ -59,7 +59,7 @@ def open_book(path: Path) -> Iterator[tuple[Policy, Ledger]]:
         return
     with _visit(policy) as ledger:
         if replace(ledger.terms, digest="", units={}) != _terms(policy):
-            sys.stderr.write("The policy file was changed since the last question; it takes effect with the next.\n")
+            sys.stderr.write("The policy file was changed since the last query; it takes effect with the next one.\n")
         yield policy, ledger
 
 
@@ -193,10 +193,10 @@ def verify(path: Path, *, as_json: bool, plans: bool = False) -> None:
         print_json({name: getattr(report, name) for name in names} | {"spent": spent} | more)
         return
     out = console()
-    parts = f"{report.debits:,} debits, {report.answers:,} answers, {report.failures:,} failures"
-    out.print(f"The ledger holds: {report.entries:,} entries, {parts}; nothing was edited, removed or moved.")
+    parts = f"{report.debits:,} charges, {report.answers:,} answers, {report.failures:,} failures"
+    out.print(f"The ledger is valid: {report.entries:,} entries, {parts}; nothing was edited, removed or moved.")
     if derived is not None:
-        out.print(f"{derived.plans:,} plans were derived anew: each charge covers what one person can change.")
+        out.print(f"{derived.plans:,} plans were derived again: each charge covers what one person can change.")
         for why, count in sorted(derived.not_derived.items()):
             out.print(f"{count:,} were not: {why}.")
     out.print(Text(f"head {report.seq} {report.hash}", style="dim"))
@@ -251,7 +251,7 @@ def accept(path: Path) -> None:
     """Let the gateway serve with a ledger that lacks what was recorded last, or with a new one."""
     policy = load(path)
     if is_address(policy.data.ledger) and has_ledger(policy.data.ledger) and accept_server(policy.data.ledger, WHO):
-        OPERATOR.warning("the owner accepted another server of the ledger")
+        OPERATOR.warning("the owner accepted another server for the ledger")
         sys.stderr.write("Accepted: the ledger is served by this server from now on; the chain records it.\n")
         return
     last = read_last_head(_last_head(policy))
@@ -274,16 +274,16 @@ def move(source: str, target: str) -> None:
     with Ledger.visit(source) as ledger:
         report = ledger.move(target, WHO)
     sys.stderr.write(
-        f"Moved: {report.entries:,} entries, head {report.seq} {report.hash}. The old place serves no more;"
-        " name the new one as `ledger` in the policy, at every gateway.\n"
+        f"Moved: {report.entries:,} entries, head {report.seq} {report.hash}. The old place is no longer served;"
+        " name the new one as `ledger` in the policy of every gateway.\n"
     )
 
 
 def change(path: Path, what: str) -> None:
     """Freeze, thaw, reopen: an entry of the chain."""
     said = {
-        "freeze": "Frozen: no question is answered until `sfumato ledger thaw`.",
-        "thaw": "Thawed: questions are answered again.",
+        "freeze": "Frozen: no query is answered until `sfumato ledger thaw`.",
+        "thaw": "Thawed: queries are answered again.",
         "reopen": "Reopened: versions that failures had closed are open again.",
     }
     with visit(path) as ledger:

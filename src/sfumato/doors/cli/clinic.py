@@ -63,15 +63,15 @@ files  = { patient = "patient.parquet", visit = "visit.csv", region = "region.cs
 
 [data]
 id = "clinic"                              # the budget belongs to this id
-version = "2024-11"                        # named by the owner (or "daily", "monthly", UTC): never read off the data
-ledger = "clinic.ledger"                   # every debit, chained by hash
+version = "2024-11"                        # named by the owner (or "daily", "monthly", UTC): never read from the data
+ledger = "clinic.ledger"                   # every charge, hash-chained
 
 [privacy]
 epsilon = 4                                # everything that all analysts together may ever learn
 delta = 1e-6                               # divided once: delta_selection (default half) and the zCDP conversion
 adjacency = "add-remove"                   # or "replace"
 composition = "best"                       # "pure" | "zcdp" | "best"
-query_epsilon = 0.1                        # what a question costs that names no price
+query_epsilon = 0.1                        # what a query costs by default
 query_delta = 1e-8
 
 [analysts.ana]
@@ -88,11 +88,11 @@ salary   = { type = "decimal", min = 0, max = 200_000, grid = 1 }
 zipcode  = { type = "integer", min = 75000, max = 75999 }
 admitted = { type = "date", min = 2015-01-01, max = 2030-12-31 }
 area     = { values = ["north", "east", "south", "west"] }
-street   = { type = "text", max_length = 40 }       # open domain
+street   = { type = "text", max_length = 40 }       # no declared values
 
 [tables.visit]
 unit = "patient_ssn"
-rows_per_unit = 20                         # a person with more visits counts each of them for less
+rows_per_unit = 20                         # the contribution bound: visits of people with more are down-weighted
 groups_per_unit = 5
 [tables.visit.columns]
 patient_ssn = { type = "text", max_length = 11 }

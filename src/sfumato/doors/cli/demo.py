@@ -80,7 +80,7 @@ QUESTIONS = (
         Fraction(2, 10),
     ),
     DemoQuestion(
-        "What do visits cost in each city, the dearest first?",
+        "What do visits cost in each city, most expensive first?",
         "SELECT city, SUM(cost) AS cost FROM visit WHERE city IS NOT NULL GROUP BY city ORDER BY cost DESC",
         Fraction(3, 10),
     ),
@@ -221,7 +221,7 @@ def draw_bob() -> str:
         [float(mechanism.mass(z - 1)) for z in outputs],
         epsilon=PRICE,
         title="Patients with a cold: is Bob one of them?",
-        axis="noisy count, less the true count without Bob",
+        axis="noisy count minus the true count without Bob",
     )
 
 
@@ -232,8 +232,8 @@ def _print(policy: Path, asked: list[tuple[DemoQuestion, Outcome]], out: Console
     *four, again, refused = asked
     for number, (question, outcome) in enumerate(four, 1):
         _print_one(f"{number}. {question.words}", question, outcome, out)
-    _print_one("The same query again: the stored answer, so that noise cannot be averaged away.", *again, out)
-    _print_one(f"What is refused: {refused[0].words}", *refused, out)
+    _print_one("The same query again: the stored answer, so the noise cannot be averaged away.", *again, out)
+    _print_one(f"A refused query: {refused[0].words}", *refused, out)
 
 
 def _print_one(head: str, question: DemoQuestion, outcome: Outcome, out: Console) -> None:
@@ -258,7 +258,7 @@ def _print_end(picture: Path, filled: Text, left: str, out: Console) -> None:
     out.print("Each interval covers the exact number with at least 95 % confidence.")
     out.print("After these four answers, a 50 % suspicion that somebody is among the patients")
     out.print(f"can become at most {suspicion} %.")
-    out.print(f"\nPicture: {picture} (what one count shows with Bob in it and without)")
+    out.print(f"\nPicture: {picture} (one count with Bob in the data and without him)")
 
 
 def own_command() -> str:
@@ -301,4 +301,4 @@ def _print_doors(document: dict[str, Any], out: Console) -> None:
         out.print(f"\n{head}")
         for line in lines:
             out.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
-    out.print(f"\nThe owner comes in as {OWNER} with the password {document['owner_password']}. Ctrl-C ends it.")
+    out.print(f"\nThe owner logs in as {OWNER} with the password {document['owner_password']}. Press Ctrl-C to stop.")

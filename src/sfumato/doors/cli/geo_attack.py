@@ -67,7 +67,7 @@ def _of_files(reports: Path, users: Path, measures: list[Residual], trials: int)
         raise InputError(
             "the two files do not have the same number of rows",
             detail=f"There are {len(seen[0])} reports and {len(true[0])} true positions.",
-            hint="Row by row, a report belongs to a true position.",
+            hint="Each report must be in the same row as its true position.",
         )
     rows = np.unique(np.linspace(0, len(true[0]) - 1, min(trials, len(true[0]))).astype(np.int64))
     known, given = ((lat[rows], lon[rows]) for lat, lon in (true, seen))
@@ -96,4 +96,4 @@ def _say(found: dict[str, Accusation], *, as_json: bool) -> None:
         ],
     )
     candidates = next(iter(found.values())).candidates
-    tell([f"each report: one of {candidates} candidates, 11 m apart, is accused of being the true position"])
+    tell([f"each report: one of {candidates} candidates, 11 m apart, is claimed to be the true position"])

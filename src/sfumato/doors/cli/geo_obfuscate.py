@@ -47,7 +47,7 @@ def position(text: str, what: str) -> tuple[str, str]:
     """LAT,LON as written."""
     found = _POSITION.fullmatch(text)
     if found is None:
-        raise InputError(f'{what} "{text}" is no position', hint="Write latitude,longitude in degrees: 48.86,2.29.")
+        raise InputError(f'{what} "{text}" is not a position', hint="Write latitude,longitude in degrees: 48.86,2.29.")
     return found[1], found[2]
 
 

@@ -61,10 +61,10 @@ def run_retrieve(service: Service, *, as_json: bool) -> None:
         return
     kind = "planar" if made.frame.dimensions == 2 else "worldwide"
     lines = [
-        f"ask for everything within {area.grid_radius:.1f} m of the report",
-        f"with probability {area.confidence:g} that holds everything within {area.interest:g} m of the true position",
-        f"reports lie on a {kind} grid of {float(made.frame.step):g} m",
-        f"planar noise without a grid, as in the lecture, needs {area.radius:.1f} m",
+        f"request everything within {area.grid_radius:.1f} m of the report",
+        f"with probability {area.confidence:g}, that covers everything within {area.interest:g} m of the true position",
+        f"reports are on a {kind} grid of {float(made.frame.step):g} m",
+        f"planar noise without a grid, as in the literature, needs {area.radius:.1f} m",
     ]
     if trial is not None:
         lines += [
@@ -134,7 +134,7 @@ def _picture(done: Evaluation) -> str:
     names = [row.mechanism for row in done.rows if row.prior == priors[0]]
     table = [[done.row(prior, name).adversary_error for name in names] for prior in priors]
     return pictures.heat(
-        table, priors, names, title="What adversaries do not know: expected error in cells", axes=("prior", "mechanism")
+        table, priors, names, title="The adversary's expected error, in cells", axes=("prior", "mechanism")
     )
 
 

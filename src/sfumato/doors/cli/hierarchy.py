@@ -23,7 +23,7 @@ def draft(data: str | None, policy: Path, table: str | None, quasi: str | None, 
         sys.stdout.write(text)
         return
     if out.exists():
-        raise InputError(f'"{out}" is there already', hint="Give another name, or remove it.")
+        raise InputError(f'"{out}" already exists', hint="Use another name, or remove it.")
     out.write_text(text, encoding="utf-8")
     sys.stderr.write(f"Wrote {out}\n")
 

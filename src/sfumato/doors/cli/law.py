@@ -73,7 +73,10 @@ class Article:
 
 
 def _who_asked(facts: LedgerFacts) -> str:
-    return ", ".join(f"{name} ({count:,} queries)" for name, count in sorted(facts.asked.items())) or "nobody yet"
+    parts = (
+        f"{name} ({count:,} {'query' if count == 1 else 'queries'})" for name, count in sorted(facts.asked.items())
+    )
+    return ", ".join(parts) or "nobody yet"
 
 
 def _security(facts: LedgerFacts) -> str:

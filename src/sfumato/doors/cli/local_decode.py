@@ -82,11 +82,11 @@ def _shuffled(reports: Path, tally: ReportTally, delta: str) -> str:
     device can have sent hides nobody.
     """
     if not tally.task.single or (reports.is_dir() and not Collection(reports).task.single):
-        return "one person may have sent several of these reports: what shuffling adds is not bounded"
+        return "one person may have sent several of these reports: the effect of shuffling is not bounded"
     n, which = tally.reports, "if they were shuffled together, these reports"
     if reports.is_dir():
         n = max(1, Collection(reports).smallest - tally.malformed)
-        which = f"shuffled within batches, of which the smallest holds {n:,} reports, they"
+        which = f"shuffled within batches, the smallest of which holds {n:,} reports, they"
     return f"{which} cost epsilon {bound_shuffled(tally.task.epsilon, n, delta):.3g} at delta {delta}"
 
 

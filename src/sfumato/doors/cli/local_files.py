@@ -140,7 +140,9 @@ def run_encode(source: Path, task_file: Path, out: Path, *, column: str | None, 
         for total, values in read_batches(source, column, kind):
             if None in values:
                 row = done + values.index(None) + 1
-                raise InputError(f"row {row} has no value", hint="A missing answer is a value of its own: name it.")
+                raise InputError(
+                    f"row {row} has no value", hint="If a missing answer is possible, name a value for it."
+                )
             write(task.encode(values, first=done + 1))
             done += len(values)
             step(done, total)

@@ -52,7 +52,9 @@ class PlanAsked:
         """What is reported on."""
         given = [self.domain or self.values, self.range, self.strings or None]
         if sum(one is not None for one in given) != 1 or (self.domain and self.values):
-            raise InputError("say what is reported on", hint="Give one of --domain, --values, --range and --strings.")
+            raise InputError(
+                "what do devices report on?", hint="Give one of --domain, --values, --range and --strings."
+            )
         return "values" if given[0] else "numbers" if given[1] else "strings"
 
     @property
@@ -172,9 +174,9 @@ def _show(asked: PlanAsked, document: dict[str, Any], verdict: Any) -> None:
     many = "byte" if document["bytes"] == 1 else "bytes"
     tell([f"{document['mechanism']}: epsilon {document['epsilon']:.6g} and {document['bytes']} {many} a report"])
     what = "shift of the mean" if asked.takes == "numbers" else "share"
-    tell([f"with {asked.people:,} reports: ±{error} at 95 %; the smallest {what} that is seen is {seen}"])
+    tell([f"with {asked.people:,} reports: ±{error} at 95 %; the smallest detectable {what} is {seen}"])
     if shuffled is None:
-        tell(["one person may send several reports: what shuffling adds is not bounded"])
+        tell(["one person may send several reports: the effect of shuffling is not bounded"])
     else:
         words = f"epsilon {_number(shuffled['epsilon'])} at delta {asked.delta}"
         tell([f"if the collector shuffles all of them: {words}"])

@@ -45,15 +45,15 @@ def split(policy: Path, analyst: str | None, questions: int, *, as_json: bool) -
     least = owner.privacy.min_epsilon
     if epsilon < least:
         raise BudgetError(
-            f"what is left does not divide into {count:,} questions",
-            detail=f"Each would cost epsilon {show(epsilon)}; a question costs {show(least)} or more.",
-            hint="Ask for fewer questions." if epsilon else "Nothing is left here: stored answers stay free.",
+            f"what is left cannot be split into {count:,} queries",
+            detail=f"Each would cost epsilon {show(epsilon)}; a query costs {show(least)} or more.",
+            hint="Use fewer queries." if epsilon else "Nothing is left; stored answers stay free.",
         )
     if as_json:
         print_json({"questions": count, "epsilon": str(epsilon), **_document(analyst, standing)})
         return
     out = console()
-    out.print(f"{count:,} questions may each cost epsilon {show(epsilon)} (composition {owner.privacy.composition}).")
+    out.print(f"{count:,} queries may each cost epsilon {show(epsilon)} (composition {owner.privacy.composition}).")
     out.print(Text(f"sfumato query SQL --epsilon {show(epsilon)}", style="dim"))
 
 
@@ -96,7 +96,7 @@ def _print(owner: Policy, analyst: str | None, standing: Standing, count: int) -
     out.print(table)
     out.print(bar(standing.remaining, standing.total))
     each = show(owner.privacy.query_epsilon)
-    out.print(f"about {count:,} more questions at epsilon {each}, the policy's price where none is named")
+    out.print(f"about {count:,} more queries at epsilon {each}, the policy's default cost")
 
 
 def bar(left: Loss, total: Loss) -> Text:

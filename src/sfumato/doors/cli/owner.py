@@ -35,7 +35,7 @@ _SHOWN = 9
 
 
 def run_init(data: Sequence[str], unit: str | None, output: Path) -> None:
-    """Draft a policy beside the data. A file that is there already is never written over."""
+    """Draft a policy beside the data. A file that already exists is never written over."""
     _check_free(output)
     source = look(data)
     person = person_of(source, unit if unit is not None else _ask(source))
@@ -62,7 +62,7 @@ def run_init(data: Sequence[str], unit: str | None, output: Path) -> None:
 
 def _check_free(output: Path) -> None:
     if output.exists() or output.is_symlink():
-        raise InputError(f'"{output}" is there already', hint="Name another file with -o, or move this one away.")
+        raise InputError(f'"{output}" already exists', hint="Name another file with -o, or move this one away.")
     if not output.parent.is_dir():
         raise InputError(
             f'there is no directory "{output.parent}"', hint="Make it first, or name another file with -o."
@@ -97,7 +97,7 @@ def _ask(source: DraftSource) -> str:
 def run_check(policy: Path, *, as_json: bool) -> None:
     """Tell the owner what is wrong, or what held.
 
-    Exit code 2 if the policy cannot be served, 1 if a column lies mostly outside of its declared domain.
+    Exit code 2 if the policy cannot be served, 1 if a column is mostly outside its declared domain.
     """
     with suppress(PolicyError):
         keep_log(load(policy))
@@ -117,7 +117,7 @@ def run_check(policy: Path, *, as_json: bool) -> None:
     _print(report)
     out = console()
     for one in _find_bounds(policy):
-        paid = "paid for now" if one.bought else "paid for before"
+        paid = "charged now" if one.bought else "charged before"
         out.print(Text(_printable(f"{one.words}, {paid}")), soft_wrap=True)
     _exit_on_mismatch(report)
 
@@ -127,8 +127,8 @@ def _exit_on_mismatch(report: AdmissionReport) -> None:
     wrong = dict.fromkeys(f"{one.table}.{one.column}" for one in report.warnings if one.mismatch)
     if not wrong:
         return
-    verb = "lies" if len(wrong) == 1 else "lie"
-    text = f"{_many(len(wrong), 'column')} {verb} mostly outside of the declared domain: {', '.join(wrong)}"
+    verb = "is" if len(wrong) == 1 else "are"
+    text = f"{_many(len(wrong), 'column')} {verb} mostly outside the declared domain: {', '.join(wrong)}"
     hint = "Correct the domain in the policy; until then every answer about it is wrong."
     out = console(stderr=True)
     out.print(Text(_printable(f"ERROR: {text}"), style="bold red"), soft_wrap=True)
@@ -143,7 +143,7 @@ def _find_bounds(policy: Path) -> tuple[FoundBound, ...]:
     with open_policy(policy) as gate:
         each = show(gate.policy.privacy.query_epsilon)
         for one in gate.missing_bounds():
-            words = f'{one.words} is "auto": finding it costs epsilon {each}, once for this version'
+            words = f'{one.words} is "auto": estimating it costs epsilon {each}, once per version'
             sys.stderr.write(_printable(words) + "\n")
         return gate.find_bounds()
 
@@ -168,7 +168,7 @@ def _print(report: AdmissionReport) -> None:
     out = console()
     out.print(Text(_printable(f'"{report.id}", version {report.version}: the policy is valid'), style="bold"))
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for head in ("table", "rows", "people", "most rows of one", "declared"):
+    for head in ("table", "rows", "people", "most rows per person", "declared"):
         table.add_column(head, justify="left" if head == "table" else "right", no_wrap=True)
     for name, found in (report.tables or {}).items():
         table.add_row(Text(_printable(name)), *_cells(found))

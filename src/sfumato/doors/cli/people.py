@@ -36,12 +36,14 @@ def add(path: Path, name: str, role: str, *, from_stdin: bool) -> None:
         password = made = secrets.token_urlsafe(18)
     Users(policy.data.state).add(name, role, password)
     out = console()
-    out.print(f'"{name}" may come in as {role}')
+    out.print(f'"{name}" can now log in as {role}')
     if made is not None:
         out.print(f"password: {made}", soft_wrap=True)
         console(stderr=True).print("It is not stored and is not shown again.")
     if role == "analyst" and name not in policy.analysts:
-        console(stderr=True).print(f"[analysts.{name}] is not in the policy: what is left of the total may be used.")
+        console(stderr=True).print(
+            f"[analysts.{name}] is not in the policy: this analyst may use what is left of the total."
+        )
 
 
 def show(path: Path, *, as_json: bool) -> None:
@@ -78,7 +80,7 @@ def _document(token: AccessToken) -> dict[str, str]:
 def remove(path: Path, name: str) -> None:
     """Let somebody in no more, nor her tokens; connections of PostgreSQL clients stay until they end."""
     Users(load(path).data.state).remove(name)
-    console().print(f'"{name}" may not come in any more')
+    console().print(f'"{name}" can no longer log in')
 
 
 def make_token(path: Path, name: str, days: int, role: str | None, *, as_json: bool) -> None:
@@ -88,7 +90,7 @@ def make_token(path: Path, name: str, days: int, role: str | None, *, as_json: b
         print_json(_document(token) | {"token": text})
         return
     console().print(text, soft_wrap=True)
-    console(stderr=True).print(f"It ends on {token.ends:%Y-%m-%d}, is not stored and is not shown again.")
+    console(stderr=True).print(f"It expires on {token.ends:%Y-%m-%d}, is not stored and is not shown again.")
 
 
 def end_tokens(path: Path, name: str, which: str) -> None:

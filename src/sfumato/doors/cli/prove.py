@@ -75,7 +75,7 @@ def check(path: Path, *, as_json: bool) -> None:
     by = "exact chances" if exact else "z3 and cvc5" if second else "z3"
     scope = document.get("scope", "all")
     sizes = "" if scope == "all" else f" for {', '.join(f'{name} <= {most}' for name, most in scope.items())} only"
-    console().print(f"The certificate holds: {kind}{sizes}, checked anew by {by}.", soft_wrap=True)
+    console().print(f"The certificate holds: {kind}{sizes}, checked again by {by}.", soft_wrap=True)
 
 
 def release(name: str, column: str, epsilon: str | None, given: list[str], *, policy: Path, as_json: bool) -> None:
@@ -87,7 +87,8 @@ def release(name: str, column: str, epsilon: str | None, given: list[str], *, po
         verdict = code.verify()
     if verdict.exit_code or verdict.certificate is None:
         raise ClaimError(
-            f"{code.tree.name} is not proved, so it is not released", hint="sfumato verify without --release says more."
+            f"{code.tree.name} is not proved, so it cannot be released",
+            hint="Run sfumato verify without --release for details.",
         )
     with open_policy(policy) as gate:
         outcome = gate.release(verdict.certificate, column, epsilon, public=public)

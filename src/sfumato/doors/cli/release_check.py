@@ -65,7 +65,7 @@ def recorded(record: Path, release: str, raw: str) -> list[str]:
             entry = json_module.loads(line)
             same = entry["data"] == place_of(raw) and entry["out"] != place_of(release)
         except (ValueError, KeyError, TypeError):
-            raise InputError(f'line {number} of "{record.name}" is not the note of a release') from None
+            raise InputError(f'line {number} of "{record.name}" is not a record of a release') from None
         if same and entry["out"] not in found:
             found.append(entry["out"])
     return found
@@ -87,12 +87,12 @@ def _say(report: ReleaseReport) -> None:
     for name, k in report.meet:
         out.print(f'together with "{name}": k = {k}')
     for column, labels in report.unread.items():
-        out.print(f'not checked: what {len(labels)} labels of "{column}" stand for (give --hierarchies)')
+        out.print(f'not checked: the meaning of {len(labels)} labels of "{column}" (give --hierarchies)')
     for column, labels in report.misleading.items():
         what = f'the hierarchy of "{column}" puts values under labels that exclude them'
         out.print(f"misleading: {what}, such as {labels[0]}", soft_wrap=True)
     if not report.exact:
-        out.print("not checked: classes overlap so much that each was compared with the original rows for itself")
+        out.print("not checked: classes overlap so much that each was compared with the original rows separately")
     for fault in report.faults:
         where = "".join([f' in "{fault.column}"' if fault.column else "", f", row {fault.row}" if fault.row else ""])
         out.print(f"FAULT {fault.kind}{where}: {fault.words}", soft_wrap=True)

@@ -46,7 +46,7 @@ def make_order(
         per_user=per_user,
     )
     if order.pg is None and order.http is None:
-        raise InputError("no door is left", hint="Give --pg or --http an address.")
+        raise InputError("no interface is left", hint="Give --pg or --http an address.")
     return order
 
 
@@ -56,7 +56,7 @@ def serve(order: ServeOrder, *, workers: int, check: bool) -> None:
         raise InputError(f"--workers must be 1 to {MOST_WORKERS}, but is {workers}")
     policy = order.read()
     if not Users(policy.data.state).list():
-        sys.stderr.write("nobody may come in yet: `sfumato user add NAME --role analyst` lets somebody\n")
+        sys.stderr.write("nobody can log in yet: add a user with `sfumato user add NAME --role analyst`\n")
     sockets = listen(order)
     lines = [*links(order, sockets, policy.data.id).values(), "ready"]
     try:
@@ -89,7 +89,7 @@ def reload(path: Path, *, as_json: bool) -> None:
     failed = next((said["error"] for said in heard if "error" in said), None)
     if failed is not None:
         error = unpacked(failed)
-        sys.stderr.write("The policy that was served before is served on.\n")
+        sys.stderr.write("The previous policy stays in force.\n")
         raise error
     if as_json:
         print_json({"servers": heard})

@@ -87,7 +87,7 @@ def print_preview(preview: Preview, out: Console) -> None:
     """Law, scale and expected interval of each column; cost, and the budget before and after."""
     confidence = preview.confidence
     table = Table(box=None, padding=(0, _MARGIN, 0, 0), pad_edge=False, header_style="bold")
-    heads = ("column", "law", "scale", f"± at {show(confidence * 100)} %", "")
+    heads = ("column", "noise", "scale", f"± at {show(confidence * 100)} %", "")
     for head, justify in zip(heads, ("left", "left", "right", "right", "left"), strict=True):
         table.add_column(head, justify=justify, no_wrap=bool(head))  # type: ignore[arg-type]
     for column in preview.columns:
@@ -119,7 +119,7 @@ def _fewer(preview: Preview) -> list[str]:
     if lines:
         lines.append("with a lower bound, people with more rows are down-weighted")
     lost = [f"{one.rows_per_unit} → {float(100 * one.lost):.2g} %" for one in fewer if one.lost is not None]
-    return [*lines, *([f"about this part of the table's rows would not count: {'; '.join(lost)}"] if lost else [])]
+    return [*lines, *([f"about this fraction of the table's rows would not count: {'; '.join(lost)}"] if lost else [])]
 
 
 def write_csv(answer: Answer, out: TextIO) -> None:

@@ -26,13 +26,13 @@ def check_document(document: dict[str, Any]) -> None:
     spent = 1 - Fraction(document["budget"]["remaining"]["epsilon"])
     given = [entry["answer"] for entry in answers if entry["answer"] is not None]
     facts = {
-        "every question is answered": len(given) == len(answers),
-        "every number lies inside its interval": all(_is_inside(answer) for answer in given),
-        "what is spent and what remains make the budget": spent
+        "every query is answered": len(given) == len(answers),
+        "every number is inside its interval": all(_is_inside(answer) for answer in given),
+        "spent and remaining epsilon add up to the budget": spent
         == sum(Fraction(entry["epsilon"]) for entry in answers[:-1]),
-        "the same question again costs nothing": given[-1]["cost"]["epsilon"] == "0",
-        "the same question again gets the same answer": given[-1]["rows"] == given[0]["rows"],
-        "a question about one person is refused, with a hint": bool((refused["refused"] or {}).get("hint")),
+        "repeating a query is free": given[-1]["cost"]["epsilon"] == "0",
+        "repeating a query returns the same answer": given[-1]["rows"] == given[0]["rows"],
+        "a query about one person is refused, with a hint": bool((refused["refused"] or {}).get("hint")),
         "the picture is an SVG document": _root(document["picture"]) == "{http://www.w3.org/2000/svg}svg",
     }
     for fact, holds in facts.items():
@@ -56,10 +56,10 @@ def _root(picture: str) -> str:
 def check_doors(document: dict[str, Any]) -> None:
     """Every door gives the answer that Python gave, for nothing: one question, one stored answer."""
     first = document["answers"][0]
-    doors = {"the command line": _by_command, "the PostgreSQL door": _by_wire, "the HTTP door": _by_http}
+    doors = {"the command line": _by_command, "the PostgreSQL interface": _by_wire, "the HTTP interface": _by_http}
     for name, is_same in doors.items():
         if not is_same(document, first):
-            raise ClaimError(f"the demo is broken: {name} gives another answer than Python")
+            raise ClaimError(f"the demo is broken: {name} returns another answer than Python")
     with urlopen(document["console"], timeout=60) as reply:  # noqa: S310  an address that this demo made
         if "sfumato=" not in (reply.headers["Set-Cookie"] or ""):
             raise ClaimError("the demo is broken: the link to the console does not log in")

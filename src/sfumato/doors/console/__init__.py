@@ -1,7 +1,7 @@
 """The console: pages for people in a browser, over the same pages for programs that everybody else uses.
 
 Comes in: who may come in. Goes out: an ASGI application for HttpDoor's `console`. It serves files of this package and
-nothing else: shells without data, which ask the HTTP door by themselves; nothing is built when it is installed, and no
+nothing else: shells without data, which call the HTTP interface; nothing is built when it is installed, and no
 other machine is asked. `static/vendor` holds what others wrote, with licence and hash.
 """
 

@@ -131,7 +131,7 @@ def _records(document: dict[str, Any], encoder: Any) -> list[Record]:
 
 def _record(one: Any, width: int) -> Record:
     if not isinstance(one, dict) or set(one) != {"id", "report"}:
-        raise InputError("a report has an id and a report, and nothing else")
+        raise InputError("a report must have an id and a report, and nothing else")
     return _octets(one["id"], ID, "id"), _octets(one["report"], width, "report")
 
 

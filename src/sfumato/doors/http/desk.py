@@ -55,7 +55,7 @@ def budget(gate: Gateway, user: User, named: str | None) -> dict[str, Any]:
         raise InputError("analyst must be a name")
     if user.role == ANALYST:
         if named not in (None, user.name):
-            raise QueryError("an analyst sees her own budget", sqlstate="42501")
+            raise QueryError("analysts can see only their own budget", sqlstate="42501")
         return _standing(gate, user.name)
     if named is not None and named != OWNER:
         return _standing(gate, named)

@@ -73,4 +73,4 @@ class Route:
         given = [name for name, _ in request.query_params.multi_items()]
         if len(set(given)) != len(given) or not set(given) <= set(self.asks):
             known = ", ".join(self.asks) or "none"
-            raise InputError("these words are not known after the question mark", hint=f"There are {known}, once each.")
+            raise InputError("unknown query parameters", hint=f"Known parameters: {known}, once each.")

@@ -68,7 +68,7 @@ async def unrouted(_: Request, error: Exception) -> Response:
     """No such page, or not by this method."""
     assert isinstance(error, HTTPException)
     missing = error.status_code == 404
-    message = "there is no such page" if missing else "this page is not asked for in this way"
+    message = "there is no such page" if missing else "this method is not allowed for this page"
     hint = "/openapi.json lists all pages." if missing else f"Use {dict(error.headers or {}).get('Allow', '')}."
     return _response(error.status_code, QueryError(message, hint=hint, sqlstate="08P01"), dict(error.headers or {}))
 

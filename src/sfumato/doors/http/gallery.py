@@ -101,7 +101,7 @@ def two_laws(mechanism: Geometric | Gaussian, unit: Fraction, title: str) -> dic
     with_her = [_between(mechanism, start - moves, wide) for start in starts]
     middles = [(start + wide // 2) * unit for start in starts]
     epsilon = mechanism.epsilon if isinstance(mechanism, Geometric) else None
-    axis = "shown number, less the true one without Bob"
+    axis = "shown number minus the true number without Bob"
     whole = all(middle.denominator == 1 for middle in middles)
     labels = [int(m) for m in middles] if whole else [_short(m, wide * unit) for m in middles]
     return {
@@ -131,7 +131,7 @@ def two_choices(law: OrderStatistic | MostFrequent, among: Candidates, title: st
     axis = "shown value" if len(labels) == among.high - among.low + 1 else "shown value, from"
     how = f"most of them at {labels[0]}" if isinstance(law, MostFrequent) else "evenly"
     return {
-        "assumed": f"{people} people who are made up, from {labels[0]} to {among.shown(among.high)}, {how}",
+        "assumed": f"{people} made-up people, from {labels[0]} to {among.shown(among.high)}, {how}",
         "moves": None,
         **_claim(law.epsilon),
         "outputs": labels,

@@ -48,11 +48,11 @@ def let_in(request: Request, users: Users) -> Guest:
         scheme, _, shown = given.partition(" ")
         found = admit(users, shown.strip()) if scheme.lower() == "bearer" else None
         if found is None or found[1].kind != TOKEN:
-            raise stranger("the token is not valid", "`sfumato user token NAME` makes one.")
+            raise stranger("the token is not valid", "`sfumato user token NAME` creates one.")
         return Guest(*found, shown.strip())
     shown = request.cookies.get(cookie_name(request), "")
     if not shown:
-        raise stranger("no token was shown", "Send `Authorization: Bearer TOKEN`, or log in.")
+        raise stranger("no token was sent", "Send `Authorization: Bearer TOKEN`, or log in.")
     found = admit(users, shown)
     if found is None or found[1].kind != SESSION:
         raise stranger("the session has ended", "Log in again.")
@@ -66,7 +66,7 @@ def still_in(guest: Guest, users: Users) -> None:
     """Asked again before a debit and before a reply: a token that was revoked meanwhile opens nothing."""
     found = admit(users, guest.shown)
     if found is None or found[0].role != guest.user.role:
-        raise stranger("the token is not valid", "It has ended, or was revoked.")
+        raise stranger("the token is not valid", "It has expired or was revoked.")
 
 
 def _check_own(request: Request, guest: Guest) -> None:

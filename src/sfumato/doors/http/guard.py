@@ -43,7 +43,7 @@ class RequestGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] != "http":
-            raise RuntimeError("only HTTP is spoken here")
+            raise RuntimeError("this is an HTTP server")
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -69,8 +69,8 @@ class RequestGuard:
             raise Turned(403, error)
         given = [value for name, value in scope["headers"] if name == b"host"]
         if len(given) != 1 or not self._is_ours(given[0].decode("latin-1").lower()):
-            hint = "Use localhost or an address, or have this name allowed."
-            raise turned(421, "this door does not have that name", hint=hint)
+            hint = "Use localhost or an address, or allow this name."
+            raise turned(421, "this server does not have that name", hint=hint)
 
     def _is_ours(self, host: str) -> bool:
         """An address cannot be made to lead elsewhere; a name can, unless it is one of ours."""

@@ -107,7 +107,7 @@ class Office:
             if doing.done():
                 return doing.result()
             leash.cancel(cancelled("user request"))
-            raise turned(400, "the client has left")
+            raise turned(400, "the client disconnected")
         except asyncio.CancelledError:
             leash.cancel(stopped())
             raise
@@ -145,7 +145,7 @@ class Office:
         if connection is not None:
             self.lobby.know(connection, user.name)
         if self._seats[user.name] >= self.limits.per_user:
-            error = QueryError("too many requests at once", sqlstate="53300", hint="Wait for some of them to end.")
+            error = QueryError("too many requests at once", sqlstate="53300", hint="Wait for some of them to finish.")
             raise busy(error, 1)
         self._seats[user.name] += 1
         token = _asking.set((request, user.name))

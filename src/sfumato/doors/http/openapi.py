@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from sfumato.doors.http.entry import Route
 
 _SAYS = {
-    200: "done", 204: "done", 400: "the request cannot be read", 401: "who asks is not known",
+    200: "done", 204: "done", 400: "the request is malformed", 401: "not authenticated",
     402: "the budget does not allow it", 403: "not allowed", 406: "none of the accepted types",
-    408: "the body was too slow", 413: "the body is too long", 415: "the body is not JSON",
-    421: "not a name of this door", 422: "the question is refused", 429: "too much at once",
-    500: "the server failed", 503: "engine or ledger out of reach",
+    408: "the body took too long", 413: "the body is too long", 415: "the body is not JSON",
+    421: "not a name of this server", 422: "the query is refused", 429: "too many requests",
+    500: "the server failed", 503: "engine or ledger unavailable",
 }  # fmt: skip
 
 
@@ -30,7 +30,11 @@ def paper(title: str, entries: Iterable[Route]) -> Schema:
         paths.setdefault(entry.path, {})[entry.method.lower()] = _operation(entry)
     return {
         "openapi": "3.1.0",
-        "info": {"title": f"sfumato: {title}", "version": "1", "description": "Noisy answers with exact laws."},
+        "info": {
+            "title": f"sfumato: {title}",
+            "version": "1",
+            "description": "Noisy answers with exact noise distributions.",
+        },
         "paths": paths,
         "components": {
             "schemas": SCHEMAS,

@@ -41,7 +41,9 @@ async def _body(office: Office, request: Request, *names: str) -> dict[str, Any]
 
 def _present(guest: Guest) -> None:
     if not guest.by_cookie:
-        raise QueryError("people and policies are changed in the console", sqlstate="42501", hint="Log in there.")
+        raise QueryError(
+            "users and policies can only be changed in the console", sqlstate="42501", hint="Log in there."
+        )
 
 
 # looking
@@ -113,18 +115,18 @@ async def add_person(office: Office, request: Request, guest: Guest) -> Response
     name, role = text_of(document, "name"), text_of(document, "role")
     password = text_of(document, "password") if document.get("password") else secrets.token_urlsafe(18)
     if name == guest.user.name and role != guest.user.role:
-        raise InputError("an owner does not give up her own role here", hint="`sfumato user add` does it.")
+        raise InputError("owners cannot give up their own role here", hint="`sfumato user add` does it.")
     await office.prove(partial(office.users.add, name, role, password))
     office.journal.write("user added", user=guest.user.name, name=name, role=role)
     return reply({"name": name, "role": role, "password": None if document.get("password") else password})
 
 
 async def remove_person(office: Office, request: Request, guest: Guest) -> Response:
-    """Somebody who may not come in any more; what was spent stays in the ledger."""
+    """Somebody who can no longer log in; what was spent stays in the ledger."""
     _present(guest)
     name = text_of(await _body(office, request, "name"), "name")
     if name == guest.user.name:
-        raise InputError("an owner does not remove herself here", hint="`sfumato user remove` does it.")
+        raise InputError("owners cannot remove themselves here", hint="`sfumato user remove` does it.")
     await office.prove(partial(office.users.remove, name))
     office.journal.write("user removed", user=guest.user.name, name=name)
     return reply({"name": name})

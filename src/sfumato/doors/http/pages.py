@@ -77,7 +77,7 @@ async def law(office: Office, request: Request, guest: Guest) -> Response:
     document = await read_body(request, office.limits.body, office.limits.body_seconds)
     column = document.pop("column", 0)
     if isinstance(column, bool) or not isinstance(column, int) or column < 0:
-        raise InputError("column must be a whole number from 0 on")
+        raise InputError("column must be a whole number, at least 0")
     asked = question(document)
     return reply(await office.ask(lambda gate: gallery.column_law(gate, guest, asked, column)))
 
@@ -162,5 +162,5 @@ async def health(office: Office, _: Request) -> Response:
         await office.look(desk.alive)
     except (SfumatoError, OSError) as error:
         status = status_of(error) if isinstance(error, LedgerError) else 503
-        return Response(to_json({"status": "the ledger is out of reach"}), status, media_type=JSON)
+        return Response(to_json({"status": "the ledger cannot be reached"}), status, media_type=JSON)
     return reply({"status": "live"})

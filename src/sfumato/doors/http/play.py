@@ -79,7 +79,7 @@ def _averaging(epsilon: Fraction, k: Fraction) -> dict[str, Any]:
     noise = Geometric(Fraction(1), epsilon)
     reach = noise.interval(Fraction(9999, 10_000))[1]
     if reach * count > 20_000:
-        raise InputError("this many answers at so small an epsilon are not drawn", hint="Raise epsilon, or ask fewer.")
+        raise InputError("too many answers at too small an epsilon", hint="Raise epsilon, or use fewer.")
     one = np.array([float(noise.mass(z)) for z in range(-reach, reach + 1)])
     law, widths = np.array([1.0]), []
     for asked in range(1, count + 1):
@@ -88,7 +88,7 @@ def _averaging(epsilon: Fraction, k: Fraction) -> dict[str, Any]:
     kept = [(float(asked), widths[0][1]) for asked in range(1, count + 1)]
     picture = curves(
         [("fresh noise each time", widths), ("the stored answer", kept)],
-        title="The same question, again and again",
+        title="The same query, again and again",
         axis="answers that are averaged",
         measure="± at 95 %",
         bare=True,
@@ -137,7 +137,7 @@ def _composition(epsilon: Fraction, delta: Fraction, k: Fraction) -> dict[str, A
     lines = [(name, [point for point in line if point[1] <= top] or line[:1]) for name, line in found.items()]
     picture = curves(lines, title=f"{count} questions together", axis="questions", measure="epsilon in all", bare=True)
     names = {
-        "basic": "basic: prices add up",
+        "basic": "basic: epsilons add up",
         "advanced": "advanced composition",
         "optimal": "optimal composition",
         "zCDP": "zCDP: rho adds up",
@@ -156,12 +156,12 @@ def _response(epsilon: Fraction) -> dict[str, Any]:
         no,
         yes,
         epsilon=epsilon,
-        title="Randomized response: what is said",
+        title="Randomized response: what is reported",
         axis="answer",
         labels=("the truth is no", "the truth is yes"),
         bare=True,
     )
-    rows = [["the truth is told with probability", f"{float(said.mass(1, 1)):.4f}"], *_odds_rows(epsilon)]
+    rows = [["the truth is reported with probability", f"{float(said.mass(1, 1)):.4f}"], *_odds_rows(epsilon)]
     code = f"RandomizedResponse(Fraction({str(epsilon)!r})).mass(1, 1)"
     return _page(picture, rows, f"from sfumato.mechanisms import RandomizedResponse\n{code}")
 
@@ -182,7 +182,7 @@ def _joint(epsilon: Fraction, colours: Fraction, traits: Fraction) -> dict[str, 
     rows = [
         [f"{values} colours of eyes, as one GROUP BY", f"epsilon {show(together.epsilon or Fraction(0))}"],
         [f"{questions} such traits of the same people", f"epsilon {show(all_of_it.epsilon or Fraction(0))}"],
-        ["the same counts, asked one by one", f"epsilon {show(apart.epsilon or Fraction(0))}"],
+        ["the same counts, queried one by one", f"epsilon {show(apart.epsilon or Fraction(0))}"],
     ]
     code = f"parallel([price(Pure(Fraction({str(epsilon)!r})))] * {values})"
     return _page(picture, rows, f"from sfumato.accounting import Pure, parallel, price\n{code}")
@@ -225,12 +225,12 @@ CHOICES = {name: words for page in PAGES.values() for name, words in page.choice
 def play(name: str, given: Mapping[str, str]) -> dict[str, Any]:
     """One page, with the numbers that it was drawn with and their limits."""
     if name not in PAGES:
-        raise InputError("this page is not known", hint=f"There are {', '.join(PAGES)}.")
+        raise InputError("unknown page", hint=f"Use one of {', '.join(PAGES)}.")
     page = PAGES[name]
     for word in given:
         if word not in page.numbers and word not in page.choices:
             known = ", ".join((*page.numbers, *page.choices))
-            raise InputError(f'"{word}" is not a number of this page', hint=f"There are {known}.")
+            raise InputError(f'"{word}" is not a number of this page', hint=f"Known numbers: {known}.")
     numbers, limits = _numbers(page, given)
     chosen = {word: _chosen(word, given.get(word, words[0]), words) for word, words in page.choices.items()}
     return {
@@ -263,5 +263,5 @@ def _numbers(page: PlayPage, given: Mapping[str, str]) -> tuple[dict[str, Fracti
 
 def _chosen(word: str, given: str, words: tuple[str, ...]) -> str:
     if given not in words:
-        raise InputError(f"this {word} is not known", hint=f"There are {', '.join(words)}.")
+        raise InputError(f"unknown {word}", hint=f"Use one of {', '.join(words)}.")
     return given

@@ -62,7 +62,7 @@ def apply(gate: Gateway, text: str, mark: str, *, confirmed: bool = False) -> di
     place = _file(gate)
     old = place.read_text(encoding="utf-8-sig")
     if _mark(old) != mark:
-        raise InputError("the policy file was changed meanwhile", hint="Look at it again, then change it.")
+        raise InputError("the policy file was changed in the meantime", hint="Reload it, then change it.")
     policy = _check(gate, text)
     weaker = weakenings(gate.policy, policy)
     if weaker and not confirmed:
@@ -94,20 +94,22 @@ def drafted(gate: Gateway, names: list[str], unit: str) -> dict[str, Any]:
 
 
 def write_new(gate: Gateway, name: str, text: str) -> dict[str, Any]:
-    """A new policy file beside the one that is served; what is there already is never written over."""
+    """A new policy file beside the one that is served; what already exists is never written over."""
     if not _NAME.fullmatch(name):
-        raise InputError("a policy file is named like my-data.toml", hint="Letters, digits, _ and - before .toml.")
+        raise InputError(
+            "a policy file must have a name like my-data.toml", hint="Letters, digits, _ and - before .toml."
+        )
     _check(gate, text)
     place = _file(gate).parent / name
     if place.exists() or place.is_symlink():
-        raise InputError(f'"{name}" is there already', hint="Choose another name.")
+        raise InputError(f'"{name}" already exists', hint="Choose another name.")
     _write(place, text)
     return {"name": name, "mark": _mark(text)}
 
 
 def _file(gate: Gateway) -> Path:
     if gate.policy.path is None:
-        raise InputError("this policy does not stand in a file")
+        raise InputError("this policy is not in a file")
     return gate.policy.path
 
 
@@ -137,7 +139,7 @@ def _read(gate: Gateway, text: str) -> tuple[Policy | None, list[PolicyError]]:
     if outside:
         path = min(outside)
         hint = "Write it into the policy file by hand, on the machine itself."
-        error = marks.error(("source", "files"), "a path leads out of the policy's folder", hint)
+        error = marks.error(("source", "files"), "a path is outside the policy's folder", hint)
         error.detail = f"{error.detail}: {path}"
         return None, [error]
     problems = against(policy, marks)

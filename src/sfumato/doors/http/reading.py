@@ -46,12 +46,12 @@ async def read_body(request: Request, longest: int, seconds: float) -> dict[str,
     except TimeoutError:
         raise turned(408, "the body did not arrive in time", headers={"Connection": "close"}) from None
     except ClientDisconnect:
-        raise turned(400, "the client has left") from None
+        raise turned(400, "the client disconnected") from None
     return parse(bytes(body))
 
 
 def _too_long(longest: int) -> Exception:
-    return turned(413, f"a body has at most {longest} bytes", headers={"Connection": "close"})
+    return turned(413, f"a body may have at most {longest} bytes", headers={"Connection": "close"})
 
 
 def parse(body: bytes) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class _Twice(ValueError):
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise _Twice("A name stands twice.")
+        raise _Twice("A name occurs twice.")
     return document
 
 
@@ -99,7 +99,7 @@ def question(document: dict[str, Any]) -> Query:
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise InputError("rows_per_unit must be a whole number above 0")
     if options.get("noise", NOISES[0]) not in NOISES:
-        raise InputError("this noise is not known", hint=f"There are {' and '.join(NOISES)}.")
+        raise InputError("unknown noise", hint=f"Use {' or '.join(NOISES)}.")
     return Query(sql, **options)
 
 
@@ -107,7 +107,7 @@ def _amount(name: str, value: Any) -> Fraction:
     """What a request says wrongly is the request's mistake, at /api/explain too."""
     written = isinstance(value, str) and WRITTEN.fullmatch(value)
     if isinstance(value, bool) or not (written or isinstance(value, int | Decimal)):
-        raise InputError(f"{name} must be a number, or a text like 0.1 or 1/10")
+        raise InputError(f"{name} must be a number, or text like 0.1 or 1/10")
     return certainty(value) if name == "confidence" else positive(value, name)
 
 
@@ -115,7 +115,7 @@ def check_names(document: dict[str, Any], known: tuple[str, ...]) -> None:
     """Nothing but these names: a misspelt option must not be paid for."""
     for name in document:
         if name not in known:
-            raise InputError(f'"{_shown(name)}" is not known here', hint=f"There are {', '.join(known)}.")
+            raise InputError(f'unknown field "{_shown(name)}"', hint=f"Known fields: {', '.join(known)}.")
 
 
 def text_of(document: dict[str, Any], name: str) -> str:
@@ -126,7 +126,7 @@ def text_of(document: dict[str, Any], name: str) -> str:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise InputError(f"{name} is no Unicode text") from None
+        raise InputError(f"{name} is not Unicode text") from None
     return value
 
 

@@ -94,7 +94,7 @@ def make(gate: Gateway, words: dict[str, Any], k: int) -> dict[str, Any]:
 def file_of(gate: Gateway, name: str) -> Path:
     """A release that was made here, by its name."""
     if name not in [one["name"] for one in _made(gate)]:
-        raise InputError("there is no release of this name")
+        raise InputError("there is no release with this name")
     return _folder(gate) / name
 
 
@@ -118,7 +118,7 @@ def _recorded(gate: Gateway) -> list[dict[str, Any]]:
 
 def _not_compared(name: str) -> dict[str, Any]:
     """An earlier release that is gone: somebody may have it, and what both show together was not looked at."""
-    words = f"the earlier release {name} is gone, so what both show together was not checked"
+    words = f"the earlier release {name} is missing, so the two were not checked together"
     return {"kind": "earlier", "column": None, "row": None, "words": words}
 
 
@@ -139,6 +139,8 @@ def _about(policy: Policy, table: Table) -> dict[str, Any] | None:
 def _address(policy: Policy, table: str) -> str | None:
     """Where the rows of a table are, as `anonymize` takes it; None where they are in several files."""
     files, dsn = policy.source.files, policy.source.dsn
+    if policy.source.engine == "spark":
+        return None
     if isinstance(files, str):
         return f"{files}#{table}"
     if isinstance(files, dict) and table in files:
@@ -203,7 +205,7 @@ def _told(*_: Any) -> None:
 def _alone() -> Iterator[None]:
     """One search at a time: each may hold a table in memory."""
     if not _ONE.acquire(blocking=False):
-        raise QueryError("another release is being computed", sqlstate="53300", hint="Wait for it to end.")
+        raise QueryError("another release is being computed", sqlstate="53300", hint="Wait for it to finish.")
     try:
         yield
     finally:

@@ -32,11 +32,11 @@ async def _words(office: Office, request: Request, *more: str) -> dict[str, Any]
             text_of(document, name)
     for name, allowed in _CHOICES.items():
         if document.get(name) is not None and document[name] not in allowed:
-            raise InputError(f"this {name} is not known", hint=f"There are {', '.join(allowed)}.")
+            raise InputError(f"unknown {name}", hint=f"Use one of {', '.join(allowed)}.")
     for name in ("l", "t", "suppress"):
         value = document.get(name)
         if value is not None and not (isinstance(value, str) and (not value or WRITTEN.fullmatch(value))):
-            raise InputError(f"{name} must be a text like 0.05")
+            raise InputError(f"{name} must be text like 0.05")
     return document
 
 
@@ -62,7 +62,7 @@ async def compare(office: Office, request: Request, _: Guest) -> Response:
 async def make(office: Office, request: Request, guest: Guest) -> Response:
     """A release, and what its check says."""
     if not guest.by_cookie:
-        raise QueryError("releases are made in the console", sqlstate="42501", hint="Log in there.")
+        raise QueryError("releases can only be made in the console", sqlstate="42501", hint="Log in there.")
     words = await _words(office, request, "k")
     k = whole(words.pop("k", None), "k", 1)
     document = await _done(office, lambda gate: release_desk.make(gate, words, k))
@@ -77,7 +77,7 @@ async def download(office: Office, request: Request, guest: Guest) -> Response:
     """The rows of a release that was made here."""
     wanted(request, (CSV,))
     if not guest.by_cookie:
-        raise QueryError("releases are downloaded in the console", sqlstate="42501", hint="Log in there.")
+        raise QueryError("releases can only be downloaded in the console", sqlstate="42501", hint="Log in there.")
     name = request.query_params.get("name", "")
     file = await office.look(lambda gate: release_desk.file_of(gate, name))
     office.journal.write("release downloaded", user=guest.user.name, file=name)

@@ -87,10 +87,10 @@ _LAW = {
 _QUESTION: tuple[dict[str, Schema], dict[str, Schema]] = (
     {"sql": {"type": "string", "description": "The question, in PostgreSQL's dialect."}},
     {
-        "epsilon": _amount("What to spend; the policy says, if nothing is given.", exclusiveMinimum=0),
+        "epsilon": _amount("What to spend; default: query_epsilon of the policy.", exclusiveMinimum=0),
         "within": _amount("Spend what makes every number ± this, instead of epsilon.", exclusiveMinimum=0),
-        "confidence": _amount("How sure the intervals are (0.95).", exclusiveMinimum=0, exclusiveMaximum=1),
-        "rows_per_unit": {"type": ["integer", "null"], "minimum": 1, "description": "Let fewer rows count."},
+        "confidence": _amount("Confidence of the intervals (default 0.95).", exclusiveMinimum=0, exclusiveMaximum=1),
+        "rows_per_unit": {"type": ["integer", "null"], "minimum": 1, "description": "A lower contribution bound."},
         "noise": {"enum": [*NOISES, None]},
     },
 )
@@ -291,18 +291,23 @@ PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
     "/api/collect/{task}/task": [_NAMED],
     "/api/collect/{task}/estimate": [
         _NAMED,
-        ("population", "query", {"enum": ["fixed", "sampled"]}, "Of whom the intervals speak."),
+        ("population", "query", {"enum": ["fixed", "sampled"]}, "Which population the intervals are about."),
     ],
     "/api/release/file": [("name", "query", TEXT, "Which release.")],
     "/api/query": [
         ("Idempotency-Key", "header", {"type": "string", "minLength": 1, "maxLength": 255}, "Makes a retry safe."),
     ],
     "/api/budget": [
-        ("analyst", "query", {"type": "string", "minLength": 1}, "Whose; owners and auditors see everybody's.")
+        (
+            "analyst",
+            "query",
+            {"type": "string", "minLength": 1},
+            "Whose budget; owners and auditors can see everybody's.",
+        )
     ],
     "/api/history": [
         ("before", "query", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Entries before this number."),
-        ("limit", "query", {"type": "integer", "minimum": 1, "maximum": 1000}, "At most so many of them."),
+        ("limit", "query", {"type": "integer", "minimum": 1, "maximum": 1000}, "At most this many of them."),
     ],
     "/api/play": [
         ("page", "query", {"enum": list(PAGES)}, "Which."),
@@ -317,6 +322,6 @@ PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
     ],
     "/api/ledger": [
         ("after", "query", {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}, "Entries after this number."),
-        ("limit", "query", {"type": "integer", "minimum": 1, "maximum": 1000}, "At most so many of them."),
+        ("limit", "query", {"type": "integer", "minimum": 1, "maximum": 1000}, "At most this many of them."),
     ],
 }

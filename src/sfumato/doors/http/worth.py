@@ -71,9 +71,9 @@ def _gains(worth: dict[str, Utility], best: Optimum) -> list[list[str]]:
 
 def _guess(chosen: Utility, saw: Any, possible: bool) -> list[list[str]]:
     """What to say without an answer, and after this one."""
-    best = str(chosen.remap[saw]) if possible else "it is never shown"
+    best = str(chosen.remap[saw]) if possible else "it never occurs"
     return [
-        ["gain without any answer", f"{float(chosen.without):.4f}, by always saying {chosen.guess}"],
+        ["gain without any answer", f"{float(chosen.without):.4f}, by always answering {chosen.guess}"],
         [f"best guess after {_short(saw)}", best],
     ]
 

@@ -37,7 +37,7 @@ def wanted(request: Request, offered: tuple[str, ...] = (JSON,)) -> str:
     liked = [_preference(part) for part in given.split(",") if part.strip()]
     best = max(offered, key=lambda kind: (_quality(kind, liked), -offered.index(kind)))
     if _quality(best, liked) <= 0:
-        raise turned(406, "none of the accepted types is written here", hint=f"There are {', '.join(offered)}.")
+        raise turned(406, "none of the accepted types is available", hint=f"There are {', '.join(offered)}.")
     if best in (ARROW, PARQUET) and find_spec("pyarrow") is None:
         raise InputError("pyarrow is not installed", hint="pip install 'sfumato[arrow]' where the gateway runs.")
     return best

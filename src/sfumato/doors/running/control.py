@@ -68,7 +68,7 @@ class Control:
             except SfumatoError as error:
                 said = {"error": packed(error)}
             except Exception:  # noqa: BLE001  who asks must hear that it failed; the operator reads why
-                _OPERATOR.exception("a request of the owner failed")
+                _OPERATOR.exception("a request from the owner failed")
                 said = {"error": packed(EngineError("the server failed", hint="See the operator's log."))}
             writer.write(json.dumps(said).encode() + b"\n")
             await writer.drain()
@@ -102,7 +102,9 @@ def tell_all(state: str | Path, document: dict[str, Any]) -> list[dict[str, Any]
             heard.append(json.loads(said))
     if not heard:
         raise EngineError(
-            "nothing serves this policy", sqlstate="57P03", hint="`sfumato serve` starts it, with the policy as it is."
+            "nothing serves this policy",
+            sqlstate="57P03",
+            hint="`sfumato serve` starts a server with the policy as it is.",
         )
     return heard
 

@@ -79,7 +79,7 @@ class Hand:
         """Nobody will answer any more."""
         for future in (self.ready, *self.waiting.values()):
             if not future.done():
-                future.set_exception(Lost("a worker ended before it answered", hint="See the operator's log."))
+                future.set_exception(Lost("a worker exited before it replied", hint="See the operator's log."))
 
 
 class Crew:

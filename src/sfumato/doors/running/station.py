@@ -154,7 +154,7 @@ def find_bounds(gate: Gateway, number: int) -> None:
         try:
             for found in gate.find_bounds():
                 if found.bought or number == 0:
-                    sys.stderr.write(f"{'paid for now: ' if found.bought else ''}{found.words}\n")
+                    sys.stderr.write(f"{'charged now: ' if found.bought else ''}{found.words}\n")
         except SfumatoError as error:  # the ledger names this policy already: who served before cannot serve on
             sys.stderr.write(error_text(error))
 

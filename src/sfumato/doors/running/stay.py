@@ -101,7 +101,7 @@ class Stay:
 
     async def _answer(self, document: dict[str, Any]) -> dict[str, Any]:
         if document.get("do") != "reload":
-            raise InputError("a server can be told to reload, and nothing else")
+            raise InputError("the only request that a server accepts is reload")
         return await self.reload()
 
     async def reload(self) -> dict[str, Any]:
@@ -114,10 +114,10 @@ class Stay:
                 now = await asyncio.to_thread(_stamp, policy)
                 await self.serving.replace(text)
             except SfumatoError as error:
-                warn("the reload failed; the old policy serves on", error=error.to_dict())
+                warn("the reload failed; the old policy stays in force", error=error.to_dict())
                 raise
             except OSError as error:
-                warn("the reload failed; the old policy serves on", error=str(error))
+                warn("the reload failed; the old policy stays in force", error=str(error))
                 raise InputError(f"cannot read the policy: {error.strerror}", sqlstate="58P01") from None
             said = _told(self._policy, policy, same_files=now == self._stamp)
             self._policy, self._stamp = policy, now
@@ -142,7 +142,7 @@ def _told(before: Policy, now: Policy, *, same_files: bool) -> dict[str, Any]:
     if not same_files and before.data.version == now.data.version and before.version_at(moment) == version:
         warnings.append(
             f'the files have changed, but the version is "{version}" as before: '
-            "questions that were asked before get the answers of the old rows"
+            "earlier queries return answers about the old rows"
         )
     if facts(now, version) is None:
         warnings.append(f'version "{version}" was not admitted with these files: `sfumato check` does it')

@@ -372,5 +372,5 @@ def no_memory(error: Exception) -> QueryError:
     return QueryError(
         "this query needs more memory than free queries may take",
         sqlstate="53200",
-        hint="Ask for less: fewer rows, fewer joined tables, a smaller result.",
+        hint="Reduce the query: fewer rows, fewer joined tables, a smaller result.",
     )

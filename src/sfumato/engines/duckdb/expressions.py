@@ -55,7 +55,7 @@ def _size(facts: Facts) -> Fraction:
 
 def _too_many_digits(node: Node) -> QueryError:
     return QueryError(
-        "numbers of too many digits meet here",
+        "these numbers have too many digits",
         position=node.position,
         hint="Write numbers with fewer digits after the point, or declare narrower bounds.",
     )

@@ -110,7 +110,9 @@ def _plain_form(job: Job) -> Physical:
     writer = JobWriter.of(job)
     sums, people = writer.sums() if writer.bundles else None, writer.people() if writer.chosen else None
     if sums is not None and len(sums.text) > _LONGEST:
-        raise QueryError("this query is too large for the engine", sqlstate="54001", hint="Ask in several queries.")
+        raise QueryError(
+            "this query is too large for the engine", sqlstate="54001", hint="Split it into several queries."
+        )
     return Physical(sums, people, tuple(writer.not_summed(aggregate) for aggregate in writer.extras))
 
 

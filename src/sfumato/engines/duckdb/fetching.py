@@ -59,7 +59,7 @@ def too_large(most: str) -> QueryError:
     return QueryError(
         f"the result is larger than {most}",
         sqlstate="54000",
-        hint="Ask for fewer rows or shorter texts: LIMIT, WHERE, GROUP BY.",
+        hint="Request fewer rows or shorter texts: LIMIT, WHERE, GROUP BY.",
     )
 
 

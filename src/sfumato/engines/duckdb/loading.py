@@ -188,7 +188,7 @@ class Tables:
         types = [self._type(*one), self._type(*other)]
         if types[0] != types[1] and not all(kind_of(kind) == "integer" for kind in types):
             raise PolicyError(
-                f'"{one[0]}.{one[1]}" and "{other[0]}.{other[1]}" name persons, but their types differ',
+                f'"{one[0]}.{one[1]}" and "{other[0]}.{other[1]}" identify people, but have different types',
                 detail=f"In the source they are {types[0]} and {types[1]}.",
                 hint="Identifiers are compared as they are: store both in the same type, in files of the same kind.",
             )
@@ -204,8 +204,8 @@ class Tables:
         found = self.private.execute(sql).fetchone()
         if found and found[0]:
             raise PolicyError(
-                f'"{unit.table}.{unit.key}" leads to persons, but is not unique',
-                hint="A key of a foreign key must name one row; the data of this version cannot be admitted.",
+                f'"{unit.table}.{unit.key}" is a key to people, but is not unique',
+                hint="A foreign key must refer to one row; this data version cannot be admitted.",
             )
 
     # tables as their scans give them

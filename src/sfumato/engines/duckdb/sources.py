@@ -55,7 +55,7 @@ def read_of(connection: duckdb.DuckDBPyConnection, table: Table, source: str) ->
         raise PolicyError(
             f'table "{table.name}" has no column "{missing[0]}"',
             detail=f"The source has: {', '.join(sorted(there))}.",
-            hint="Names must match to the letter.",
+            hint="Names must match exactly.",
         )
     shown = [
         f"DECODE(ENCODE({identifier(name)})) AS {identifier(name)}"
@@ -80,7 +80,7 @@ def view_of(connection: duckdb.DuckDBPyConnection, table: Table) -> str | None:
         "SELECT COUNT(*) FROM duckdb_tables() WHERE database_name = 'source' AND table_name = ?", [table.name]
     ).fetchone()
     if not found or not found[0]:
-        raise PolicyError(f'the database has no table "{table.name}"', hint="Names must match to the letter.")
+        raise PolicyError(f'the database has no table "{table.name}"', hint="Names must match exactly.")
     return None
 
 

@@ -84,7 +84,7 @@ def _table(cursor: Any, name: str) -> ServerTable:
         [quoted(name)],
     ).fetchone()
     if found is None:
-        hint = "Names must match to the letter; the search path of the role decides which schema is read."
+        hint = "Names must match exactly; the search path of the role decides which schema is read."
         raise PolicyError(f'the database has no table "{name}"', hint=hint)
     oid, schema, own, kind, children, filtered = found
     rows = cursor.execute(_COLUMNS, [oid]).fetchall()

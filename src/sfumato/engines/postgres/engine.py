@@ -231,14 +231,14 @@ class PostgreSQL:
         return [(tuple(map(_key, row[:keys])), Exact(tuple(map(_key, row[keys:])))) for row in rows]
 
     def _check_keys(self, cursor: Any, *, paid: bool) -> None:
-        """Raise where a key that leads to persons is not kept unique any more.
+        """Raise where a key that leads to persons is no longer unique in the server.
 
         The catalog is read in the snapshot of the rows: an index that is there has met every row that is seen. A row
         that led to two persons would count for both, and no limit of one of them would hold for the row.
         """
         lost = catalog.not_unique(cursor, self._keys)
         if lost:
-            raise failure(PolicyError(f"{lost[0][0]} ({lost[0][1]}) is not kept unique any more"), paid=paid)
+            raise failure(PolicyError(f"{lost[0][0]} ({lost[0][1]}) is no longer unique in the server"), paid=paid)
 
     def _parameters(self, statement: Statement, fixed: Mapping[int, FinishedTable], salt: str) -> list[Any]:
         """The hash key, then an array for each column of the public rows that a statement is handed."""
@@ -364,8 +364,8 @@ def _check_units(policy: Policy, tables: Tables) -> None:
         _check_alike(tables, (table.name, unit.column), (unit.table, unit.key))
         if unit.key not in tables[unit.table].unique:
             raise PolicyError(
-                f'"{unit.table}.{unit.key}" leads to persons, but the server does not keep it unique',
-                detail="Rows of a live database change, so that looking once would not do.",
+                f'"{unit.table}.{unit.key}" is a key to people, but the server does not enforce that it is unique',
+                detail="Rows of a live database change, so checking once is not enough.",
                 hint=f"Add a primary key, or CREATE UNIQUE INDEX ON {unit.table} ({unit.key}).",
             )
 
@@ -381,7 +381,7 @@ def _check_partition(policy: Policy) -> None:
     if policy.privacy.partition is not None:
         raise PolicyError(
             "a partition needs rows that do not change",
-            detail="In a live database a person may move from one cell to another, and be charged in each for a part.",
+            detail="In a live database a person may move from one cell to another and be charged in part in each.",
             hint="Leave partition out, or serve files.",
         )
 
@@ -391,7 +391,7 @@ def _check_alike(tables: Tables, one: tuple[str, str], other: tuple[str, str]) -
     first, second = columns
     if first.type != second.type and (first.family != second.family or first.word not in ("integer", "text")):
         raise PolicyError(
-            f'"{one[0]}.{one[1]}" and "{other[0]}.{other[1]}" name persons, but their types differ',
+            f'"{one[0]}.{one[1]}" and "{other[0]}.{other[1]}" identify people, but have different types',
             detail=f"On the server they are {first.type} and {second.type}.",
             hint="Identifiers are compared as they are: store both in the same type.",
         )

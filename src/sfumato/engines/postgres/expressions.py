@@ -419,7 +419,7 @@ def _not_yet(node: Call) -> QueryError:
     return QueryError(
         f"{node.name.upper()} is not supported over PostgreSQL yet",
         position=node.position,
-        hint="It is above the aggregates, over what was released.",
+        hint="It is supported in post-processing, over released numbers.",
     )
 
 

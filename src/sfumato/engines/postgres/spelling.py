@@ -70,7 +70,7 @@ def whole(number: int, wide: bool = False) -> str:
 def text(value: str) -> str:
     """A constant text. No row can hold a NUL or half a character, and the server takes neither."""
     if "\0" in value or any(0xD800 <= ord(c) <= 0xDFFF for c in value):
-        raise QueryError("this text holds a character that PostgreSQL does not keep", sqlstate="22021")
+        raise QueryError("this text holds a character that PostgreSQL cannot store", sqlstate="22021")
     return f'({string(value)}::text COLLATE "C")'
 
 

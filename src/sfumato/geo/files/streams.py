@@ -104,7 +104,7 @@ def _one_error(path: Path) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError:
-        raise InputError(f'"{path.name}" is not UTF-8 text', hint="Write it anew in UTF-8.") from None
+        raise InputError(f'"{path.name}" is not UTF-8 text', hint="Save it as UTF-8.") from None
     except (OSError, csv.Error) as error:
         if isinstance(error, OSError) and error.errno is not None:  # a disk, not what is written on it
             raise
@@ -178,13 +178,13 @@ def persons_of(batch: Batch, columns: Columns, name: str) -> list[Any]:
         return [row["properties"].get(name, row.get(name)) for row in batch.rest]
     if hasattr(batch.rest, "column"):
         return list(batch.rest.column(name).to_pylist())
-    raise InputError("this format has no column for persons", hint="Leave out --person: the file is one person's.")
+    raise InputError("this format has no column for people", hint="Leave out --person: the file is one person's.")
 
 
 def _remarks(columns: Columns, by: list[str]) -> tuple[str, ...]:
     lines = []
     if columns.telling:
-        lines.append(f"kept columns may tell where or when somebody was: {', '.join(columns.telling)}")
+        lines.append(f"kept columns may reveal where or when somebody was: {', '.join(columns.telling)}")
     if by:
-        lines.append(f"the rows are sorted by {' and '.join(by)}: their order tells about true positions; shuffle them")
+        lines.append(f"the rows are sorted by {' and '.join(by)}: their order reveals true positions; shuffle them")
     return tuple(lines)

@@ -168,7 +168,7 @@ def bounded_number(arg: Node | None, name: str, position: int) -> Node:
         )
     if not facts.bounded:
         raise QueryError(
-            f"{name} needs bounds: without them one person could matter without limit",
+            f"{name} needs bounds: without them, one person's influence is unlimited",
             position=position,
             hint="Declare min and max in the policy, or clamp: LEAST(GREATEST(x, 0), 100).",
         )

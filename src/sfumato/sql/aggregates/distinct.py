@@ -18,7 +18,7 @@ def _bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregat
         raise QueryError("COUNT(DISTINCT …) needs a column", position=position, sqlstate="42601")
     if args[0].facts.kind == DOUBLE:
         raise QueryError(
-            "different values must be exact, but this is a double", position=position, hint="Write ROUND(x, 2)."
+            "COUNT(DISTINCT …) needs exact values, but this is a double", position=position, hint="Write ROUND(x, 2)."
         )
     facts = Facts(INTEGER, None, None, Fraction(1), nullable=False)
     return Aggregate("count_distinct", args[0], where, facts, position)

@@ -96,7 +96,7 @@ def _average_draws(aggregate: Aggregate, draw: Callable[[int], Draw]) -> Ratio:
 
 def _words(aggregate: Aggregate, names: str) -> str:
     low, high = (show(end) for end in ends_of(aggregate))
-    return f"two sums: how far {names} lies above {low}, and how far below {high}"
+    return f"two sums: how far {names} is above {low}, and how far below {high}"
 
 
 _ENDS = {

@@ -38,7 +38,7 @@ def _bind(name: str, args: tuple[Node, ...], where: Node | None, position: int) 
     if name.startswith("percentile"):
         value = args[1].value if len(args) > 1 and isinstance(args[1], Constant) else None
         if isinstance(value, bool) or not isinstance(value, int | Fraction) or not 0 <= value <= 1:
-            raise QueryError("a percentile needs a written fraction from 0 to 1", position=position, sqlstate="22003")
+            raise QueryError("a percentile needs a literal fraction from 0 to 1", position=position, sqlstate="22003")
         extra = str(Fraction(value))
     facts = arg.facts
     if facts.kind in TIMES and facts.bounded:

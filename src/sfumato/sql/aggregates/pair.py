@@ -181,7 +181,7 @@ def _kind(name: str) -> AggregateKind:
             low, high = _ends(node)
             if low == high:
                 raise QueryError(
-                    f"{name.upper()} needs two numbers that vary, and one of these is the same in every row",
+                    f"{name.upper()} needs two numbers that vary, but one of these is the same in every row",
                     position=position,
                     hint="Use COUNT, AVG or VAR_POP of the other one.",
                 )

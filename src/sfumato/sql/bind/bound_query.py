@@ -38,7 +38,10 @@ def check_count(count: int, most: int, what: str, position: int) -> None:
     """Refuse more of something than is planned."""
     if count > most:
         raise QueryError(
-            f"there are more than {most} {what}", position=position, sqlstate="54011", hint="Ask in several queries."
+            f"there are more than {most} {what}",
+            position=position,
+            sqlstate="54011",
+            hint="Split it into several queries.",
         )
 
 
@@ -95,7 +98,7 @@ def written_count(clause: exp.Expression | None, word: str) -> int | None:
         return None
     literal = clause.expression
     if not isinstance(literal, exp.Literal) or literal.is_string or not literal.this.isdecimal():
-        raise QueryError(f"{word} needs a written whole number", position=place(clause))
+        raise QueryError(f"{word} needs an integer literal", position=place(clause))
     return int(literal.this[:16]) if len(literal.this) <= 16 else 10**15
 
 
@@ -112,9 +115,9 @@ def check_keys(nodes: list[Node], position: int) -> None:
     for node in nodes:
         if node.facts.kind == DOUBLE:
             raise QueryError(
-                "a key must be exact, but this is a double",
+                "a group key must be exact, but this is a double",
                 position=node.position or position,
                 hint="Write ROUND(x, 2), or FLOOR(x).",
             )
         if node.facts.kind == NULL:
-            raise QueryError("a key must be more than NULL", position=node.position or position)
+            raise QueryError("a group key must not be the literal NULL", position=node.position or position)

@@ -97,7 +97,7 @@ class Clauses:
         bound = tied(kind, self.queries.query(query, self.names, around), position)
         bound = self.queries.settled(bound, query)
         if kind != "exists" and len(bound.items) != 1:
-            raise QueryError("a sub-query here must give one column", position=position, sqlstate="42601")
+            raise QueryError("a sub-query here must return one column", position=position, sqlstate="42601")
         if kind == "value" and not bound.whole:
             bound = inside(bound, self.queries.numbers)
         value = bound.items[0][1] if kind != "exists" else None
@@ -117,7 +117,7 @@ class Clauses:
         once = tree.args.get("distinct")
         if once is not None and once.args.get("on") is not None:
             raise QueryError(
-                "DISTINCT ON takes whichever row comes first",
+                "DISTINCT ON depends on which row comes first",
                 position=place(once),
                 hint=hints.each_person_once(self.scope.relation),
             )
@@ -141,7 +141,9 @@ class Clauses:
         nodes = [node for _, node in bound.items]
         if any(s.node not in nodes for s in bound.order):
             raise QueryError(
-                "with SELECT DISTINCT, ORDER BY must name what is selected", position=place(self.tree), sqlstate="42P10"
+                "for SELECT DISTINCT, ORDER BY expressions must appear in the select list",
+                position=place(self.tree),
+                sqlstate="42P10",
             )
         places = [nodes.index(s.node) for s in bound.order]
         after = self.queries.once(replace(bound, order=()), place(self.tree))
@@ -154,7 +156,7 @@ class Clauses:
             outside = [c for name, c in columns_of(node).items() if name not in bound.relation.columns]
             if outside:
                 raise QueryError(
-                    "a sub-query may speak of the row around it in its WHERE only", position=outside[0].position
+                    "a sub-query may refer to the outer query in its WHERE only", position=outside[0].position
                 )
 
     # WHERE
@@ -170,7 +172,7 @@ class Clauses:
                 inside = part if inside is None else call("and", (inside, part))
             elif has(part, Sub):
                 raise QueryError(
-                    "a sub-query inside a sub-query may speak of the row right around it only", position=part.position
+                    "a nested sub-query may refer to the query directly around it only", position=part.position
                 )
             else:
                 self.on.append(part)
@@ -277,7 +279,7 @@ class Clauses:
         owner = item.args.get("table") if isinstance(item, exp.Column) else None
         shown = self.scope.shown(None if owner is None else fold(owner))
         if not shown:
-            raise QueryError("there is nothing that * stands for", position=place(item), sqlstate="42P01")
+            raise QueryError("SELECT * without tables is not valid", position=place(item), sqlstate="42P01")
         return [(entry.name, entry.node) for entry in shown]
 
     def _item(self, item: exp.Expression, expressions: Expressions) -> tuple[str, Node]:
@@ -345,7 +347,7 @@ class Clauses:
             outside = [c for name, c in columns_of(part).items() if name not in relation.columns]
             if outside:
                 raise QueryError(
-                    "a sub-query may speak of the row around it in its WHERE only", position=outside[0].position
+                    "a sub-query may refer to the outer query in its WHERE only", position=outside[0].position
                 )
         build = released if self._releases else grouped
         after = build(relation, list(zip(names, placed_keys, strict=True)), placed_aggregates, sets, number)
@@ -355,9 +357,7 @@ class Clauses:
         if self.on:
             self.counts = frozenset(name for name, a in placed_aggregates if a.name.startswith("count"))
             if condition is not None:
-                raise QueryError(
-                    "HAVING is not supported in a sub-query about the row around it", position=place(having)
-                )
+                raise QueryError("HAVING is not supported in a correlated sub-query", position=place(having))
         if condition is not None:
             relation, condition = queries.placed(after, rewrite(condition, above))
             self.scope.relation = filtered(relation, condition)
@@ -420,16 +420,14 @@ class Clauses:
         if not self.on:
             return keys, sets
         if self.tree.args.get("group") is not None:
-            raise QueryError(
-                "GROUP BY is not supported in a sub-query about the row around it", position=place(self.tree)
-            )
+            raise QueryError("GROUP BY is not supported in a correlated sub-query", position=place(self.tree))
         inner = self.scope.relation.columns.keys()
         for i, part in enumerate(self.on):
             sides = part.args if isinstance(part, Call) and part.name == "=" else ()
             mine = [side for side in sides if columns_of(side) and columns_of(side).keys() <= inner]
             if len(mine) != 1:
                 raise QueryError(
-                    "an aggregate about the row around it can be tied to it by equalities only",
+                    "an aggregate in a correlated sub-query can be correlated by equalities only",
                     position=part.position,
                     hint="Write WHERE inner.column = outer.column.",
                 )

@@ -26,13 +26,13 @@ def tied(kind: str, bound: Bound, position: int) -> Bound:
         bound = replace(bound, limit=None)  # one row is enough
     if bound.on and (bound.limit is not None or bound.offset):
         raise QueryError(
-            "LIMIT is not supported in a sub-query about the row around it",
+            "LIMIT is not supported in a correlated sub-query",
             position=position,
             hint="Aggregate it: (SELECT MIN(x) FROM …).",
         )
     if bound.on and bound.whole and kind != "value":
         raise QueryError(
-            f"{kind.upper()} of an aggregate about the row around it is not supported: it has one row in any case",
+            f"{kind.upper()} of a correlated aggregate is not supported: it always has one row",
             position=position,
             hint="Write x = (SELECT MAX(y) FROM …), or EXISTS (SELECT 1 FROM …).",
         )
@@ -45,9 +45,9 @@ def check_windows(overs: Iterable[Over], on: Iterable[Node]) -> None:
         sides = part.args if isinstance(part, Call) and part.name == "=" else ()
         if not any(side in over.partition for side in sides):
             raise QueryError(
-                "a window in a sub-query about the row around it would look at other rows too",
+                "a window in a correlated sub-query would read other rows too",
                 position=over.position,
-                hint="Put what is compared with the row around into PARTITION BY.",
+                hint="Put the correlated columns into PARTITION BY.",
             )
 
 

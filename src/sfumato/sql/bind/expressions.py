@@ -150,7 +150,9 @@ class Expressions:
             raise QueryError("this is not a number", position=place(node), sqlstate="42601") from None
         if len(node.this) > 60 or abs(number) > 10**30 or number.denominator > 10**30:
             raise QueryError(
-                "a number has at most 30 digits on each side of its point", position=place(node), sqlstate="22003"
+                "a number may have at most 30 digits on each side of the decimal point",
+                position=place(node),
+                sqlstate="22003",
             )
         whole = number.denominator == 1 and "." not in node.this and "e" not in node.this.lower()
         return constant(int(number) if whole else number, place(node))
@@ -166,7 +168,7 @@ class Expressions:
         if target == INTERVAL:
             written = node.this.unnest()
             if not isinstance(written, exp.Literal) or not written.is_string:
-                raise QueryError("an interval must be written", position=place(node), hint="Write INTERVAL '7 days'.")
+                raise QueryError("an interval must be a literal", position=place(node), hint="Write INTERVAL '7 days'.")
             return interval_constant(written.this, place(node))
         inner = self.node(node.this)
         if target == TIMESTAMP == inner.facts.kind:
@@ -215,7 +217,7 @@ class Expressions:
     def subquery(self, kind: str, query: exp.Expression, operand: Node | None, at: exp.Expression) -> Node:
         """A sub-query in an expression."""
         if self.sub is None:
-            raise QueryError("a sub-query cannot stand here", position=place(at), hint="Put it into WHERE.")
+            raise QueryError("a sub-query is not allowed here", position=place(at), hint="Put it into WHERE.")
         return self.sub(kind, query, self.scope, operand, place(at))
 
     def truth(self, node: exp.Expression) -> Node:
@@ -249,7 +251,7 @@ class Expressions:
         if digits is None:
             return self.function("round", node.this, at=node)
         if not isinstance(digits, exp.Literal) or not _is_count(digits.this) or int(digits.this) > 12:
-            raise QueryError("round needs a written number of digits, at most 12", position=place(node))
+            raise QueryError("round needs a literal number of digits, at most 12", position=place(node))
         return self.function("round", node.this, extra=digits.this, at=node)
 
     def like(self, node: exp.Expression) -> Node:
@@ -329,7 +331,7 @@ class Expressions:
     def filtered(self, node: exp.Expression) -> Node:
         """An aggregate with its FILTER."""
         if type(node.this) not in AGGREGATE_NAMES and not isinstance(node.this, exp.WithinGroup):
-            raise QueryError("FILTER belongs to an aggregate", position=place(node), sqlstate="42601")
+            raise QueryError("FILTER needs an aggregate", position=place(node), sqlstate="42601")
         where = self.condition(node.expression)
         if where is not None and has(where, Aggregate):
             raise QueryError("aggregates are not allowed in FILTER", position=place(node), sqlstate="42803")
@@ -378,7 +380,7 @@ class Expressions:
         if offset is None:
             return ()
         if not isinstance(offset, exp.Literal) or not _is_count(offset.this):
-            raise QueryError("LAG and LEAD need a written whole number", position=place(inner))
+            raise QueryError("LAG and LEAD need an integer literal", position=place(inner))
         return (constant(int(offset.this)),)
 
     def today_or_now(self, node: exp.Expression) -> Node:
@@ -405,7 +407,7 @@ class Expressions:
         if isinstance(start, Constant) and isinstance(start.value, date):
             moved = intervals.later(start.value, span)
             if moved is None:
-                raise QueryError("this leads beyond the years 1 to 9999", position=start.position, sqlstate="22008")
+                raise QueryError("the result is outside the years 1 to 9999", position=start.position, sqlstate="22008")
             return constant(moved, start.position)
         return call("shift", (start,), str(span), start.position)
 
@@ -435,7 +437,7 @@ class Expressions:
         digits = node.args.get("decimals")
         written = digits is None or (isinstance(digits, exp.Literal) and _is_count(digits.this))
         if not written or (digits is not None and int(digits.this) > 12):
-            raise QueryError("trunc needs a written number of digits, at most 12", position=place(node))
+            raise QueryError("trunc needs a literal number of digits, at most 12", position=place(node))
         return self.function("trunc", node.this, extra="" if digits is None else digits.this, at=node)
 
     def logarithm(self, node: exp.Expression) -> Node:
@@ -463,7 +465,7 @@ class Expressions:
         """LIKE and ILIKE with a sign of escape: the same pattern with a backslash."""
         test, sign = node.this, node.expression
         if not isinstance(test, exp.Like | exp.ILike) or not test.expression.is_string or not sign.is_string:
-            raise QueryError("ESCAPE needs LIKE with a written pattern", position=place(node))
+            raise QueryError("ESCAPE needs LIKE with a literal pattern", position=place(node))
         pattern = patterns.without_escape(test.expression.name, sign.name) if len(sign.name) <= 1 else None
         if pattern is None:
             raise QueryError(
@@ -504,7 +506,7 @@ def _frame(spec: exp.Expression | None) -> str:
             return f"UNBOUNDED {str(side).upper()}"
         if isinstance(value, exp.Literal) and _is_count(value.this):
             return f"{int(value.this)} {str(side).upper()}"
-        raise QueryError("the frame of a window needs written whole numbers", position=place(spec))
+        raise QueryError("the frame of a window needs integer literals", position=place(spec))
 
     kind, args = str(spec.args.get("kind") or "RANGE").upper(), spec.args
     first = end(args.get("start"), args.get("start_side"))

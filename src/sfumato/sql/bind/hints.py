@@ -12,12 +12,12 @@ from sfumato.sql.relations import Relation, scans_in
 from sfumato.words import identifier
 
 _LONGEST = 400
-_GENERAL = ("This is answered: ", "Supported aggregates: ", "Write the query without", "Let the private table be")
+_GENERAL = ("Try this instead: ", "Supported aggregates: ", "Write the query without", "Make the private table the")
 
 
 def answered(sql: str) -> str:
     """A hint that is a whole statement."""
-    return f"This is answered: {sql}."
+    return f"Try this instead: {sql}."
 
 
 def may_be_nearer(hint: str | None) -> bool:
@@ -67,7 +67,7 @@ def persons_among(outer: Relation, inner: Relation) -> str:
     """Persons of one table who are in another."""
     a, b = _person_table(outer), _person_table(inner)
     if a is None or b is None:
-        return "Aggregate the private table first, then compare with what is released."
+        return "Aggregate the private table first, then compare with the released numbers."
     return answered(
         f"SELECT COUNT(*) FROM {_name(a.name)} WHERE {_name(str(a.unit))}"
         f" IN (SELECT {_name(str(b.unit))} FROM {_name(b.name)})"
@@ -78,7 +78,7 @@ def per_person(relation: Relation) -> str:
     """One row for each person, then an aggregate of these."""
     table = _person_table(relation)
     if table is None:
-        return "GROUP BY the person herself, or leave her out."
+        return "GROUP BY the person, or leave the person out."
     unit = _name(str(table.unit))
     return answered(f"SELECT AVG(n) FROM (SELECT {unit}, COUNT(*) AS n FROM {_name(table.name)} GROUP BY {unit}) AS t")
 
@@ -87,7 +87,7 @@ def window_per_person(relation: Relation) -> str:
     """A window over each person's own rows."""
     table = _person_table(relation)
     if table is None:
-        return "Partition by the person, or aggregate first: windows work on what is released."
+        return "Partition by the person, or aggregate first: windows work on released numbers."
     unit = _name(str(table.unit))
     order = _name(next((name for name in table.columns if name != table.unit), str(table.unit)))
     return answered(
@@ -100,7 +100,7 @@ def each_person_once(relation: Relation) -> str:
     """Persons, each once."""
     table = _person_table(relation)
     if table is None:
-        return "Aggregate first; LIMIT works on what is released."
+        return "Aggregate first; LIMIT works on released rows."
     unit = _name(str(table.unit))
     return answered(f"SELECT COUNT(*) FROM (SELECT DISTINCT {unit} FROM {_name(table.name)}) AS t")
 
@@ -118,5 +118,5 @@ def private_first(private: Relation, public: Relation, condition: str) -> str:
     a = next((scan.table.name for scan in scans_in(private) if not scan.table.public), None)
     b = next((scan.table.name for scan in scans_in(public)), None)
     if a is None or b is None or not condition:
-        return "Let the private table be the preserved side: private LEFT JOIN public."
+        return "Make the private table the preserved side: private LEFT JOIN public."
     return answered(f"SELECT COUNT(*) FROM {_name(a)} LEFT JOIN {_name(b)} {condition}")

@@ -62,13 +62,13 @@ def joined(
         by_person, rest = same_person(parts, left, right)
         if not by_person:
             raise QueryError(
-                "this join would bring rows of different persons together",
+                "this join would combine rows of different people",
                 position=position,
                 hint=hints.join_persons(left, right),
             )
     elif right.private or (left.private and kind == "full"):
         raise QueryError(
-            "this join would make rows that belong to nobody",
+            "this join would create rows that belong to nobody",
             position=position,
             hint=hints.private_first(*((right, left) if right.private else (left, right)), written),
         )
@@ -223,7 +223,7 @@ def marked(outer: Relation, right: Relation, on: tuple[Node, ...], name: str, po
         by_person, rest = same_person(list(on), outer, right) if outer.private else (False, [])
         if not by_person:
             raise QueryError(
-                "rows of other persons would decide about this row",
+                "rows of other people would decide about this row",
                 position=position,
                 hint=hints.persons_among(outer, right),
             )

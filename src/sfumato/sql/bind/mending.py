@@ -44,7 +44,7 @@ def mended(tree: Any, policy: Policy, refusal: _Refusal) -> str | None:
 
 def _by_person(tree: Any, policy: Policy, refused: QueryError) -> Any:
     """Each join of two private tables on the person, too."""
-    if "persons" not in refused.message:
+    if "of different people" not in refused.message and "of other people" not in refused.message:
         return None
     changed = False
     for select in tree.find_all(exp.Select):

@@ -46,7 +46,7 @@ def _text_of(args: tuple[Node, ...], at: int, what: str, position: int) -> str:
     """A text that is written in the query."""
     value = args[at].value if len(args) > at and isinstance(args[at], Constant) else None  # type: ignore[union-attr]
     if not isinstance(value, str):
-        raise QueryError(f"{what} must be a written text", position=position, sqlstate="42883")
+        raise QueryError(f"{what} must be a text literal", position=position, sqlstate="42883")
     return value
 
 
@@ -128,10 +128,12 @@ def _date_bin(args: tuple[Node, ...], position: int) -> Node:
         span = intervals.read(span)
     start = origin.value if isinstance(origin, Constant) else None
     if not isinstance(span, intervals.Span) or not isinstance(start, date):
-        raise QueryError("date_bin needs a written stride and a written origin", position=position, sqlstate="22007")
+        raise QueryError("date_bin needs a literal stride and a literal origin", position=position, sqlstate="22007")
     width = span.days * intervals.DAY + span.microseconds
     if span.months or not 0 < width <= intervals.LAST * intervals.DAY:
-        raise QueryError("a stride has days or less, and is longer than nothing", position=position, sqlstate="22008")
+        raise QueryError(
+            "a stride must be in days or smaller units, and longer than zero", position=position, sqlstate="22008"
+        )
     at = start if isinstance(start, datetime) else datetime.combine(start, time())
     micros = (at - datetime(1, 1, 1)) // timedelta(microseconds=1)  # noqa: DTZ001  the same
     return call("date_bin", (moment,), f"{width} {micros}", position)
@@ -201,7 +203,7 @@ def regexp_ilike(binds: Binds, node: exp.Expression) -> Node:
     written = any_case(pattern.value) if isinstance(pattern, Constant) and isinstance(pattern.value, str) else None
     if written is None:
         raise QueryError(
-            "~* needs a written pattern of ASCII characters",
+            "~* needs a literal pattern of ASCII characters",
             position=place(node),
             hint="Write LOWER(x) ~ 'é+', in lower case.",
         )

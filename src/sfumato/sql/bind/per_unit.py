@@ -33,10 +33,10 @@ QUANTILES = ("percentile_cont", "percentile_disc")
 REFUSED = {
     "first": "which row comes first",
     "last": "which row comes last",
-    "any_value": "which row the engine meets first",
-    "mode": "which of several values the engine meets first",
-    "arg_max": "which of several rows the engine meets first",
-    "arg_min": "which of several rows the engine meets first",
+    "any_value": "which row the engine reads first",
+    "mode": "which of several values the engine reads first",
+    "arg_max": "which of several rows the engine reads first",
+    "arg_min": "which of several rows the engine reads first",
 }
 
 
@@ -68,7 +68,7 @@ def bind(name: str, args: tuple[Node, ...], where: Node | None, rows: int, posit
 def _fraction(node: Node, position: int) -> str:
     value = node.value if isinstance(node, Constant) else None
     if isinstance(value, bool) or not isinstance(value, int | Fraction) or not 0 <= value <= 1:
-        raise QueryError("a percentile needs a written fraction from 0 to 1", position=position, sqlstate="22003")
+        raise QueryError("a percentile needs a literal fraction from 0 to 1", position=position, sqlstate="22003")
     return repr(float(value))
 
 
@@ -98,7 +98,7 @@ def _number(name: str, args: tuple[Node, ...], position: int, most: int) -> Fact
         )
     if facts.largest / facts.grid >= most:
         raise QueryError(
-            f"{name.upper()} of numbers this large might not fit into 127 bits",
+            f"{name.upper()} of numbers this large might exceed 127 bits",
             position=position,
             hint="Declare narrower bounds or a coarser grid.",
         )

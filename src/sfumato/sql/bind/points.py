@@ -31,7 +31,7 @@ def cell_call(args: tuple[Node, ...], position: int) -> Node:
         raise QueryError("geo_cell does not take these arguments", position=position, sqlstate="42883", hint=_FORMS)
     side = written(args[2:])
     if not side:
-        raise QueryError("geo_cell needs a written side in metres", position=position, sqlstate="42883", hint=_FORMS)
+        raise QueryError("geo_cell needs a literal side in metres", position=position, sqlstate="42883", hint=_FORMS)
     return cell_of(args[0], args[1], side[0], position)
 
 

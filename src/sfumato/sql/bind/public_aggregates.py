@@ -44,7 +44,7 @@ def bind(name: str, args: tuple[Node, ...], where: Node | None, position: int) -
     if name.startswith("percentile"):
         value = args[1].value if isinstance(args[1], Constant) else None
         if isinstance(value, bool) or not isinstance(value, int | Fraction) or not 0 <= value <= 1:
-            raise QueryError("a percentile needs a written fraction from 0 to 1", position=position, sqlstate="22003")
+            raise QueryError("a percentile needs a literal fraction from 0 to 1", position=position, sqlstate="22003")
         extra = repr(float(value))
     arg = args[0] if args else None
     if name in ("string_agg", "array_agg"):
@@ -75,7 +75,7 @@ def _listed(name: str, args: tuple[Node, ...], where: Node | None, position: int
     """string_agg and array_agg: `extra` is the direction and what stands between; `second` what it is sorted by."""
     between = args[1].value if isinstance(args[1], Constant) else None
     if not isinstance(between, str):
-        raise QueryError("string_agg needs a written text between values", position=position, sqlstate="42883")
+        raise QueryError("string_agg needs a literal separator", position=position, sqlstate="42883")
     by, down = (args[2], args[3]) if len(args) > 2 else (args[0], None)
     word = "DESC" if isinstance(down, Constant) and down.value is True else "ASC"
     return Aggregate(name, args[0], where, Facts(TEXT), position, f"{word} {between}", by)

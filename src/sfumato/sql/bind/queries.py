@@ -81,7 +81,7 @@ class Binder:
         if isinstance(tree, exp.Subquery):
             if tree.args.get("alias") is None and isinstance(tree.this, exp.Query):
                 return self.query(tree.this, names, outer)
-            raise QueryError("this cannot stand here", position=place(tree))
+            raise QueryError("this is not allowed here", position=place(tree))
         self.depth += 1
         if self.depth > _DEEPEST:
             raise QueryError("the query is nested too deeply", sqlstate="54001", position=place(tree))
@@ -93,7 +93,7 @@ class Binder:
                 return self._limited(self._set(tree, names, outer), tree)
         finally:
             self.depth -= 1
-        raise QueryError(f"{spelled(tree)} cannot stand here", position=place(tree))
+        raise QueryError(f"{spelled(tree)} is not allowed here", position=place(tree))
 
     def _limited(self, bound: Bound, tree: exp.Expression) -> Bound:
         """A query that stays within what is planned: sub-queries that are read twice count twice."""
@@ -102,7 +102,7 @@ class Binder:
                 "this query is too large once its sub-queries are written out",
                 position=place(tree),
                 sqlstate="54001",
-                hint="Ask in several queries.",
+                hint="Split it into several queries.",
             )
         return bound
 
@@ -147,12 +147,12 @@ class Binder:
     def _set(self, tree: exp.SetOperation, names: Names, outer: Scope | None) -> Bound:
         """UNION, EXCEPT and INTERSECT."""
         if tree.args.get("distinct") is None:
-            raise AssertionError("a set operation says whether rows are shown once")
+            raise AssertionError("a set operation needs ALL or DISTINCT")
         parts = [self.settled(self.query(side, names, outer), side) for side in (tree.this, tree.expression)]
         left, right = parts
         word, once = type(tree).__name__.upper(), bool(tree.args["distinct"])
         if left.on or right.on:
-            raise QueryError(f"a {word} cannot refer to the row around it", position=place(tree))
+            raise QueryError(f"a {word} cannot refer to the outer query", position=place(tree))
         if len(left.items) != len(right.items):
             raise QueryError(
                 f"each part of a {word} must have the same number of columns", position=place(tree), sqlstate="42601"
@@ -161,7 +161,7 @@ class Binder:
             raise QueryError(
                 f"{word} cannot combine rows of people with public rows: some rows would belong to nobody",
                 position=place(tree),
-                hint="Ask both apart, or aggregate first.",
+                hint="Query both separately, or aggregate first.",
             )
         columns = self._common(word, left, right, tree)
         sides = [(part.relation, tuple(node for _, node in part.items)) for part in parts]
@@ -250,7 +250,7 @@ class Binder:
             outside = [c for name, c in columns_of(part).items() if name not in relation.columns]
             if outside:
                 raise QueryError(
-                    "a sub-query inside a sub-query may speak of the row right around it only",
+                    "a nested sub-query may refer to the query directly around it only",
                     position=outside[0].position or part.position,
                 )
             relation, column = self._place(relation, part)

@@ -61,6 +61,6 @@ def bounded(node: Node) -> Node:
             "this expression is too large once its sub-queries are written out",
             position=node.position,
             sqlstate="54001",
-            hint="Ask in several questions.",
+            hint="Split it into several queries.",
         )
     return node

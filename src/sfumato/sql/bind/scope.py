@@ -57,7 +57,7 @@ class Scope:
             f'there is no column "{name}"' + (f' in "{place}"' if place else ""),
             position=position,
             sqlstate="42703",
-            hint=f"There are: {', '.join(known)}." if known else "A question names the table that it is about: FROM.",
+            hint=f"There are: {', '.join(known)}." if known else "A query names its table: FROM.",
         )
 
     def shown(self, owner: str | None = None) -> list[ScopeColumn]:

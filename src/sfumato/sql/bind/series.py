@@ -27,7 +27,7 @@ def written_series(parts: Sequence[Node | None], position: int) -> tuple[Facts, 
     step = 1 if parts[2] is None else step
     if not all(isinstance(one, int) and not isinstance(one, bool) for one in (start, end, step)):
         raise QueryError(
-            "generate_series needs written whole numbers, or two written dates and an interval",
+            "generate_series needs integer literals, or two literal dates and an interval",
             position=position,
             sqlstate="42883",
             hint="Write generate_series(1, 10), or"
@@ -63,4 +63,4 @@ def _moments(start: date, end: date, step: intervals.Span, position: int) -> tup
 
 def _check(count: int, position: int) -> None:
     if count > MOST:
-        raise QueryError(f"a series has at most {MOST} rows", position=position, sqlstate="54000")
+        raise QueryError(f"a series may have at most {MOST} rows", position=position, sqlstate="54000")

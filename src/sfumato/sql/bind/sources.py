@@ -90,17 +90,19 @@ class Sources:
         """A view is its query, judged like any other (semantics 1.1): what it shows must still be the person's."""
         wrong, tree = f'the view "{table.name}"', parse(self.views[table.name])
         if tree.find(exp.Div) is not None:
-            raise QueryError(f"{wrong} divides, which engines do in different ways", hint="Divide in the question.")
+            raise QueryError(f"{wrong} divides, which engines do differently", hint="Divide in the query.")
         bound = self.queries.settled(self.queries.query(tree, {}, None), exp.Select())
         if releases_in(bound.relation):
-            raise QueryError(f"{wrong} aggregates persons", hint="Name its tables in the policy, and aggregate in SQL.")
+            raise QueryError(f"{wrong} aggregates people", hint="Name its tables in the policy, and aggregate in SQL.")
         if bound.relation.private == table.public:
-            raise QueryError(f"{wrong} is {'not ' if table.public else ''}public", hint="Mend the policy.")
+            raise QueryError(f"{wrong} is {'not ' if table.public else ''}public", hint="Correct the policy.")
         shown = tuple((name, node) for name, node in bound.items if not table.columns or name in table.columns)
         if not table.public and not any(
             name == table.unit and isinstance(node, Column) and node.unit == PERSON for name, node in shown
         ):
-            raise QueryError(f"{wrong} does not show the person", hint="It must select the unit by itself.")
+            raise QueryError(
+                f"{wrong} does not return the privacy unit", hint="It must select the unit column unchanged."
+            )
         return replace(bound, items=shown)
 
     def _scan(self, table: Table) -> Scan:
@@ -271,7 +273,7 @@ class Sources:
         if releases_in(relation):
             if relation.shape.rows is None:
                 raise QueryError(
-                    "how many released rows one row would meet is not known beforehand",
+                    "it is not known beforehand how many released rows one row would match",
                     hint="Join on all keys of the released table.",
                 )
             return relation.shape.rows

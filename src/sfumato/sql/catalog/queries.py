@@ -113,4 +113,4 @@ def _may_call(node: exp.Anonymous, known: CatalogNames) -> bool:
     rows = name in ROW_FUNCTIONS and isinstance(node.parent, exp.Table)
     if name in known.functions or name in SAME or name == "all" or rows:
         return True
-    raise QueryError(f"function {name} is not supported yet", sqlstate="42883", hint="Write the question without it.")
+    raise QueryError(f"function {name} is not supported yet", sqlstate="42883", hint="Write the query without it.")

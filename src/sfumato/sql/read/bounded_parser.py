@@ -52,7 +52,7 @@ class BoundedParser(_DIALECT.parser_class):  # type: ignore[misc,name-defined]
         """
         self._left -= 1
         if self._left < 0:
-            raise QueryError("the question is nested too deeply", sqlstate="54001", hint="Ask in several questions.")
+            raise QueryError("the query is nested too deeply", sqlstate="54001", hint="Split it into several queries.")
         step()
         super()._advance(times)
 
@@ -63,7 +63,7 @@ def trees(text: str, tokens: list[Any] | None = None) -> list[exp.Expression]:
     opening = [token for token in found if token.token_type is TokenType.L_BRACKET]
     if len(opening) > _BRACKETS:
         raise QueryError(
-            f"a question has at most {_BRACKETS} square brackets, but this one has {len(opening)}",
+            f"a query may have at most {_BRACKETS} square brackets, but this one has {len(opening)}",
             position=opening[_BRACKETS].start + 1,
             sqlstate="54001",
         )

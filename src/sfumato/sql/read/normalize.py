@@ -325,7 +325,9 @@ def _rows(node: Any) -> Any:
     if len({len(row) for row in rows}) != 1:
         raise QueryError("VALUES lists must all be the same length", sqlstate="42601")
     if len(rows) > _MOST_ROWS:
-        raise QueryError(f"VALUES has more than {_MOST_ROWS} rows", sqlstate="54000", hint="Ask in several queries.")
+        raise QueryError(
+            f"VALUES has more than {_MOST_ROWS} rows", sqlstate="54000", hint="Split it into several queries."
+        )
     selects: list[Any] = [
         exp.Select(
             expressions=[

@@ -97,7 +97,7 @@ def _any_of(tokens: tuple[SqlToken, ...], at: int) -> tuple[int, int]:
     known = (["=", "any", "("], ["=", "some", "("], ["<>", "all", "("], ["!=", "all", "("])
     if before not in known or last >= len(tokens):
         raise QueryError(
-            "a list can only stand in = ANY or <> ALL", position=tokens[at].start + 1, hint="Write x = ANY ($1)."
+            "a list can only be used in = ANY or <> ALL", position=tokens[at].start + 1, hint="Write x = ANY ($1)."
         )
     return at - 3, last
 
@@ -137,7 +137,7 @@ def _check(statement: SqlStatement, filled: Filled) -> None:
     parts = [filled.text[at : at + size] for at, size, _ in filled.moved]
     first = _query_start(statement)
     if first > filled.moved[0][0]:
-        raise QueryError("a value can only stand in a query", sqlstate="0A000", position=first + 1)
+        raise QueryError("a value can only be used in a query", sqlstate="0A000", position=first + 1)
     places = [(at - first, size) for at, size, _ in filled.moved]
     try:
         wanted = [[(t.token_type, t.text) for t in sqlglot.tokenize(part, read="postgres")] for part in parts]
@@ -153,7 +153,7 @@ def _check(statement: SqlStatement, filled: Filled) -> None:
             ends_inside = token.end < sum(places[which])
             inside[which].append((token.token_type, token.text if ends_inside else ""))
     if inside != wanted or len(statements(filled.text)) != len(statements(statement.text)):
-        raise QueryError("a value cannot be written into this place of the statement", sqlstate="0A000")
+        raise QueryError("a value cannot be used at this place of the statement", sqlstate="0A000")
 
 
 _BEFORE = ("declare", "explain", "copy", "prepare")

@@ -158,7 +158,7 @@ ALLOWED: dict[type[exp.Expression], frozenset[str]] = {
 refused, not passed over: a parser may hold a NOT, a time zone or a side of TRIM in one."""
 
 _WORDS: dict[str, tuple[str, str]] = {
-    "TableSample": ("sampling is not allowed: every row counts", "Leave TABLESAMPLE out."),
+    "TableSample": ("sampling is not allowed", "Leave TABLESAMPLE out."),
     "Rand": ("random() is not allowed: the answer would differ each time", "Leave it out; noise is added anyway."),
     "CurrentTime": ("the time of day is not available", "Write now(), which is the start of this day in UTC."),
     "Localtime": ("the time of day is not available", "Write now(), which is the start of this day in UTC."),
@@ -174,7 +174,9 @@ _WORDS: dict[str, tuple[str, str]] = {
 def parse(text: str) -> exp.Query:
     """The tree of one query, or a refusal with its place in the text."""
     if len(text) > _LONGEST:
-        raise QueryError(f"a query has at most {_LONGEST} characters, but this one has {len(text)}", sqlstate="54000")
+        raise QueryError(
+            f"a query may have at most {_LONGEST} characters, but this one has {len(text)}", sqlstate="54000"
+        )
     _check_characters(text)
     try:
         dialect = Dialect.get_or_raise("postgres")
@@ -210,7 +212,7 @@ def _check_tokens(tokens: list[Any]) -> None:
     """Refuse before parsing what would keep everybody waiting, or be refused as too deep anyway."""
     if len(tokens) > _MOST_TOKENS:
         raise QueryError(
-            f"a query has at most {_MOST_TOKENS} tokens, but this one has {len(tokens)}",
+            f"a query may have at most {_MOST_TOKENS} tokens, but this one has {len(tokens)}",
             sqlstate="54000",
             hint="Split it into several queries.",
         )
@@ -229,7 +231,7 @@ def _check_characters(text: str) -> None:
     found = _NO_CHARACTERS.search(text)
     if found is not None:
         raise QueryError(
-            f"U+{ord(found[0]):04X} is not a character that a query may hold",
+            f"U+{ord(found[0]):04X} is not allowed in a query",
             position=found.start() + 1,
             sqlstate="22021",
             hint="Remove it.",
@@ -262,7 +264,7 @@ def _check_intervals(text: str) -> None:
             continue
         if not WRITTEN.fullmatch(written.text) and not written.text.strip(" +-").isdigit():
             raise QueryError(
-                f"{written.text!r} is not an interval that is known here",
+                f"{written.text!r} is not a supported interval",
                 position=written.start + 1,
                 sqlstate="22007",
                 hint="Write whole numbers with their units: INTERVAL '1 year 3 months', INTERVAL '7 days'.",

@@ -83,7 +83,7 @@ def _cut(cut: Cut, adjacency: Adjacency) -> Iterator[Reason]:
         if (part.kept, part.chosen) != (part.job.kept, part.job.chosen) or len(part.bundles) != len(
             part.job.bundles
         ) + len(part.job.extras):
-            raise PlanError("this plan reads other numbers than its job computes")
+            raise PlanError("this plan would read other numbers than its job computes")
         if len(set(part.groups)) != len(part.groups):
             raise PlanError("this plan draws noise twice for one number")
         derived = contribution(part.job, len(part.groups))
@@ -133,7 +133,7 @@ def _keys(part: Part, derived: Contribution, adjacency: Adjacency) -> Iterator[R
     if derived.keys is None and part.selection is None:
         return
     if derived.keys is None or part.selection is None:
-        raise PlanError("this plan would show keys that nobody has selected")
+        raise PlanError("this plan would return keys that were not selected")
     law, twice = part.selection, 2 if adjacency is Adjacency.REPLACE else 1
     touched, claimed = twice * derived.keys, law.keys_per_unit * (2 if law.adjacency is Adjacency.REPLACE else 1)
     why = (f"one person is counted under at most {derived.keys} open keys, once under each",)
@@ -145,10 +145,10 @@ def _thresholded(
 ) -> None:
     """One noise for counts and keys: it is drawn for the norm that is derived, and nothing else is in the part."""
     if len(part.bundles) != 1 or part.bundles[0].extra is not None or part.groups != ((),) or part.listed:
-        raise PlanError("this plan would show keys by a number that is not their count")
+        raise PlanError("this plan would select keys by a number that is not their count")
     (released,), (moved,) = part.bundles, derived.bundles
     if not moved.nonnegative or moved.l1 is None or moved.l1 / moved.unit > law.norm:
-        raise PlanError("this plan would show keys of one person more often than it claims")
+        raise PlanError("this plan would return keys of one person more often than it claims")
     if law.adjacency is not adjacency or released.unit != moved.unit or law.scale * released.unit != released.scale:
         raise PlanError("this plan would draw another noise for its keys than for its counts")
     if loss > law.epsilon or part.share != law.epsilon:

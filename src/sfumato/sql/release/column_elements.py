@@ -45,8 +45,8 @@ def elements(table: Table, policy: Policy, column: str, *, stored: bool) -> Elem
     facts = facts_of(table.columns[column])
     if facts.kind not in (INTEGER, DECIMAL, BOOLEAN):
         raise InputError(
-            f'column "{column}" of "{table.name}" is not one of numbers on a grid',
-            hint="A program takes whole numbers, decimals with bounds and a grid, or truths.",
+            f'column "{column}" of "{table.name}" does not hold numbers on a grid',
+            hint="A program takes integers, decimals with bounds and a grid, or booleans.",
         )
     assert isinstance(table.rows_per_unit, int)
     of, most = scan.columns[f"0.{column}"], table.rows_per_unit

@@ -144,7 +144,7 @@ def words(parts: Impossible) -> str:
     """A note: what cannot be, and what is listed instead."""
     told = " and ".join(dict.fromkeys(_said(part) for part in parts))
     hints = dict.fromkeys(hint for part in parts for atom in _atoms(part) if (hint := _hint(atom)))
-    return "; ".join([f"no row can have {told}, so what is asked of such rows is exact and free", *hints])
+    return "; ".join([f"no row can have {told}, so the result for such rows is exact and free", *hints])
 
 
 def _atoms(node: Node) -> list[Call]:

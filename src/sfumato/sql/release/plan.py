@@ -61,8 +61,8 @@ def plan(
     law = noise_of(policy, noise)
     if law == GAUSSIAN and policy.privacy.composition == "pure":
         raise QueryError(
-            "Gaussian noise has no epsilon of its own, and this policy counts in epsilon",
-            hint='Ask with noise = "geometric".',
+            "Gaussian noise has no epsilon, and this policy counts in epsilon",
+            hint='Use noise = "geometric".',
         )
     releases = question.releases
     count = max(1, sum(pays(release) for release in releases))

@@ -37,7 +37,7 @@ class Ranks:
         if self.reach is not None:
             return f"about the value that {self.reach:,} rows reach; {sure}: within ± {self.error:,} ranks; {small}"
         if self.fraction is None:
-            return f"{sure}: no value has more than {self.error:,} rows more; {small}"
+            return f"{sure}: no other value occurs more than {self.error:,} times more often; {small}"
         return f"{sure}: within ± {self.error:,} ranks; {small}"
 
 

@@ -216,7 +216,7 @@ def _selection_share(
     if not terms.delta:
         node = next(node for _, node in release.keys if keys.is_open(node, release.below))
         raise QueryError(
-            "the values of this key are not declared, so choosing which to show needs delta, and the policy has none",
+            "the values of this key are not declared, so partition selection needs delta, and the policy has none",
             position=node.position,
             hint="Group by a column with declared values, or let the owner set delta and query_delta.",
         )
@@ -503,7 +503,7 @@ class _Work:
             unit = grid
         if bundle.length / unit * _MOST_ROWS >= 1 << 126:
             raise QueryError(
-                "the sums of this question might not fit into 127 bits",
+                "the sums of this query might exceed 127 bits",
                 position=bundle.parts[0].position,
                 hint="Declare narrower bounds or a coarser grid.",
             )

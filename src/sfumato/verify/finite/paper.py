@@ -68,9 +68,9 @@ def faults_of(document: dict[str, Any]) -> list[str]:
         if decision is None or not decision.holds:
             return ["the claim is not proved by listing"]
         if write(program, kind, decision) != document:
-            return ["the chances are others"]
+            return ["the probabilities differ"]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]
     except SfumatoError as error:
-        return [f"it does not read: {error.message}"]
+        return [f"it cannot be parsed: {error.message}"]
     return []

@@ -113,21 +113,21 @@ def faults_of(
         if not covers(program, proofs):
             return ["there is not one proof for each direction"]
         if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
-            return ["the Gaussian curve does not keep within the claim"]
+            return ["the Gaussian curve exceeds the claim"]
         return [fault for proof in document["proofs"] for fault in _faults(program, proof, second)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]
     except NoProofRule as error:
         return [f"the proof rule does not cover it: {error}"]
     except SfumatoError as error:
-        return [f"it does not read: {error.message}"]
+        return [f"it cannot be parsed: {error.message}"]
 
 
 def _faults(program: Program, document: dict[str, Any], second: Callable[[str], bool | None] | None) -> list[str]:
     product = conditions_of(program, read(document))
     made = _conditions(product)  # before anything is solved: solving renumbers what the solver prints
     if not is_admitting(product):
-        return ["nothing satisfies what the program requires"]
+        return ["no input satisfies what the program requires"]
     step = contradiction(product)
     if step is not None:
         return [f"a path that is reached becomes impossible: {step.label}"]

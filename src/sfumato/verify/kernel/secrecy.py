@@ -147,7 +147,7 @@ def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | N
             return ["the property is not that of the program"]
         pairs = pairs_of(program, read(document))
         if not any(pair.reached for pair in pairs):
-            return ["nothing satisfies what the program requires"]
+            return ["no input satisfies what the program requires"]
         faults = []
         for pair, case in zip(pairs, document["cases"], strict=True):
             if _conditions(pair) != case["conditions"]:
@@ -163,4 +163,4 @@ def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | N
     except NoProofRule as error:
         return [f"the proof rule does not cover it: {error}"]
     except SfumatoError as error:
-        return [f"it does not read: {error.message}"]
+        return [f"it cannot be parsed: {error.message}"]

@@ -25,16 +25,16 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
 }
 """The programs that stand for a mechanism."""
 NOT_WRITTEN: dict[str, str] = {
-    "Gaussian": "its noise is the Gaussian law on whole numbers, and the language has the one on real numbers",
-    "GaussianKeySelection": "its thresholds are chosen by curves of the Gaussian law on whole numbers",
-    "KeySelection": "its chances are the largest that a recursion over people allows, not those of a noise",
-    "OrderStatistic": "it chooses among stretches of candidates whose number depends on the data",
-    "MostFrequent": "its candidates without a row are one entry, whose size depends on the data",
-    "RankedChoice": "it chooses among stretches of candidates whose number depends on the data",
-    "Staircase": "the language has no law of stairs",
-    "ThresholdedCounts": "which keys there are depends on the data",
-    "PrefixSums": "which nodes a total takes follows the binary digits of its place",
-    "Channel": "it is any matrix: its epsilon is computed from it",
+    "Gaussian": "its noise is discrete Gaussian, and the language has continuous Gaussian noise only",
+    "GaussianKeySelection": "its thresholds come from privacy curves of the discrete Gaussian",
+    "KeySelection": "its probabilities come from a recursion over the number of people, not from noise",
+    "OrderStatistic": "it chooses among ranges of candidates whose number depends on the data",
+    "MostFrequent": "its candidates without rows are one entry whose size depends on the data",
+    "RankedChoice": "it chooses among ranges of candidates whose number depends on the data",
+    "Staircase": "the language has no staircase distribution",
+    "ThresholdedCounts": "the set of keys depends on the data",
+    "PrefixSums": "the nodes of a prefix sum follow the binary digits of its position",
+    "Channel": "it is an arbitrary matrix, whose epsilon is computed from it",
 }
 """The mechanisms that the language cannot say, or not for all their sizes, and why."""
 

@@ -232,16 +232,20 @@ def faults_of(document: dict[str, Any]) -> list[str]:
         if program.property is None or program.property != document["property"]:
             return ["the property is not that of the program"]
         if document["verdict"] == "REFUTED":
-            return [] if is_difference(program, _difference(document["witness"])) else ["these chances do not differ"]
+            return (
+                []
+                if is_difference(program, _difference(document["witness"]))
+                else ["these probabilities do not differ"]
+            )
         found = enumerate_laws(program, MANY)
         something = found.difference is None and (found.complete or found.limits)
         if something and document["scope"] == _scope(found):
             return []
-        return ["the laws are not equal on all these inputs"]
+        return ["the distributions are not equal on all these inputs"]
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]
     except SfumatoError as error:
-        return [f"it does not read: {error.message}"]
+        return [f"it cannot be parsed: {error.message}"]
 
 
 def _difference(said: dict[str, Any]) -> Difference:

@@ -67,13 +67,13 @@ def summary(program: Program, finding: Finding) -> list[str]:
             return [f"PROVED for {sizes} only: {words} there; nothing is known beyond."]
         required = " && ".join(show(node) for node in program.requires)
         limit = f" with {required}" if required else ""
-        way = "by a coupling" if finding.coupling is not None else "by exact laws"
+        way = "by a coupling" if finding.coupling is not None else "by exact distributions"
         return [f"PROVED for all inputs{limit}: {words}, {way}."]
     found = finding.difference
     assert found is not None
     private = [param.name for param in program.params if param.private]
     lines = [
-        f"REFUTED: {program.name} has not the property {program.property}.",
+        f"REFUTED: {program.name} does not have the property {program.property}.",
         f"  Input      {_said(program, found.one)}",
     ]
     if program.property == "uniform":
@@ -132,7 +132,7 @@ def _case(program: Program, coupling: CouplingProof, number: int, case: Coupling
             lines.append(f"  draw {number_alone}, {draws[number_alone].name}, is made by each run alone")
     for loop in statements(program.body):
         if isinstance(loop, While) and case.invariants.get(loop.number):
-            lines.append(f"  whenever the loop in line {place(program.source, loop.at)[0]} begins a round:")
+            lines.append(f"  at the start of each iteration of the loop in line {place(program.source, loop.at)[0]}:")
             lines += [f"    {_invariant(node)}" for node in case.invariants[loop.number]]
     ends = [statement for statement in statements(program.body) if isinstance(statement, Return)]
     return lines + [
@@ -297,7 +297,7 @@ def _table(program: Program, joint: JointNoiseLaw) -> list[str]:
         "",
         f"At {where}: rows are the first run's noise, columns the second's.",
         *("  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells),
-        f"Rows and columns sum to the laws of both runs; pairs with mass give {'equal' if same else 'OTHER'} outputs.",
+        f"Rows and columns sum to both distributions; pairs with mass give {'equal' if same else 'OTHER'} outputs.",
     ]
 
 

@@ -57,7 +57,8 @@ def _serve(
     "reload",
     help=help_of(
         "Make running servers reload policy and data.\n\n"
-        "Queries go on meanwhile. If the new policy cannot be served, the old one stays and exit code 2 says why.",
+        "Queries continue in the meantime. If the new policy cannot be served, the old one stays in force and the exit "
+        "code is 2.",
         "sfumato reload -p sfumato-demo/sfumato.toml",
     ),
 )

@@ -29,11 +29,11 @@ def _verify(
     explain: Annotated[bool, typer.Option("--explain", help="Show the proof as a table.")] = False,
     tight: Annotated[bool, typer.Option("--tight", help="Look for the least multiple that holds.")] = False,
     certificate: Annotated[
-        Path | None, typer.Option("--certificate", metavar="FILE", help="Write what shows the verdict.")
+        Path | None, typer.Option("--certificate", metavar="FILE", help="Write the proof or counterexample to a file.")
     ] = None,
     check: Annotated[Path | None, typer.Option("--check", metavar="FILE", help="Check a certificate.")] = None,
     release: Annotated[
-        str | None, typer.Option("--release", metavar="TABLE.COLUMN", help="If it is proved, run it on this: spends.")
+        str | None, typer.Option("--release", metavar="TABLE.COLUMN", help="If proved, run it on this column; charged.")
     ] = None,
     epsilon: Annotated[str | None, typer.Option("--epsilon", metavar="E", help="eps of the release.")] = None,
     given: Annotated[

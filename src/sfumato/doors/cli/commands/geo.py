@@ -12,12 +12,12 @@ from sfumato.doors.cli.commands.shape import Json, group, help_of
 geo = group(
     "geo",
     "Location privacy: noisy positions.\n\n"
-    '"Level l within r metres": whoever sees a report can tell two true positions at most r metres apart by odds of at '
-    "most e^l; farther ones in proportion.",
+    '"Level l within r metres": a report changes the odds between two true positions at most r metres apart by at most '
+    "e^l; farther ones in proportion.",
 )
 
 Level = Annotated[str, typer.Option("--level", metavar="L", help='The level, a number or "ln 4".')]
-Radius = Annotated[str, typer.Option("--radius", metavar="METRES", help="Within so many metres.")]
+Radius = Annotated[str, typer.Option("--radius", metavar="METRES", help="The radius in metres.")]
 Step = Annotated[str | None, typer.Option("--grid", metavar="METRES", help="Grid step; default: radius/200 or less.")]
 Centre = Annotated[
     str | None,
@@ -38,7 +38,7 @@ Lon = Annotated[str | None, typer.Option("--lon", metavar="COLUMN", help="The co
     help=help_of(
         "Replace positions by noisy reports.\n\n"
         "IN is a .csv, .geojson, .gpx or .parquet file, or a position LAT,LON. Other columns are dropped unless they "
-        "are named by --keep: times, altitudes and speeds tell where somebody was, too. Without --around the grid is "
+        "are named by --keep: times, altitudes and speeds also reveal where somebody was. Without --around the grid is "
         "worldwide and reports are 18 % farther away. With --budget each person's positions are a trace: the last "
         "report is repeated while a private test finds it near, and held once the budget is spent.",
         'sfumato geo obfuscate 48.8584,2.2945 --level "ln 4" --radius 200',
@@ -98,7 +98,7 @@ def _place(
     *,
     file: Annotated[Path, typer.Option("--file", metavar="FILE", help="Where places are kept.")] = Path("places.json"),
     level: Annotated[str | None, typer.Option("--level", metavar="L", help='The level, a number or "ln 4".')] = None,
-    radius: Annotated[str | None, typer.Option("--radius", metavar="METRES", help="Within so many metres.")] = None,
+    radius: Annotated[str | None, typer.Option("--radius", metavar="METRES", help="The radius in metres.")] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Forget the place.")] = False,
     json: Json = False,
 ) -> None:
@@ -112,7 +112,7 @@ def _place(
     help=help_of(
         "Radius to ask a service for around a report.\n\n"
         "The radius depends on level and confidence alone, never on the report. With --places and --users it is tried "
-        "on files: how much of what was wanted came back, and at what bandwidth.",
+        "on files: recall and bandwidth.",
         'sfumato geo retrieve --interest 300 --level "ln 4" --radius 200 --confidence 0.95',
     ),
 )
@@ -129,7 +129,7 @@ def _retrieve(
         Path | None, typer.Option("--places", metavar="FILE", help="A file of places that a service knows.")
     ] = None,
     users: Annotated[Path | None, typer.Option("--users", metavar="FILE", help="A file of true positions.")] = None,
-    most: Annotated[int, typer.Option("--most", metavar="N", help="Of so many users at most.")] = 1000,
+    most: Annotated[int, typer.Option("--most", metavar="N", help="Use at most N users.")] = 1000,
     json: Json = False,
 ) -> None:
     from sfumato.doors.cli.geo_study import Service, run_retrieve
@@ -152,7 +152,7 @@ def _attack(
     *,
     level: Level,
     radius: Radius,
-    trials: Annotated[int, typer.Option("--trials", metavar="N", help="So many reports.")] = 200,
+    trials: Annotated[int, typer.Option("--trials", metavar="N", help="Number of reports.")] = 200,
     reports: Annotated[Path | None, typer.Option("--reports", metavar="FILE", help="Reports of another tool.")] = None,
     users: Annotated[Path | None, typer.Option("--users", metavar="FILE", help="Their true positions.")] = None,
     json: Json = False,

@@ -115,7 +115,7 @@ def _ledger_accept(policy: PolicyFile = HERE) -> None:
     "move",
     help=help_of(
         "Move a ledger into a PostgreSQL server. Gateways on several hosts can share it there. The chain stays the "
-        "same; the old place serves no more. What was interrupted is finished by running it again.",
+        "same; the old place is no longer served. If a move was interrupted, run it again.",
         "sfumato ledger move sfumato-demo/clinic.ledger postgresql://ledger@db.example/sfumato",
     ),
 )

@@ -49,7 +49,7 @@ class Correction(StrEnum):
     help=help_of(
         "Choose a mechanism and write a task file.\n\n"
         "--domain or --values is for one value of a list, --range for a number, --strings for any text. "
-        "The error is half of a 95 % interval; `detectable` is the smallest share that can be told from nothing.",
+        "The error is half of a 95 % interval; `detectable` is the smallest share that can be distinguished from zero.",
         "sfumato local plan --values north,east,south,west --users 4000 --epsilon 1 --task area.toml",
     ),
 )
@@ -59,7 +59,7 @@ def _plan(
     epsilon: Annotated[str, typer.Option("--epsilon", metavar="E", help='Of one report: 1, or "ln 3".')] = "1",
     domain: Annotated[str | None, typer.Option("--domain", metavar="D", help="There are D values.")] = None,
     values: Annotated[str | None, typer.Option("--values", metavar="LIST", help="The values, a,b,c.")] = None,
-    range_: Annotated[str | None, typer.Option("--range", metavar="LOW,HIGH", help="Numbers of this range.")] = None,
+    range_: Annotated[str | None, typer.Option("--range", metavar="LOW,HIGH", help="Numbers in this range.")] = None,
     strings: Annotated[bool, typer.Option("--strings", help="Any text.")] = False,
     mechanism: Annotated[str | None, typer.Option("--mechanism", metavar="NAME", help="This one.")] = None,
     lifetime: Annotated[
@@ -73,7 +73,7 @@ def _plan(
     sign: Annotated[Path | None, typer.Option("--sign", metavar="KEY", help="Sign it: a private key, in PEM.")] = None,
     prove: Annotated[bool, typer.Option("--prove", help="Prove its epsilon with the verifier.")] = False,
     program: Annotated[Path | None, typer.Option("--program", metavar="FILE", help="Write the program.")] = None,
-    delta: Annotated[str, typer.Option("--delta", metavar="D", help="For what shuffling adds.")] = "1e-6",
+    delta: Annotated[str, typer.Option("--delta", metavar="D", help="Delta of the epsilon after shuffling.")] = "1e-6",
     plot: Annotated[bool, typer.Option("--plot", help="Draw the errors in the terminal.")] = False,
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the errors over epsilon.")] = None,
     json: Json = False,
@@ -112,7 +112,7 @@ def _encode(
     help=help_of(
         "Estimate shares or means from reports.\n\n"
         "REPORTS is a Parquet file with a column `report`, or a directory of a collector. A fixed population is the "
-        "people who reported; a sampled one is everybody whom they were drawn from at random.",
+        "people who reported; a sampled one is the population that they were sampled from.",
         "sfumato local decode reports.parquet --task area.toml --population sampled",
     ),
 )
@@ -125,9 +125,9 @@ def _decode(
     post: Annotated[Post, typer.Option("--post", help="Make shares consistent.")] = Post.NONE,
     candidates: Candidates = None,
     correction: Annotated[Correction, typer.Option("--correction", help="For many candidates.")] = Correction.HOLM,
-    fake: Annotated[int, typer.Option("--fake", metavar="M", help="How far M fake reports could move it.")] = 0,
+    fake: Annotated[int, typer.Option("--fake", metavar="M", help="How far M fake reports could move estimates.")] = 0,
     delta: Annotated[
-        str | None, typer.Option("--delta", metavar="D", help="What shuffling adds, at this delta.")
+        str | None, typer.Option("--delta", metavar="D", help="Also the epsilon after shuffling, at this delta.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="OUT", help="A public table for a policy: CSV or Parquet.")

@@ -77,7 +77,7 @@ def _init(
         "Check a policy against its data.\n\n"
         "Also records the data version. "
         "Reports every mistake with its line, reads the rows once, and shows you alone where they do not match the "
-        "policy. Exit code 2 if the policy cannot be served, 1 if a column lies mostly outside of its declared domain.",
+        "policy. Exit code 2 if the policy cannot be served, 1 if a column is mostly outside its declared domain.",
         "sfumato check -p sfumato-demo/sfumato.toml",
     ),
 )

@@ -13,7 +13,7 @@ commands = group()
 hierarchy = group("hierarchy", "Hierarchies for `sfumato anonymize`.")
 
 _TEXTS = {
-    "quasi": ("--quasi", "A,B", "Quasi-identifiers: what others may know of a person."),
+    "quasi": ("--quasi", "A,B", "Quasi-identifiers: what others may know about a person."),
     "sensitive": ("--sensitive", "S", "The sensitive column."),
     "l": ("-l", "L", "l-diversity: different sensitive values in each class."),
     "diversity": ("--diversity", "KIND", "distinct (default), entropy or recursive."),
@@ -41,17 +41,17 @@ _MADE = {
         None,
     ),
     "suppress": (
-        Annotated[str | None, typer.Option("--suppress", metavar="P", help="Part of the rows that may be left out.")],
+        Annotated[str | None, typer.Option("--suppress", metavar="P", help="Fraction of rows that may be left out.")],
         None,
     ),
     "dummies": (
-        Annotated[str | None, typer.Option("--dummies", metavar="P", help="Part of the rows that may be made up.")],
+        Annotated[str | None, typer.Option("--dummies", metavar="P", help="Fraction of rows that may be dummies.")],
         None,
     ),
     "sampling": (
         Annotated[
             str | None,
-            typer.Option("--sampling", metavar="F", help="Part of the population in the table: estimates uniqueness."),
+            typer.Option("--sampling", metavar="F", help="Fraction of the population in the table, for uniqueness."),
         ],
         None,
     ),

@@ -77,7 +77,7 @@ function showRefusal(refused) {
   place.hidden = !refused;
   editor.mark(refused?.position ?? null, refused?.message ?? "");
   if (!refused) return;
-  const instead = /^This is answered: ([\s\S]*)\.$/.exec(refused.hint ?? "")?.[1];
+  const instead = /^Try this instead: ([\s\S]*)\.$/.exec(refused.hint ?? "")?.[1];
   const money = refused.sqlstate === "53400";
   place.className = `refusal ${money ? "money" : ""}`;
   place.replaceChildren(

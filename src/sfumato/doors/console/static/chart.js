@@ -42,7 +42,7 @@ export function chartOf(answer, plan, measure) {
   const name = answer.columns[measure];
   const picture = plan.kind === "bars" ? bars(drawn, name) : points(drawn, name, plan.kind === "line", answer.columns[plan.key], answer.types[plan.key]);
   return h("figure", {}, picture, h("figcaption", { class: "quiet" },
-    `${plan.kind === "line" && drawn.length > MOST_WHISKERS ? "The band" : "Whiskers"}: where the exact number lies with ${brief(toNumber(answer.confidence) * 100)} %.`,
+    `${plan.kind === "line" && drawn.length > MOST_WHISKERS ? "The band contains" : "Whiskers contain"} the exact number with ${brief(toNumber(answer.confidence) * 100)} % confidence.`,
     left > 0 ? ` ${plan.kind === "bars" ? "The first " : "The lowest and highest of neighbouring rows: "}${many(drawn.length)} of ${many(all.length)} rows are drawn.` : ""));
 }
 

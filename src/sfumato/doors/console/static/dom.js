@@ -26,7 +26,7 @@ const DRAWN = new Set(["svg", "title", "desc", "rect", "text", "line", "g", "pat
 export function picture(text) {
   const made = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   for (const node of [made, ...made.querySelectorAll("*")]) {
-    if (!DRAWN.has(node.localName)) throw new Error("this is no picture");
+    if (!DRAWN.has(node.localName)) throw new Error("this is not a picture");
     for (const { name } of [...node.attributes]) if (/^on|href|style/i.test(name)) node.removeAttribute(name);
   }
   return document.importNode(made, true);

@@ -31,7 +31,7 @@ function line(kind, asked, { data, user, pg }) {
   const url = `postgresql+psycopg://${encodeURIComponent(user)}@${host}:${port}/${encodeURIComponent(data)}`;
   if (kind === "psql") return `psql ${shell(`host=${libpq(host.replace(/^\[|\]$/g, ""))} port=${port} user=${libpq(user)} dbname=${libpq(data)}`)} -c ${shell(sql)}`;
   if (kind === "curl") return `curl ${location.origin}/api/query -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\\n     -d ${shell(JSON.stringify(asked))}`;
-  if (kind === "SQLAlchemy") return `from sqlalchemy import create_engine\n\nengine = create_engine(${python(url)})\nwith engine.connect() as door:\n    rows = door.exec_driver_sql(${driver(sql)}).all()`;
+  if (kind === "SQLAlchemy") return `from sqlalchemy import create_engine\n\nengine = create_engine(${python(url)})\nwith engine.connect() as connection:\n    rows = connection.exec_driver_sql(${driver(sql)}).all()`;
   return `import pandas\nfrom sqlalchemy import create_engine\n\nengine = create_engine(${python(url)})\nframe = pandas.read_sql(${driver(sql)}, engine)`;
 }
 
@@ -46,7 +46,7 @@ export function copyAs(kind, asked, about) {
       done.textContent = " select the text and copy it";
     }
   };
-  const signed = location.protocol === "https:" ? " A certificate that signs itself needs --cacert." : "";
+  const signed = location.protocol === "https:" ? " A self-signed certificate needs --cacert." : "";
   const note = { curl: `TOKEN comes from \`sfumato user token NAME\`.${signed}`, psql: "The password is asked for, or comes from PGPASSWORD." }[kind] ?? "The password comes from PGPASSWORD.";
   openDialog(`As ${kind}`, h("pre", { class: "code", tabindex: 0 }, text), h("p", { class: "quiet" }, note, " The same question again costs nothing."), h("p", {}, h("button", { class: "main", onclick: copy }, "Copy"), done));
 }
@@ -57,7 +57,7 @@ export async function exportAs(kind, asked, data) {
   try {
     const preview = await call("/api/explain", { body: asked });
     if (preview.refused || toNumber(preview.cost.epsilon) || toNumber(preview.cost.rho)) {
-      return say("This answer is no longer stored, for the data have a new version. Ask again to get it anew.", { kind: "warn" });
+      return say("This answer is no longer stored, because the data has a new version. Ask again for a new one.", { kind: "warn" });
     }
     const reply = await call("/api/query", { body: asked, headers: { Accept: accept }, raw: true });
     const place = URL.createObjectURL(await reply.blob());

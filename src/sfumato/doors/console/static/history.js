@@ -4,7 +4,7 @@ import { $, h } from "./dom.js";
 import { frame, say, showBudget } from "./frame.js";
 import { moment, priceOf, tableOf } from "./statement.js";
 
-const ENDS = { answer: "answered", failed: "failed: the debit stands", open: "no answer yet" };
+const ENDS = { answer: "answered", failed: "failed: the charge stands", open: "no answer yet" };
 let body;
 
 function rowOf(one) {
@@ -22,7 +22,7 @@ async function more(before) {
   const page = await call(`/api/history?limit=100${before ? `&before=${before}` : ""}`);
   const rows = page.questions.map(rowOf);
   if (before) body.append(...rows);
-  else $("list").replaceChildren(rows.length ? tableOf(["when (UTC)", "question", "cost", "what became of it", "receipt"], rows, { name: "Questions", right: [2], kind: "statement" }) : h("p", { class: "empty" }, "Nothing yet. ", h("a", { href: "/" }, "Ask the first question"), "; its price is shown before."));
+  else $("list").replaceChildren(rows.length ? tableOf(["when (UTC)", "question", "cost", "outcome", "receipt"], rows, { name: "Questions", right: [2], kind: "statement" }) : h("p", { class: "empty" }, "Nothing yet. ", h("a", { href: "/" }, "Ask your first question"), "; its cost is shown before."));
   body = $("list").querySelector("tbody");
   $("list").querySelector(".earlier")?.remove();
   if (page.next !== null) $("list").append(h("button", { class: "earlier", onclick: () => more(page.next) }, "Earlier ones"));

@@ -9,7 +9,7 @@ const lawOf = (asked, column) => call("/api/law", { body: { ...asked, column } }
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 // What the answer changes in an attacker's odds; where that has no bound of its own, why.
-const odds = (law) => (law.at_most === null ? sentence(law.why) : `Whoever suspects Bob with 50 % and knows everybody else suspects him with at most ${percent(law.at_most)} after this ${law.pictures.length > 1 ? "result" : "number"}.`);
+const odds = (law) => (law.at_most === null ? sentence(law.why) : `Somebody who knows everybody else and suspects Bob with 50 % suspects him with at most ${percent(law.at_most)} after this ${law.pictures.length > 1 ? "result" : "number"}.`);
 
 // For one number alone there is no chart, but there is its law.
 export async function drawLaw(asked, column) {
@@ -35,11 +35,11 @@ function about(law, one) {
   return h("p", { class: "quiet" },
     plain ? null : [law.law === "exponential" ? "What is drawn: " : "Released for it: ", h("strong", {}, one.what), ". "],
     moves,
-    one.assumed === null ? null : `How likely a value is depends on the rows, which no picture may show. So this is the law for ${one.assumed}; Bob is one more, where he tells the most.`);
+    one.assumed === null ? null : `The probability of each value depends on the rows, which no picture may show. So this is the distribution for ${one.assumed}; Bob is one more person, in the worst case.`);
 }
 
 function tableOf(one) {
-  const heads = [one.moves === null ? "shown" : "shown, less the truth", "Bob out", "Bob in", "50 % becomes"];
+  const heads = [one.moves === null ? "shown" : "shown minus the truth", "Bob out", "Bob in", "50 % becomes"];
   const cells = (output, i) => [one.moves === null ? output : brief(output, 6), brief(one.bob_out[i]), brief(one.bob_in[i]), `${brief(one.belief[i] * 100)} %`];
   return h("div", { class: "box", tabindex: 0, role: "region", "aria-label": "The law" }, h("table", {},
     h("thead", {}, h("tr", {}, heads.map((name) => h("th", { class: "right", scope: "col" }, name)))),

@@ -40,7 +40,7 @@ function tellChain(text, kind = "") {
 }
 
 async function verify() {
-  tellChain("Recomputing every hash, price and sum …");
+  tellChain("Recomputing every hash, cost and sum …");
   try {
     const report = await call("/api/ledger/verify");
     tellChain(`The chain holds: ${brief(report.entries, 9)} entries, ${brief(report.debits, 9)} charges, ${brief(report.answers, 9)} answers recomputed. Head ${report.hash.slice(0, 12)}…`, "good");

@@ -4,17 +4,17 @@ import { $, h, pause, picture } from "./dom.js";
 import { frame, say } from "./frame.js";
 
 const IDEAS = {
-  geometric: ["Geometric noise", "Two databases that differ by Bob give almost the same answers: at no answer are the two bars further apart than e^ε.", "P(noise = z) ∝ e^(−|z| ε / Δ)", "6 and 35"],
-  laplace: ["Laplace noise on a grid", "The law of the lectures, drawn exactly: on multiples of a step, for floats would give away what they round.", "P(noise = z) ∝ e^(−|z| ε / Δ), z a multiple of the grid", "5 and 20"],
-  gaussian: ["Gaussian noise", "Lighter tails, but no ε of its own: far out one of the two bars is as much higher as you like, only seldom.", "P(noise = z) ∝ e^(−z² / 2σ²), ρ = Δ² / 2σ²", "34"],
-  averaging: ["Averaging", "If the same question got fresh noise each time, the noise would average away. So an answer is drawn once, stored, and given again for nothing.", "± of the mean of k answers shrinks like 1/√k, their price grows like k", "7"],
-  composition: ["Many questions", "What k questions with the same ε cost together, by every rule. The ledger counts both ways at once and lets a question pass if one of them allows it.", "k ε;  ε √(2k ln 1/δ) + k ε (e^ε − 1);  ρ adds up", "8 and 14"],
-  response: ["Randomized response", "Everybody answers for herself: the truth with some probability, else the other answer. No gateway has to be trusted.", "P(truth) = e^ε / (e^ε + 1)", "16"],
-  utility: ["Utility", "An answer is worth what somebody can do with it. Who knows the prior and the mechanism guesses again after each answer; the best guess gives the gain. Noise that is cut off at the ends loses nothing by it, and for counts no private mechanism is worth more. Randomized response treats far and near alike, and is worth less.", "gain = Σ over shown z of the largest Σ over x of π(x) K(z|x) g(w, x)", "31, 35 to 37"],
-  joint: ["Eye colours", "A person has one colour of eyes: counts by colour are one price together. Eyes and hair of the same people add up.", "the largest of groups that exclude each other; the sum of those that do not", "8 and 19"],
+  geometric: ["Geometric noise", "Two databases that differ by Bob give almost the same answers: for every answer, the ratio of the two bars is at most e^ε.", "P(noise = z) ∝ e^(−|z| ε / Δ)", "6 and 35"],
+  laplace: ["Laplace noise on a grid", "The textbook distribution, drawn exactly on multiples of a step, because rounding of floats would leak the true value.", "P(noise = z) ∝ e^(−|z| ε / Δ), z a multiple of the grid", "5 and 20"],
+  gaussian: ["Gaussian noise", "Lighter tails, but no ε: far out, the ratio of the two bars is unbounded, with small probability.", "P(noise = z) ∝ e^(−z² / 2σ²), ρ = Δ² / 2σ²", "34"],
+  averaging: ["Averaging", "If the same query got fresh noise each time, the noise would average out. So an answer is drawn once, stored, and returned again for free.", "± of the mean of k answers shrinks like 1/√k, their cost grows like k", "7"],
+  composition: ["Many questions", "What k queries with the same ε cost together, by each composition rule. The ledger tracks both and admits a query if one of them allows it.", "k ε;  ε √(2k ln 1/δ) + k ε (e^ε − 1);  ρ adds up", "8 and 14"],
+  response: ["Randomized response", "Each person answers with the truth with some probability, and with the other answer otherwise. No gateway has to be trusted.", "P(truth) = e^ε / (e^ε + 1)", "16"],
+  utility: ["Utility", "An answer is worth what somebody can do with it. A user who knows the prior and the mechanism updates their guess after each answer; the best guess gives the gain. Truncating the noise at the ends loses nothing, and for counts no private mechanism has a higher utility. Randomized response treats near and far values alike, and has a lower utility.", "gain = Σ over shown z of the largest Σ over x of π(x) K(z|x) g(w, x)", "31, 35 to 37"],
+  joint: ["Eye colours", "A person has one eye colour, so all counts by colour together cost as much as one. Counts by eye and by hair colour of the same people add up.", "the largest of groups that exclude each other; the sum of those that do not", "8 and 19"],
 };
 const WORDS = { epsilon: "ε", rho: "ρ", delta: "δ", k: "how many, k", sensitivity: "what one person changes, Δ", grid: "grid", colours: "colours", traits: "traits", n: "people, n", seen: "what was shown", mechanism: "mechanism", prior: "prior belief", gain: "gain" };
-const NAMED = { identity: "1 if the guess is right", distance: "n less the distance", uniform: "all equally likely", binomial: "a coin for each person", rare: "one in ten for each person" };
+const NAMED = { identity: "1 if the guess is right", distance: "n minus the distance", uniform: "all equally likely", binomial: "a coin for each person", rare: "one in ten for each person" };
 const LINEAR = ["k", "sensitivity", "colours", "traits", "n", "seen"];
 const STEPS = 100;
 let page, numbers = {}, found = null;

@@ -6,7 +6,7 @@ import { brief, percent, toNumber, wide } from "./numbers.js";
 const LAWS = {
   geometric: "geometric noise, exact",
   gaussian: "Gaussian noise, exact",
-  exponential: "chosen by rank, exponential law",
+  exponential: "chosen by rank (exponential mechanism)",
   derived: "computed from noisy numbers",
   exact: "exact: public, or a key",
 };
@@ -20,7 +20,7 @@ async function suspicion(epsilon) {
 // Into its place; the odds come from the server as well, a moment later.
 export function showPreview(host, preview, { rows = null, onRows = () => null } = {}) {
   const { cost, before, after, columns, notes } = preview;
-  if (!cost) return host.replaceChildren(h("p", { class: "quiet" }, "No price: the question is not answered as it stands."));
+  if (!cost) return host.replaceChildren(h("p", { class: "quiet" }, "No cost: this query is refused as written."));
   const free = ["epsilon", "rho", "delta"].every((name) => !toNumber(cost[name]));
   const said = h("p", { class: "quiet" });
   const parts = [
@@ -32,9 +32,9 @@ export function showPreview(host, preview, { rows = null, onRows = () => null } 
   ];
   host.replaceChildren(...parts.filter(Boolean));
   const exact = columns.length > 0 && columns.every((one) => one.law === "exact");
-  if (free) said.textContent = exact ? "Free: no private row has a part in it." : "Free: it was asked before, and the answer is the same.";
-  else if (cost.epsilon !== null) suspicion(cost.epsilon).then((found) => found && said.replaceChildren(`With this answer, a suspicion of 50 % about anybody becomes ${percent(found.at_most)} at most.`));
-  else said.textContent = "Gaussian noise is counted in ρ; it has no ε of its own.";
+  if (free) said.textContent = exact ? "Free: no private row is used." : "Free: this query was asked before, and the answer is the same.";
+  else if (cost.epsilon !== null) suspicion(cost.epsilon).then((found) => found && said.replaceChildren(`With this answer, a 50 % suspicion about anybody becomes at most ${percent(found.at_most)}.`));
+  else said.textContent = "Gaussian noise is counted in ρ; it has no ε.";
 }
 
 // Less of each person, less noise: what fewer rows a person would give, as a choice.
@@ -46,7 +46,7 @@ function fewer(preview, rows, onRows) {
     return [`${one.rows_per_unit} ${one.rows_per_unit === 1 ? "row" : "rows"} of each person`, widths.slice(0, 2).join(", "), one.lost === null ? "" : `about ${brief(Number(one.lost) * 100)} % of rows left out`].filter(Boolean).join(" · ");
   };
   const pick = h("select", { "aria-label": "Rows of each person that count", onchange: () => onRows(pick.value === "" ? null : Number(pick.value)) },
-    h("option", { value: "" }, "all rows of a person that the policy lets count"),
+    h("option", { value: "" }, "all rows per person that the policy allows"),
     options.map((one) => h("option", { value: one.rows_per_unit, selected: one.rows_per_unit === rows }, tellOf(one))),
     rows !== null && !options.some((one) => one.rows_per_unit === rows) ? h("option", { value: rows, selected: true }, `${rows} of each person`) : null);
   return h("p", { class: "fewer" }, pick);

@@ -6,7 +6,7 @@ import { brief } from "./numbers.js";
 import { moment, tableOf } from "./statement.js";
 
 const KINDS = { broken: "bad", allowed: "bad", held: null };
-const LEDGERS = { copy: "on a copy of the ledger: nothing was spent", own: "on the ledger itself: what was asked was paid for" };
+const LEDGERS = { copy: "on a copy of the ledger: nothing was spent", own: "on the ledger itself: the queries were charged" };
 const percent = (rate) => `${brief(rate * 100, 4)} %`;
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 
@@ -22,7 +22,7 @@ function headOf(report) {
     ["the secret", [word(report.secret.column, "mono"), " is ", word(report.secret.value)]],
     ["the attacker knew", word(report.known.join(", "))],
     ["people attacked", brief(report.people, 9)],
-    ["a guess without asking is right", percent(report.base_rate)],
+    ["a guess without any answers is right", percent(report.base_rate)],
   ];
   const some = (kind) => report.defences.some((one) => one[kind]);
   const heading = some("broken") ? "A promise was broken, or nothing was promised" : some("allowed") ? "An attack learns what the promise allows" : "No attack did better than a guess";
@@ -31,7 +31,7 @@ function headOf(report) {
   return h("section", { class: "panel", "aria-label": "Verdict" }, h("h2", {}, heading), verdict,
     h("dl", { class: "sums facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     report.ledger ? h("p", { class: "quiet" }, sentence(LEDGERS[report.ledger] ?? report.ledger)) : null,
-    h("p", { class: "quiet" }, "Broken: right more often than a guess and than any promise permits, beyond chance. Allowed: more often than a guess, and the promise permits it. Held: no better than a guess, as far as can be told. That an attack failed does not show that none would succeed."));
+    h("p", { class: "quiet" }, "Broken: right more often than a guess and than any promise permits, beyond chance. Allowed: more often than a guess, and the promise permits it. Held: no better than a guess, as far as can be told. A failed attack does not show that none would succeed."));
 }
 
 function summary(report) {
@@ -54,7 +54,7 @@ const asked = (one) => h("pre", { class: "code", tabindex: 0 }, one.sql, one.ref
 function transcript(one) {
   if (!one.transcript.length) return null;
   const all = one.transcript.length === one.queries;
-  return h("details", {}, h("summary", {}, "What was asked of ", word(one.defence), all ? "" : `: ${one.transcript.length} of ${brief(one.queries, 9)} questions, from the beginning and the end`), one.transcript.map(asked));
+  return h("details", {}, h("summary", {}, "What was asked of ", word(one.defence), all ? "" : `: ${one.transcript.length} of ${brief(one.queries, 9)} queries, from the beginning and the end`), one.transcript.map(asked));
 }
 
 function section(attack, reports, pictures) {
@@ -65,7 +65,7 @@ function section(attack, reports, pictures) {
     h("div", { class: "attack" },
       h("div", {},
         h("ul", { class: "notes" }, reports.map(lineOf)),
-        won ? [h("p", {}, "The questions that did it:"), ...won.worst.map((sql) => asked({ sql }))] : null,
+        won ? [h("p", {}, "The queries that did it:"), ...won.worst.map((sql) => asked({ sql }))] : null,
         h("p", { class: "quiet" }, `The cheapest defence: ${attack.advice}.`)),
       pictures.length ? h("div", {}, pictures.map((svg) => h("div", { class: "picture plain" }, picture(svg)))) : null),
     reports.map(transcript),

@@ -63,8 +63,8 @@ async function compare() {
   const open = found.releases.some((one) => one.gap);
   $("compared").replaceChildren(h("section", { class: "panel", "aria-label": "Loss and risk" }, h("h2", {}, h("span", { class: "step" }, "3"), " Loss and risk for each k"),
     tableOf(HEADS, found.releases.map((one) => rowOf(one, words)), { name: "Loss and risk for each k", right: [0, 1, 2, 3, 4, 5, 6, 7, 8] }),
-    h("p", { class: "quiet" }, "Loss: the part of a column's domain that a label hides, 1 for a row left out. Risk: the chance to name the right row, for somebody who knows the quasi-identifiers.",
-      open ? " A search ended early: the gap says how much less another release could lose." : ""),
+    h("p", { class: "quiet" }, "Loss: the fraction of a column's domain that a label hides, 1 for a suppressed row. Risk: the probability that somebody who knows the quasi-identifiers identifies the right row.",
+      open ? " The search ended early: the gap is how much less another release could lose." : ""),
     found.picture ? h("div", { class: "picture plain" }, picture(found.picture)) : null));
 }
 
@@ -106,7 +106,7 @@ async function begin() {
     event.preventDefault();
     busy($("compare"), "Searching…", compare);
   });
-  if (!tables.length) return $("wanted").replaceChildren(h("p", { class: "empty" }, "No table of this policy lies in one file or database table: use sfumato anonymize."));
+  if (!tables.length) return $("wanted").replaceChildren(h("p", { class: "empty" }, "No table of this policy is a single file or database table: use sfumato anonymize."));
   showTable();
 }
 

@@ -15,7 +15,7 @@ const write = (key, value) => {
   try {
     localStorage.setItem(key, JSON.stringify(value));
   } catch {
-    say("This browser keeps nothing: the query is not saved.", { kind: "warn" });
+    say("This browser does not allow storage: the query is not saved.", { kind: "warn" });
   }
 };
 
@@ -52,7 +52,7 @@ export function keepQueries({ data, user, question, set }) {
       $("kept").open = true;
       show();
     };
-    openDialog("Save this query", h("form", { class: "row", onsubmit: done }, h("label", {}, "Name ", name), h("button", { class: "main" }, "Save")), h("p", { class: "quiet" }, "It is kept in this browser. A saved query with the same name is replaced."));
+    openDialog("Save this query", h("form", { class: "row", onsubmit: done }, h("label", {}, "Name ", name), h("button", { class: "main" }, "Save")), h("p", { class: "quiet" }, "It is stored in this browser. A saved query with the same name is replaced."));
     name.focus();
   });
   $("share").addEventListener("click", () => question().sql && copy(linkOf(question())));

@@ -5,7 +5,7 @@ import { frame, say } from "./frame.js";
 import { brief } from "./numbers.js";
 import { tableOf } from "./statement.js";
 
-const WHOM = { fixed: "the people who reported", sampled: "everybody whom they were drawn from at random" };
+const WHOM = { fixed: "the people who reported", sampled: "the population that they were sampled from" };
 const EVERY = 5000;
 let population = "fixed";
 

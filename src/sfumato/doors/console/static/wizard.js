@@ -37,7 +37,7 @@ async function draft(unit) {
 async function setBudget() {
   state.epsilon = String(Number((10 ** (Number($("epsilon").value) / 20)).toPrecision(2)));
   const odds = await call(`/api/odds?epsilon=${state.epsilon}`);
-  $("odds").replaceChildren(h("strong", { class: "cost" }, `ε ${state.epsilon}`), `: whatever all analysts together ever ask, a suspicion of 50 % about anybody becomes ${percent(odds.at_most)} at most.`);
+  $("odds").replaceChildren(h("strong", { class: "cost" }, `ε ${state.epsilon}`), `: whatever all analysts together ever ask, a 50 % suspicion about anybody becomes at most ${percent(odds.at_most)}.`);
   $("text").value = $("text").value.replace(/^epsilon = .*$/m, `epsilon = ${state.epsilon}`);
   await judge();
 }
@@ -52,7 +52,7 @@ async function judge() {
   $("save").disabled = found.problems.length > 0;
   const focused = document.activeElement; // what is being typed stays, and so does the cursor
   $("fields").replaceChildren(
-    h("p", { class: "quiet" }, open.length ? `${open.length} left. What is marked "check" in the text is a guess from a name.` : wrong.length ? "" : "All made. Read the lines that are marked check once more."),
+    h("p", { class: "quiet" }, open.length ? `${open.length} left. What is marked "check" in the text is a guess from a name.` : wrong.length ? "" : "All decided. Review the lines marked check once more."),
     ...open.map((one) => fieldOf(one, place(text, one.position))),
     ...problemsOf(wrong, $("text")),
     ...lists(text),
@@ -82,7 +82,7 @@ function lists(text) {
     const input = h("input", { autocomplete: "off", size: 24, placeholder: "a, b, c", onchange: () => input.value.trim() && put(line, `${line.split("=")[0]}= { values = ${literal("values", input.value)} }`) });
     return h("div", { class: "field" }, h("label", {}, word(`${name}: values`, "mono"), input));
   });
-  return [h("p", { class: "quiet" }, "Where a text is to be grouped by, say which values there are; any other becomes NULL."), ...found.map(field)];
+  return [h("p", { class: "quiet" }, "To group by a text column, list its values; any other becomes NULL."), ...found.map(field)];
 }
 
 function put(line, wanted) {
@@ -146,7 +146,7 @@ async function begin() {
   await frame();
   const { files } = await call("/api/policy/sources");
   const boxes = files.map((name) => h("label", { class: "pick" }, h("input", { type: "checkbox", value: name, onchange: () => findPeople().catch(tell) }), word(name, "mono")));
-  $("files").replaceChildren(...(boxes.length ? boxes : [h("p", { class: "empty" }, "No data file lies beside the policy: .parquet, .csv, .tsv, .jsonl or .duckdb.")]));
+  $("files").replaceChildren(...(boxes.length ? boxes : [h("p", { class: "empty" }, "No data file is in the policy's folder: .parquet, .csv, .tsv, .jsonl or .duckdb.")]));
   $("epsilon").addEventListener("input", pause(() => setBudget().catch(tell), 120));
   $("text").addEventListener("input", pause(() => judge().catch(tell), 400));
   $("write").addEventListener("submit", (event) => save(event).catch(tell));

@@ -1,0 +1,422 @@
+"""The engine over Spark: jobs run where the rows are; groups with their sums come to the driver, and no private row.
+
+Comes in: a policy with a master and tables. Goes out: an Engine. Public tables are read once, into an embedded DuckDB
+that never holds a private row: planning, public sub-queries and what lies above the releases are its work. A job is
+handed the public rows that planning has counted; the driver sends them to every worker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.engines.base import JobRows, Measured, Rows, Say, failure
+from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.spark import measuring
+from sfumato.engines.spark.jobs import SALT, SparkJob, SparkStatement, compile_job, is_one_pass
+from sfumato.engines.spark.relations import SparkHanded, SparkWriter
+from sfumato.engines.spark.reports import elements_of, histogram_of
+from sfumato.engines.spark.scans import public_value
+from sfumato.engines.spark.session import SparkServer
+from sfumato.engines.spark.source import SparkTable, SparkTables
+from sfumato.engines.spark.spelling import identifier, quoted, text, type_of
+from sfumato.engines.spark.tables import open_table, stamp_of
+from sfumato.errors import PolicyError, SfumatoError
+from sfumato.interrupts import FREE_SECONDS, Slots, current, stopped
+from sfumato.policy import Policy, Table, UnitJoin
+from sfumato.recent import Recent
+from sfumato.sql.aggregates import AGGREGATES
+from sfumato.sql.aggregates.base import CHOICE
+from sfumato.sql.bind.sources import scan_of
+from sfumato.sql.finished_tables import FinishedTable
+from sfumato.sql.job import Job
+from sfumato.sql.public_rows import KeyList, TableValues
+from sfumato.sql.question import Question
+from sfumato.sql.relations import Fixed, Kept, Relation
+from sfumato.sql.release.column_elements import Elements
+from sfumato.sql.release.releases import Cut
+from sfumato.sql.release.unit_histogram import Histogram
+from sfumato.sql.tree import Node
+from sfumato.words import Exact
+
+_REMEMBERED = 1024
+"""Dry runs that are held once, and compiled jobs."""
+_FREE = 2
+"""Free statements at the same time; one analyst has half of them."""
+ARROW = {
+    "BIGINT": pa.int64(),
+    "DECIMAL(38, 0)": pa.decimal128(38, 0),
+    "DOUBLE": pa.float64(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+    "BOOLEAN": pa.bool_(),
+    "STRING": pa.string(),
+}
+
+
+class Spark:
+    """The owner's tables where Spark reads them."""
+
+    def __init__(self, policy: Policy) -> None:
+        """Look at schemas, read public tables, and look whether keys that lead to persons are keys."""
+        assert policy.source.dsn is not None
+        assert isinstance(policy.source.files, dict)
+        self._server, self._free = SparkServer(policy.source.dsn), Slots(_FREE, _FREE // 2)
+        self._compiled: Recent[SparkJob] = Recent(_REMEMBERED)
+        self._tried: Recent[bool] = Recent(_REMEMBERED)
+        self._beside: DuckDB | None = None
+        self._opened = secrets.token_hex(16)
+        try:
+            self.tables: SparkTables = {
+                name: open_table(self._server, name, policy.source.files[name]) for name in policy.tables
+            }
+            self._stamps = {name: stamp_of(table) for name, table in self.tables.items()}
+            for name, table in policy.tables.items():
+                _check_columns(table, self.tables[name])
+            _check_units(policy, self.tables)
+            _check_partition(policy)
+            self._keys = _keys(policy)
+            self._check_keys(paid=False)
+            public = {name: table for name, table in policy.tables.items() if table.public}
+            frames = {name: self._read_public(self.tables[name]) for name in public}
+            self._beside = DuckDB(replace(policy, tables=public), frames)
+        except SfumatoError:
+            self.close()
+            raise
+        except Exception as error:  # noqa: BLE001  whatever Spark says
+            self.close()
+            raise failure(error, paid=False) from None
+
+    def _read_public(self, table: SparkTable) -> pa.Table:
+        """The rows of a public table: numbers that are not doubles as text, times within the years 1 to 9999."""
+        shown = {name: public_value(column) for name, column in table.columns.items()}
+        found = self._server.cells(
+            f"SELECT {', '.join(sql for sql, _ in shown.values()) or '1'} FROM {table.place} AS t"
+        )
+        numbers = {pa.date32(): pa.int32(), pa.timestamp("us"): pa.int64()}
+        arrays = [
+            found.column(i).combine_chunks().cast(numbers.get(kind, kind)).cast(kind)
+            for i, (_, kind) in enumerate(shown.values())
+        ]
+        return pa.table(arrays, list(shown))
+
+    @property
+    def _embedded(self) -> DuckDB:
+        assert self._beside is not None
+        return self._beside
+
+    # the source
+    def schema(self, table: Table) -> dict[str, str]:
+        """The columns of a table with their types, in the policy's words, as Spark declares them."""
+        return {name: column.word for name, column in self.tables[table.name].columns.items()}
+
+    def public_decimals(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
+        """The decimals of a public table: the lowest and the highest value, and the grid of their type."""
+        return self._embedded.public_decimals(table)
+
+    def check_scan(self, policy: Policy, name: str) -> None:
+        """Raise QueryError where a table cannot be scanned as it is declared; no row is read."""
+        if policy.tables[name].public:
+            self._embedded.check_scan(policy, name)
+            return
+        scan = scan_of(policy.tables[name], policy, 0)
+        SparkWriter(self.tables).select(scan, scan.columns)
+
+    def keep(self, policy: Policy, names: Iterable[str]) -> None:
+        """Keep public tables as their scans give them; others stay where they are."""
+        for name in names:
+            if not policy.tables[name].public:
+                self.check_scan(policy, name)
+        self._embedded.keep(policy, [name for name in names if policy.tables[name].public])
+
+    def stored(self) -> frozenset[str]:
+        """The tables that are kept: public ones."""
+        return self._embedded.stored()
+
+    def views(self) -> dict[str, str]:
+        """None: a view of a catalog is refused when it is opened."""
+        return {}
+
+    def measure(self, policy: Policy, say: Say) -> dict[str, Measured]:
+        """How far the rows keep to what was declared, for the owner alone."""
+        try:
+            return measuring.measure(policy, self.tables, self._server, say)
+        except SfumatoError:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever Spark says
+            raise failure(error, paid=False) from None
+
+    def salt(self) -> str:
+        """The hash key by which a person's open keys are kept: a new one each time."""
+        return secrets.token_hex(16)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Everything that is run inside of the block sees the files that were there when the gateway was opened.
+
+        Where files are on this machine, a run whose files have changed meanwhile fails.
+        """
+        yield
+
+    def _check_files(self, *, paid: bool) -> None:
+        changed = [name for name, table in self.tables.items() if self._stamps[name] != stamp_of(table)]
+        if changed:
+            raise failure(PolicyError(f'the files of "{changed[0]}" have changed since they were opened'), paid=paid)
+
+    def marker(self) -> str:
+        """What changes whenever files have changed; where they are not on this machine, it is new each time."""
+        stamps = [(name, stamp_of(table)) for name, table in sorted(self.tables.items())]
+        if all(table.files for table in self.tables.values()):
+            return hashlib.sha256(f"{self._opened} {stamps}".encode()).hexdigest()
+        return secrets.token_hex(16)
+
+    # jobs
+    def compile(self, job: Job) -> None:
+        """Write a job, or raise QueryError where it cannot be; nothing is run."""
+        self.compiled(job)
+
+    def compiled(self, job: Job) -> SparkJob:
+        """The statements of a job, written once."""
+        key = id(job), job
+        found = self._compiled.get(key)
+        if found is None:
+            found = compile_job(job, self.tables)
+            self._compiled.put(key, found)
+        return found
+
+    def identity(self, job: Job) -> str:
+        """Never twice the same: rows may change where they are."""
+        self.compiled(job)
+        return secrets.token_hex(16)
+
+    def dry_run(self, job: Job, fixed: Mapping[int, FinishedTable]) -> None:
+        """Run a job over its tables without their rows: what its text alone breaks is raised here, for free."""
+        bare = compile_job(job, {name: replace(table, empty=True) for name, table in self.tables.items()})
+        leash = current()
+        for statement in bare.statements():
+            if self._tried.get(statement.text) is None:
+                with self._free.of("" if leash is None else leash.analyst):
+                    self._run(statement, fixed, "salt", paid=False)
+                self._tried.put(statement.text, True)
+
+    def run(self, job: Job, fixed: Mapping[int, FinishedTable], salt: str) -> JobRows:
+        """The rows of a job."""
+        written, keys = self.compiled(job), len(job.kept)
+        self._check_files(paid=True)
+        self._check_keys(paid=True)
+        sums = [] if written.sums is None else self._paid(written.sums, fixed, salt, keys)
+        people = [] if written.people is None else self._paid(written.people, fixed, salt, len(job.chosen))
+        if is_one_pass(job):  # the last of the sums is the number of people
+            last, order = sum(len(bundle.parts) for bundle in job.bundles), [job.kept.index(i) for i in job.chosen]
+            people = [(tuple(group[i] for i in order), row.some(last, 1)) for group, row in sums]
+        extras = []
+        for aggregate, statement in zip(job.extras, written.extras, strict=True):
+            width = keys + (AGGREGATES[aggregate.name].measure == CHOICE)
+            extras.append(self._paid(statement, fixed, salt, width))
+        self._check_files(paid=True)
+        return JobRows(sums, people, tuple(extras))
+
+    def _paid(self, statement: SparkStatement, fixed: Mapping[int, FinishedTable], salt: str, keys: int) -> Rows:
+        """Rows as (group, sealed sums). It was paid for: nothing but the end of the server interrupts it."""
+        rows = self._run(statement, fixed, salt, paid=True)
+        return [(row[:keys], Exact(row[keys:])) for row in rows]
+
+    def _run(
+        self, statement: SparkStatement, fixed: Mapping[int, FinishedTable], salt: str, *, paid: bool
+    ) -> list[tuple[Any, ...]]:
+        leash = None if paid else current()
+        try:
+            given = {identifier(one.name): self._rows_of(one, fixed) for one in statement.handed}
+            with self._server.handed(given) as views:
+                sql = statement.text.replace(SALT, text(salt))
+                for name, view in views.items():
+                    sql = sql.replace(name, f"`{view}`")
+                found = self._server.cells(sql, leash, seconds=FREE_SECONDS if leash is not None else None)
+        except SfumatoError:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever Spark says
+            raise failure(error, paid=paid) from None
+        columns = [column.to_pylist() for column in found.columns]
+        typed = [_typed(values, kind) for values, kind in zip(columns, statement.kinds, strict=False)]
+        typed += [[_whole(value) for value in values] for values in columns[len(typed) :]]
+        return list(zip(*typed, strict=True))
+
+    def _rows_of(self, handed: SparkHanded, fixed: Mapping[int, FinishedTable]) -> pa.Table:
+        of = handed.relation
+        if isinstance(of, Fixed) and of.kept is None and of.number in fixed:
+            table = fixed[of.number]
+            columns, count = [table.values(name) for name in handed.columns], len(table.values(next(iter(table.kinds))))
+        else:
+            rows = self._embedded.public_rows(of, handed.columns)
+            columns, count = [[row[i] for row in rows] for i in range(len(handed.columns))], len(rows)
+        if not handed.columns:
+            return pa.table([pa.array([1] * count, pa.int64())], ["_"])
+        kinds = [ARROW[type_of(of.columns[name].facts)] for name in handed.columns]
+        arrays = [pa.array([sent(v, k) for v in values], k) for values, k in zip(columns, kinds, strict=True)]
+        return pa.table(arrays, [identifier(name).strip("`") for name in handed.columns])
+
+    def _check_keys(self, *, paid: bool) -> None:
+        """Raise where a key that leads to persons is none: a row that led to two persons would count for both.
+
+        Nothing keeps it unique, so it is looked at when the gateway is opened and, unless the files are on this machine
+        and have not changed, before every run.
+        """
+        if paid and all(self.tables[name].files for name, _ in self._keys):
+            return
+        for name, key in sorted(self._keys):
+            column = quoted(key)
+            twice = f"SELECT {column} FROM {self.tables[name].place} WHERE {column} IS NOT NULL GROUP BY {column}"
+            found = self._server.cells(f"SELECT COUNT(*) AS n FROM ({twice} HAVING COUNT(*) > 1) AS q")
+            if found.column(0)[0].as_py():
+                error = PolicyError(
+                    f'"{name}.{key}" leads to persons, but its values are not unique',
+                    hint="Name a column that has each value once.",
+                )
+                raise failure(error) if paid else error
+
+    def histogram(self, of: Histogram) -> Rows:
+        """Buckets, and the number of units in each."""
+        return self._paid(histogram_of(of, self.tables), {}, "", 1)
+
+    def elements(self, of: Elements) -> Rows:
+        """Rows without a key: a value in steps of its grid, and how often it occurs."""
+        return self._paid(elements_of(of, self.tables), {}, "", 0)
+
+    def first_digest(self, policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> str | None:  # noqa: ARG002  nothing to look for
+        """There were no answers of this engine before the normal form."""
+        return None
+
+    def first_text(self, of: Histogram | Elements) -> str | None:  # noqa: ARG002  nothing to look for
+        """Nor keys of that time."""
+        return None
+
+    # public rows, and above the releases
+    def fix(self, relation: Relation) -> Kept:
+        """Public rows that private rows will meet, computed once; kept as long as the handle."""
+        return self._embedded.fix(relation)
+
+    def public_rows(self, relation: Relation, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Columns of a public table or of kept public rows, as private rows meet them."""
+        return self._embedded.public_rows(relation, names)
+
+    def images(self, keys: KeyList) -> list[tuple[Any, ...]]:
+        """The different images of a list of keys, in order."""
+        return self._embedded.images(keys)
+
+    def count_values(self, table: TableValues) -> int:
+        """How many rows these values of a public table are."""
+        return self._embedded.count_values(table)
+
+    def most_alike(self, relation: Relation, nodes: Sequence[Node]) -> int:
+        """The largest number of alike rows of a public relation, as private rows will meet it."""
+        return self._embedded.most_alike(relation, nodes)
+
+    def rows(self, relation: Relation, nodes: Sequence[Node], most: int) -> list[tuple[Any, ...]]:
+        """What these expressions are in the rows of a public relation."""
+        return self._embedded.rows(relation, nodes, most)
+
+    def fixed_table(self, fixed: Fixed, released: tuple[FinishedTable, ...]) -> FinishedTable:
+        """Public rows made of released tables, computed once."""
+        return self._embedded.fixed_table(fixed, released)
+
+    def finish(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
+        """The rows of what lies above the releases."""
+        return self._embedded.finish(question, released)
+
+    def rehearse(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
+        """The same over stand-ins."""
+        return self._embedded.rehearse(question, released)
+
+    def stop(self) -> None:
+        """End every run, now and later: the server shuts down."""
+        self._server.life.cancel(stopped())
+        self._embedded.stop()
+
+    def close(self) -> None:
+        """Let go of the data."""
+        self._server.close()
+        if self._beside is not None:
+            self._beside.close()
+
+
+def _whole(value: Any) -> Any:
+    """Whole numbers as such: those of 38 digits come as decimals."""
+    return int(value) if isinstance(value, Decimal) else value
+
+
+def _typed(values: list[Any], kind: str) -> list[Any]:
+    """A column of groups; days and moments came as whole numbers."""
+    if kind == "DATE":
+        return [None if v is None else date(1970, 1, 1) + timedelta(v) for v in values]
+    if kind == "TIMESTAMP":
+        first = datetime(1970, 1, 1)  # noqa: DTZ001  times have no zone here
+        return [None if v is None else first + timedelta(microseconds=v) for v in values]
+    return [_whole(value) for value in values]
+
+
+def sent(value: Any, kind: pa.DataType) -> Any:
+    """A public value on its way to Spark."""
+    if value is not None and pa.types.is_decimal(kind):
+        return Decimal(int(value))
+    if value is not None and pa.types.is_timestamp(kind):
+        return value.replace(tzinfo=UTC)
+    return value
+
+
+def _check_columns(table: Table, there: SparkTable) -> None:
+    missing = [name for name in table.columns if name not in there.columns]
+    needed = [table.unit] if isinstance(table.unit, str) else [table.unit.column] if table.unit is not None else []
+    missing += [name for name in needed if name not in there.columns]
+    if missing:
+        raise PolicyError(
+            f'table "{table.name}" has no column "{missing[0]}"',
+            detail=f"There are: {', '.join(sorted(there.columns))}.",
+            hint="Names must match to the letter.",
+        )
+
+
+def _check_units(policy: Policy, tables: SparkTables) -> None:
+    """Units are compared as they are: of one type everywhere."""
+    private = [table for table in policy.tables.values() if not table.public]
+    units = [(table.name, table.unit) for table in private if isinstance(table.unit, str)]
+    pairs = list(pairwise(units))
+    pairs += [
+        ((table.name, table.unit.column), (table.unit.table, table.unit.key))
+        for table in private
+        if isinstance(table.unit, UnitJoin)
+    ]
+    for (first, one), (other, two) in pairs:
+        columns = [tables[first].columns[one], tables[other].columns[two]]
+        a, b = columns
+        if a.type != b.type and (a.family != b.family or a.word not in ("integer", "text")):
+            raise PolicyError(
+                f'"{first}.{one}" and "{other}.{two}" name persons, but their types differ',
+                detail=f"In Spark they are {a.type} and {b.type}.",
+                hint="Identifiers are compared as they are: store both in the same type.",
+            )
+
+
+def _keys(policy: Policy) -> frozenset[tuple[str, str]]:
+    """The keys that lead to persons."""
+    joins = [table.unit for table in policy.tables.values() if isinstance(table.unit, UnitJoin)]
+    return frozenset((one.table, one.key) for one in joins)
+
+
+def _check_partition(policy: Policy) -> None:
+    """Who is in which cell of people must not change, or a person could be charged in one cell after another."""
+    if policy.privacy.partition is not None:
+        raise PolicyError(
+            "a partition needs rows that do not change",
+            detail="Where Spark reads them a person may move from one cell to another, and be charged in each.",
+            hint='Leave partition out, or serve files with engine = "duckdb".',
+        )
