@@ -4,6 +4,8 @@ import csv
 import itertools
 import json
 import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
@@ -13,6 +15,7 @@ from sfumato.attacks.base import Knowledge, Person, SecretFact
 from sfumato.attacks.graph import attack_graph, sample_graph
 from sfumato.attacks.minimality import posterior_of_minimality
 from sfumato.attacks.releases import RELEASE_ATTACKS, view
+from sfumato.doors.cli.attack_release import releases
 
 
 def write(path, head, rows):
@@ -163,3 +166,50 @@ def test_the_network_of_a_file_is_attacked(call, tmp_path):
     found = json.loads(out)
     assert code == 1
     assert found["right"] > 80
+
+
+@pytest.mark.parametrize(
+    "form", ["%Y-%m-%d", "%d/%m/%Y", "%m-%d-%Y", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.000", "%H:%M:%S"]
+)
+def test_a_release_of_identifiable_rows_is_linked_however_its_cells_are_spelt(tmp_path, form):
+    """The release is the table itself: every cell is the same text in both, whatever its kind."""
+    rng = random.Random(3)
+    moments = [datetime(2020, 1, 1, 10, tzinfo=UTC) + timedelta(days=i, minutes=i) for i in range(60)]
+    rows = [(one.strftime(form), rng.choice(["true", "false"]), rng.choice(["flu", "none"])) for one in moments]
+    raw = write(tmp_path / "raw.csv", ("day", "member", "ill"), rows)
+    release = write(tmp_path / "release.csv", ("day", "member", "ill"), sorted(rows))
+    (report,), _ = releases("linking", raw, [str(release)], **of("ill=flu"))
+    assert (report.claims, report.right) == (60, 60)
+
+
+def of(secret):
+    return {"secret": secret, "known": None, "hierarchies": None}
+
+
+def test_secrets_are_read_as_the_file_spells_them(tmp_path):
+    for one, other in (("02/01/2020", "13/01/2020"), ("true", "false"), ("1.50", "0.25"), ("2", "")):
+        rows = [(str(i), one if i < 30 else other) for i in range(60)]
+        raw = write(tmp_path / "raw.csv", ("age", "v"), rows)
+        published = [("0..29" if i < 30 else "30..59", secret) for i, (_, secret) in enumerate(rows)]
+        release = write(tmp_path / "release.csv", ("age", "v"), published)
+        (report,), _ = releases("homogeneity", raw, [str(release)], **of("v"))
+        assert (report.claims, report.right) == (60, 60), one
+    assert not SecretFact("v", 2).holds("")  # a text that is no number
+
+
+def test_nothing_is_certain_where_others_fit_the_row_too(tmp_path):
+    """One released row of a class that three people fit, two of whom are alike: it need not be the third's."""
+    rows, published = [], []
+    for group in range(20):
+        low = 100 * group
+        rows += [(str(low + 1), "flu"), (str(low + 1), "flu"), (str(low + 2), "none")]
+        published.append((f"{low}..{low + 9}", "flu"))
+    raw, release = write(tmp_path / "raw.csv", ("age", "v"), rows), tmp_path / "release.csv"
+    write(release, ("age", "v"), published)
+    reports, knowledge = releases("all", raw, [str(release)], **of("v=none"))
+    assert len(knowledge.people) == 20
+    assert len(knowledge.others) == 40
+    assert [report.certain for report in reports] == [0] * len(reports)
+    alone = view(release, knowledge, None)
+    assert not any(alone.has_rows_for_all(i) for i in range(20))
+    assert not view(release, replace(knowledge, others=(), only="age < 2000"), None).has_rows_for_all(0)

@@ -6,6 +6,7 @@ Goes out: Tuples for the search, and what is needed to write the release: the ro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -96,6 +97,8 @@ def _add_population(engine: duckdb.DuckDBPyConnection, population: SourceTable, 
     population.check_columns(list(layout.quasi))
     chosen = ", ".join(_text(name) for name in layout.quasi)
     rows = population.engine.execute(f"SELECT {chosen}, COUNT(*) FROM ({population.sql}) GROUP BY ALL").fetchall()
+    if not rows:
+        raise InputError("the population has no rows", hint="Name a larger table with --population FILE.")
     values = [*("?" for _ in layout.quasi), *("''" for _ in layout.columns[len(layout.quasi) :]), "0", "?"]
     engine.executemany(f"INSERT INTO lines VALUES ({', '.join(values)})", [list(row) for row in rows])
 
@@ -181,14 +184,20 @@ def number_rows(columns: list[Ints], sizes: list[int]) -> tuple[Ints, Ints]:
 def _in_order(values: Sequence[str], order: Sequence[str]) -> tuple[str, ...]:
     """Sensitive values from low to high: as declared, as numbers if all of them are, else by their text."""
     if order:
+        twice = next((value for value in order if order.count(value) > 1), None)
+        if twice is not None:
+            raise InputError(f'the order of sensitive values has "{twice}" twice', hint="Name each value once.")
         missing = [value for value in values if value not in order]
         if missing:
             raise InputError(f'the order of sensitive values lacks "{missing[0]}"')
         return tuple(order)
     try:
-        return tuple(sorted(values, key=float))
+        numbers = {value: float(value) for value in values}
     except ValueError:
-        return tuple(sorted(values))
+        numbers = {"": math.nan}
+    if all(map(math.isfinite, numbers.values())):
+        return tuple(sorted(values, key=lambda value: (numbers[value], value)))
+    return tuple(sorted(values))
 
 
 def _ladder(name: str, values: list[str], hierarchy: Hierarchy, unit: int) -> Ladder:

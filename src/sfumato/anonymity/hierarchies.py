@@ -17,6 +17,8 @@ from itertools import pairwise
 from sfumato.errors import InputError
 from sfumato.words import whole
 
+_MOST_SIGNS = 1000
+"""Characters of a code."""
 STAR = "*"
 _UNITS = ("month", "quarter", "year", "decade", "century")
 
@@ -126,6 +128,8 @@ def _integer(value: str) -> int | None:
 def prefixes(column: str, length: int, stars: Sequence[int], alphabet: int = 10) -> Hierarchy:
     """Codes of a fixed length whose last characters are replaced by stars: 13053, 1305*, 130**."""
     many = whole(length, "length", 1)
+    if many > _MOST_SIGNS:
+        raise InputError(f"length must be at most {_MOST_SIGNS}, but is {many}")
     steps = [whole(star, "stars", 1) for star in stars]
     if steps != sorted(set(steps)) or (steps and steps[-1] >= many):
         raise InputError(f"stars must grow and stay below the length {many}")
@@ -213,7 +217,7 @@ def declared(column: str, section: dict[str, object]) -> Hierarchy:
         "rows": {"rows"},
         "star": set(),
     }
-    if kind not in known:
+    if not isinstance(kind, str) or kind not in known:
         raise InputError(
             f'the hierarchy of "{column}" has no known kind', hint=f"Use kind = one of {', '.join(sorted(known))}."
         )

@@ -71,7 +71,7 @@ def measure(
         Fraction(kept, len(size)) if len(size) else Fraction(0),
         _entropy(tuples, recoding),
         Fraction(1, worst) if worst else Fraction(0),
-        Fraction(1, max(int(people.min(initial=rows)), 1)) if len(size) else Fraction(0),
+        Fraction(1, max(int(people.min()), 1)) if len(size) else Fraction(0),
         Fraction(len(size), kept) if kept else Fraction(0),
         Fraction(int((size == 1).sum()), kept) if kept else Fraction(0),
         Fraction(above, kept) if kept else Fraction(0),

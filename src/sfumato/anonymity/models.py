@@ -422,7 +422,7 @@ def _branches(values: tuple[str, ...], tree: Any) -> tuple[list[list[bool]], int
     for level in range(height):
         labels = sorted({row[level] for row in rows})
         sets += [[row[level] == label for row in rows] for label in labels]
-    return sets, height
+    return sets, max(height, 1)  # a hierarchy of one value has no level above it, and no distance
 
 
 MODELS: dict[str, type[Any]] = {

@@ -215,6 +215,10 @@ def _check(request: AnonymizeRequest) -> None:
         part = as_written(getattr(request, name), name)
         if not 0 <= part <= 1:
             raise InputError(f"{name} must be a fraction of the rows between 0 and 1, but is {show(part)}")
+    if request.keep and as_written(request.dummies, "dummies"):
+        raise InputError(
+            "dummies cannot have kept columns", hint="A row that stands for nobody would repeat somebody's values."
+        )
     if request.seconds is not None and not 0 <= request.seconds < math.inf:
         raise InputError(f"seconds must be a number of at least 0, but is {request.seconds}")
     if request.sampling is not None and not 0 < as_written(request.sampling, "sampling") <= 1:

@@ -111,7 +111,10 @@ class SecretFact:
         if isinstance(value, Decimal):
             value = float(value)
         if isinstance(value, str) and not isinstance(self.value, str):
-            value = _like(self.value, value)
+            try:
+                value = _like(self.value, value)
+            except ValueError:
+                return False  # a text that is no value of this kind
         if isinstance(self.value, str) and not isinstance(value, str):
             value = str(value)
         return bool(value > self.value if self.above else value == self.value)

@@ -7,23 +7,27 @@ sensitive values of these classes. RELEASE_ATTACKS is the table of all of them.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from sfumato.anonymity.inspection.coverage import cover
 from sfumato.anonymity.inspection.meaning import read_trees
 from sfumato.anonymity.inspection.reading import PublishedTable, read_published
-from sfumato.attacks.base import AttackResult, Claim, Knowledge, SecretFact
+from sfumato.attacks.base import AttackResult, Claim, Knowledge, SecretFact, plain
 from sfumato.attacks.minimality import posterior_of_minimality
+from sfumato.attacks.spelling import Spelling
 from sfumato.errors import InputError
 
 _SURE = Fraction(9, 10)
 """How probable a secret must be, or its opposite, to be claimed where it is not certain."""
+_MOST_WAYS = 256
+"""Spellings of what is known of one person, at most."""
 _MOVED = Fraction(2)
 """Odds that moved by this factor are a finding of the skewness attack."""
 
@@ -33,53 +37,95 @@ class ReleaseView:
     """A release as the attacker sees it: sensitive values by class, and the classes that each person can be in."""
 
     name: str
-    classes: tuple[Counter[str], ...]
+    classes: tuple[Counter[Any], ...]
     candidates: tuple[tuple[int, ...], ...]
-
-    @cached_property
-    def fitting(self) -> Counter[int]:
-        """How many of the people whom the attacker knows can be in each class."""
-        return Counter(at for candidates in self.candidates for at in candidates)
+    fitting: Counter[int]
+    everybody: bool = True
 
     def has_rows_for_all(self, person: int) -> bool:
-        """Whether no class of the person has fewer rows than people: then nobody's row is known to be missing."""
-        return all(self.classes[at].total() >= self.fitting[at] for at in self.candidates[person])
+        """Whether no class of the person has fewer rows than people who fit it: then nobody's row is missing.
 
-    def values(self, person: int) -> Counter[str]:
+        Everybody counts whom the table has, also those who are not attacked; where they are not known, nothing is sure.
+        """
+        return self.everybody and all(self.classes[at].total() >= self.fitting[at] for at in self.candidates[person])
+
+    def values(self, person: int) -> Counter[Any]:
         """The sensitive values of all rows that can be the person's."""
-        total: Counter[str] = Counter()
+        total: Counter[Any] = Counter()
         for at in self.candidates[person]:
             total.update(self.classes[at])
         return total
 
 
-def view(file: str | Path, knowledge: Knowledge, hierarchies: Path | None) -> ReleaseView:
-    """Read a release, and find everybody's classes."""
+def view(
+    file: str | Path,
+    knowledge: Knowledge,
+    hierarchies: Path | None,
+    spelling: Spelling | None = None,
+    everybody: Sequence[Mapping[str, Any]] | None = None,
+) -> ReleaseView:
+    """Read a release, and find everybody's classes.
+
+    `everybody` has what is known of all people of the table; without it they are those whom the attacker knows.
+    """
     table = read_published(file)
     if knowledge.fact.column not in table.columns:
         raise InputError(f'"{table.name}" has no column "{knowledge.fact.column}"')
     columns = tuple(c for c in knowledge.people[0].known if c in table.columns and c != knowledge.fact.column)
     if not columns:
         raise InputError(f'"{table.name}" has no column that is known of people', hint="Name some with --known A,B.")
-    return _view(table, columns, knowledge, hierarchies)
+    crowd = everybody or [*(one.known for one in knowledge.people), *knowledge.others]
+    complete = everybody is not None or not knowledge.only
+    return _view(
+        table, columns, knowledge, hierarchies, spelling=spelling or Spelling(), crowd=crowd, complete=complete
+    )
 
 
-def _view(table: PublishedTable, columns: tuple[str, ...], knowledge: Knowledge, place: Path | None) -> ReleaseView:
-    classes: dict[tuple[str, ...], Counter[str]] = {}
-    for key, (secret,) in zip(table.parts(columns), table.parts((knowledge.fact.column,)), strict=True):
-        classes.setdefault(key, Counter())[secret] += 1
-    known = [tuple(_text(one.known[c]) for c in columns) for one in knowledge.people]
-    people = {key: Counter({"": many}) for key, many in Counter(known).items()}
-    masks = cover(columns, list(classes.items()), people, read_trees(place, columns)).masks
-    candidates = {key: tuple(i for i in range(len(classes)) if mask >> i & 1) for key, mask in masks.items()}
-    return ReleaseView(table.name, tuple(classes.values()), tuple(candidates[key] for key in known))
+def _view(
+    table: PublishedTable,
+    columns: tuple[str, ...],
+    knowledge: Knowledge,
+    place: Path | None,
+    *,
+    spelling: Spelling,
+    crowd: Sequence[Mapping[str, Any]],
+    complete: bool,
+) -> ReleaseView:
+    hidden = knowledge.fact.column
+    classes: dict[tuple[str, ...], Counter[Any]] = {}
+    for key, (secret,) in zip(table.parts(columns), table.parts((hidden,)), strict=True):
+        classes.setdefault(key, Counter())[spelling.value(hidden, secret)] += 1
+    known = [_texts(one.known, columns, spelling) for one in knowledge.people]
+    others = [_texts(one, columns, spelling) for one in crowd]
+    people = {key: Counter({"": 1}) for keys in (*known, *others) for key in keys}
+    labels: list[tuple[tuple[str, ...], Counter[str]]] = [(key, Counter()) for key in classes]
+    masks = cover(columns, labels, people, read_trees(place, columns)).masks
+    found = {keys: _places(keys, masks) for keys in {*known, *others}}
+    fitting = Counter(at for keys in others for at in found[keys])
+    return ReleaseView(table.name, tuple(classes.values()), tuple(found[keys] for keys in known), fitting, complete)
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+def _texts(known: Mapping[str, Any], columns: tuple[str, ...], spelling: Spelling) -> tuple[tuple[str, ...], ...]:
+    """What is known of somebody, in every way in which it is spelt."""
+    ways = [spelling.of(c, plain(known[c])) for c in columns]
+    if math.prod(map(len, ways)) > _MOST_WAYS:
+        ways = [way[:1] for way in ways]
+    return tuple(itertools.product(*ways))
 
 
-def _share(values: Counter[str], fact: SecretFact) -> Fraction:
+def _places(keys: tuple[tuple[str, ...], ...], masks: Mapping[tuple[str, ...], int]) -> tuple[int, ...]:
+    """The classes that cover one of the spellings."""
+    mask, found = 0, []
+    for key in keys:
+        mask |= masks[key]
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return tuple(found)
+
+
+def _share(values: Counter[Any], fact: SecretFact) -> Fraction:
     return Fraction(sum(n for value, n in values.items() if fact.holds(value)), values.total())
 
 
@@ -159,7 +205,7 @@ def use_minimality(views: Sequence[ReleaseView], knowledge: Knowledge) -> Attack
     most = Fraction(1, 2) if max(shares) <= Fraction(1, 2) else None
     claims = []
     for at, inside in members.items():
-        if len(inside) != one.classes[at].total():
+        if not len(inside) == one.fitting[at] == one.classes[at].total() or not one.everybody:
             continue  # somebody is in the class of whom nothing is known
         having = int(shares[at] * len(inside))
         chances = posterior_of_minimality([knowledge.people[i].known for i in inside], having, k, most)

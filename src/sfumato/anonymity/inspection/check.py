@@ -26,12 +26,15 @@ from sfumato.anonymity.inspection.exact import (
     recursive_of,
 )
 from sfumato.anonymity.inspection.meaning import Trees, read_trees
-from sfumato.anonymity.inspection.reading import PublishedTable, read_published
+from sfumato.anonymity.inspection.reading import NULL, PublishedTable, read_published
+from sfumato.anonymity.inspection.together import JointGroup, joint_groups
 from sfumato.anonymity.inspection.traces import (
     ReleaseFault,
     find_columns,
     find_extras,
+    find_followed,
     find_formats,
+    find_identifiers,
     find_order,
     find_sorted,
 )
@@ -130,8 +133,12 @@ def check_release(
     if not columns:
         raise InputError("no quasi-identifiers", hint="Name them with --quasi A,B.")
     published, original = read_published(release), read_published(raw)
+    only = sorted(published.mixed - original.mixed)
+    original = original.merged(published.mixed)
     if not published.rows:
         raise InputError(f'"{published.name}" has no rows')
+    if not original.rows:
+        raise InputError(f'"{original.name}" has no rows')
     known = (*columns, *((sensitive,) if sensitive else ()))
     classes = by_class(published.parts(columns), _values(published, sensitive))
     people = by_class(original.parts(columns), _values(original, sensitive))
@@ -145,9 +152,11 @@ def check_release(
         *_uncovered(case),
         *_kept(case, tuple(keep)),
         *find_columns(published, original, (*known, *keep)),
-        *_order(case),
-        *find_formats(published, known, max(case.claims.k or 0, case.least)),
+        *find_identifiers(published, tuple(keep)),
+        *_order(case, tuple(keep)),
+        *find_formats(published, original, known, max(case.claims.k or 0, case.least)),
         *find_extras(published),
+        *(ReleaseFault("format", "NULL stands beside empty texts, and marks its rows", name) for name in only),
         *worse,
     )
     return _report(case, faults, meet)
@@ -182,19 +191,32 @@ class _Case:
         return total
 
     @cached_property
+    def names(self) -> list[str]:
+        """Sensitive values from low to high."""
+        return list(self.order) or in_order({*self.total, *(value for one in self.classes.values() for value in one)})
+
+    def distance(self, kind: str, values: Counter[str]) -> Fraction | None:
+        """How far sensitive values are from those of the original table; None where the distance is not known."""
+        if kind == "equal":
+            return equal_distance(values, self.total)
+        if kind == "ordered":
+            return ordered_distance(values, self.total, self.names)
+        tree = self.trees.get(self.sensitive or "")
+        if not tree or not all(name in tree for name in self.names):
+            return None
+        return hierarchical_distance(values, self.total, tree)
+
+    @cached_property
     def distances(self) -> dict[str, Fraction]:
         """How far the farthest class is from the original table, by each distance that can be computed."""
         if self.sensitive is None:
             return {}
-        classes, total = self.classes.values(), self.total
-        names = list(self.order) or in_order({*total, *(value for one in classes for value in one)})
-        found = {
-            "equal": max(equal_distance(one, total) for one in classes),
-            "ordered": max(ordered_distance(one, total, names) for one in classes),
-        }
-        tree = self.trees.get(self.sensitive)
-        if tree and all(name in tree for name in names):
-            found["hierarchical"] = max(hierarchical_distance(one, total, tree) for one in classes)
+        found: dict[str, Fraction] = {}
+        for kind in ("equal", "ordered", "hierarchical"):
+            far = [self.distance(kind, one) for one in self.classes.values()]
+            known = [one for one in far if one is not None]
+            if known:
+                found[kind] = max(known)
         return found
 
 
@@ -251,7 +273,7 @@ def _uncovered(case: _Case) -> Iterator[ReleaseFault]:
             yield ReleaseFault("value", words, case.sensitive, first[key])
             continue
         wrong = case.coverage.culprit(at, value, case.people, counts[value])
-        label = "" if wrong is None else f' "{key[wrong][:60]}"'
+        label = "" if wrong is None else f' "{key[wrong][:60].replace(NULL, "NULL")}"'
         words = f"{many} rows of a class match no original row that its label{label} covers"
         yield ReleaseFault("coverage", words, None if wrong is None else case.columns[wrong], first[key])
     if len(short) > _SHOWN:
@@ -260,7 +282,7 @@ def _uncovered(case: _Case) -> Iterator[ReleaseFault]:
 
 def _kept(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
     """Columns that are released as they are: a row must have the values of one original row of its class."""
-    if not keep or case.coverage.short:
+    if not keep or sum(many for _, _, many in case.coverage.short) > case.claims.dummies:
         return
     names = (*((case.sensitive,) if case.sensitive else ()), *keep)
 
@@ -275,13 +297,16 @@ def _kept(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
 
 
 def _check_order(case: _Case) -> None:
-    """Refuse an order that lacks a value: the ordered distance would come out too small."""
+    """Refuse an order that lacks a value or has one twice: the ordered distance would come out wrong."""
+    twice = [name for name, many in Counter(case.order).items() if many > 1]
+    if twice:
+        raise InputError(f'the order of sensitive values has "{twice[0][:60]}" twice', hint="Name each value once.")
     lacking = sorted({*case.total} - {*case.order}) if case.order and case.sensitive else []
     if lacking:
         raise InputError(f'the order of sensitive values lacks "{lacking[0][:60]}"')
 
 
-def _order(case: _Case) -> Iterator[ReleaseFault]:
+def _order(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
     """Rows that stand where the people of the original table stand."""
     place = {key: 1 << i for i, key in enumerate(case.classes)}
     keys = case.published.parts(case.columns)
@@ -295,6 +320,12 @@ def _order(case: _Case) -> Iterator[ReleaseFault]:
         names = [name for name in case.original.columns if name != case.sensitive]
         columns = {name: [row[0] for row in case.original.parts((name,))] for name in names}
         faults = list(find_sorted(rows, there, columns))
+    if not faults:
+        shown_as = (*((case.sensitive,) if case.sensitive else ()), *keep)
+        table = [[row[0] for row in case.published.parts((name,))] for name in (*case.columns, *shown_as)]
+        pairs = list(zip(bits, case.published.parts(shown_as), strict=True))
+        people = list(zip(masks, case.original.parts(shown_as), strict=True))
+        faults = list(find_followed(table, pairs, people, columns))
     yield from faults
 
 
@@ -302,7 +333,7 @@ def _meet(
     case: _Case, earlier: Sequence[str | Path], hierarchies: Path | None
 ) -> tuple[tuple[tuple[str, int], ...], list[ReleaseFault]]:
     """The smallest group that this release and earlier ones of the same people leave together."""
-    original, least = case.original, case.least
+    original, values = case.original, _values(case.original, case.sensitive)
     marks: list[tuple[int, ...]] = [(case.coverage.masks[key],) for key in original.parts(case.columns)]
     found, faults = [], []
     for other in earlier:
@@ -314,14 +345,31 @@ def _meet(
         people = by_class(original.parts(shared), [""] * len(original.rows))
         masks = cover(shared, list(before.items()), people, read_trees(hierarchies, shared)).masks
         marks = [(*mark, masks[key]) for mark, key in zip(marks, original.parts(shared), strict=True)]
-        groups = Counter(mark for mark in marks if all(mark))
-        smallest = min(groups.values(), default=0)
-        found.append((table.name, smallest))
-        if 0 < smallest < least:
-            many = sum(n for n in groups.values() if n < least)
-            words = f'together with "{table.name}" {many} people are in groups below {least}, the smallest {smallest}'
-            faults.append(ReleaseFault("composition", words))
+        groups = joint_groups(marks, values)
+        found.append((table.name, min([case.least, *(group.size for group in groups)])))
+        faults += [ReleaseFault("composition", words) for words in _worse(case, table, groups)]
     return tuple(found), faults
+
+
+def _worse(case: _Case, table: PublishedTable, groups: Sequence[JointGroup]) -> Iterator[str]:
+    """What is claimed and does not hold of the groups that releases leave together; of k, else what this one has."""
+    claims, start = case.claims, f'together with "{table.name}"'
+    wanted = case.least if claims.k is None else claims.k
+    small = [group.size for group in groups if group.size < wanted]
+    if small:
+        yield f"{start} {sum(small)} people are in groups below {wanted}, the smallest {min(small)}"
+    if case.sensitive is None or case.sensitive not in table.columns:
+        return
+    if claims.l is not None:
+        bad = sum(group.size for group in groups if not _is_diverse(group.values, claims, claims.l))
+        if bad:
+            yield f"{start} {bad} people are in groups that are not {claims.diversity} {show(claims.l)}-diverse"
+    if claims.t is not None:
+        far = max(
+            (case.distance(claims.distance, group.values) or Fraction(0) for group in groups), default=Fraction(0)
+        )
+        if far > claims.t:
+            yield f"{start} a group is {show(far)} from the table, farther than {show(claims.t)}"
 
 
 def _populations(case: _Case) -> list[int]:

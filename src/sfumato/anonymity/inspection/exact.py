@@ -100,12 +100,15 @@ def hierarchical_distance(values: Values, whole: Values, tree: Mapping[str, tupl
 
 
 def in_order(values: Iterable[str]) -> list[str]:
-    """Values as numbers if all of them are, else by their text."""
+    """Values as numbers if all of them are, those of one number (`1`, `1.0`) by their text; else by their text."""
     names = list(values)
     try:
-        return sorted(names, key=float)
+        numbers = {name: float(name) for name in names}
     except ValueError:
         return sorted(names)
+    if not all(map(math.isfinite, numbers.values())):
+        return sorted(names)
+    return sorted(names, key=lambda name: (numbers[name], name))
 
 
 def by_class(keys: Iterable[tuple[str, ...]], sensitive: Iterable[str]) -> dict[tuple[str, ...], Counter[str]]:

@@ -15,6 +15,7 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from pathlib import Path
 
+from sfumato.anonymity.inspection.reading import NULL
 from sfumato.errors import InputError
 
 Trees = dict[str, tuple[str, ...]]
@@ -38,9 +39,11 @@ _YEARS = re.compile(r"(\d{4})(?:\.\.|-)(\d{4})")
 
 def covers(label: str, value: str, tree: Trees | None = None, others: frozenset[str] = frozenset()) -> bool | None:
     """Whether a label stands for a value; `others` are the original values of the column: they mean themselves."""
+    if NULL in (label, value) and {label, value} <= {NULL, ""}:
+        return True
     if label == value or (label and not label.strip("*")) or (tree is not None and label in tree.get(value, ())):
         return True
-    read = None if "|" in label else _read(label, value)
+    read = None if "|" in label else _read(label, value, compact=_are_days(others))
     if read is not None:
         return read
     if tree is not None and value in tree and _is_label(label, tree):
@@ -81,8 +84,15 @@ def _parts(label: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1 << 18)
-def _read(label: str, value: str) -> bool | None:
-    """The meaning of ranges, bounds, prefixes and dates; None where the label is none of these for such a value."""
+def _read(label: str, value: str, *, compact: bool = False) -> bool | None:
+    """The meaning of ranges, bounds, prefixes and dates; None where the label is none of these for such a value.
+
+    `compact`: every value of the column is a day without signs between its parts, as 20240301.
+    """
+    if compact and (day := _compact(value)) is not None:
+        found = _period(label, day)
+        if found is not None:
+            return found
     number = _number(value)
     if number is not None:
         found = _numeric(label, number)
@@ -95,7 +105,7 @@ def _read(label: str, value: str) -> bool | None:
             return found
     if "*" in label and label.strip("*") and "|" not in label:
         pattern = "".join("." if sign == "*" else re.escape(sign) for sign in label)
-        return re.fullmatch(pattern, value) is not None
+        return any(re.fullmatch(pattern, text) for text in (value, value.strip()))
     return None
 
 
@@ -132,6 +142,19 @@ def _day(text: str) -> date | None:
         return date.fromisoformat(text.strip()[:10]) if "-" in text else None
     except ValueError:
         return None
+
+
+def _compact(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text.strip()) if re.fullmatch(r"\s*\d{8}\s*", text, re.ASCII) else None
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _are_days(values: frozenset[str]) -> bool:
+    """Whether all values are days without signs between their parts; a number among them makes all of them numbers."""
+    return bool(values) and all(_compact(value) is not None for value in values if value.strip())
 
 
 def _period(label: str, day: date) -> bool | None:
@@ -195,6 +218,8 @@ def _rows(file: Path) -> Trees:
 
 def _tree(rows: list[list[str]]) -> Trees:
     """Labels by value; a hierarchy whose top has several labels has `*` above them."""
+    if len({len(row) for row in rows}) > 1:
+        raise InputError("a hierarchy has lines of different lengths", hint="Give every value a label on every level.")
     if len({row[-1] for row in rows}) > 1:
         rows = [[*row, "*"] for row in rows]
     return {row[0]: tuple(row) for row in rows}

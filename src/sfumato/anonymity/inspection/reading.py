@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ _FIRST_LINE = re.compile(r'[^"\n]*(?:"[^"]*"[^"\n]*)*')
 """The line of names; a name in quotes may hold delimiters and line breaks."""
 _CELL_IN_QUOTES = re.compile(r'"(?:[^"]|"")*"')
 _LINE_END = re.compile(r"\r\n|\n|\r")
+_SMALL_GROUP = 10_000
+"""Rows of a group of a Parquet file below which no writer ends it by itself."""
+NULL = "\udc00"
+"""A cell without a value, in a column that has empty texts too: no text in UTF-8 is this one."""
 _BLANK = re.compile(r"(?:\r\n|\n|\r(?!\n))(?=\r|\n)")
 
 
@@ -37,6 +42,19 @@ class PublishedTable:
     columns: tuple[str, ...]
     rows: list[tuple[str, ...]]
     extras: tuple[str, ...] = ()
+
+    @cached_property
+    def mixed(self) -> frozenset[str]:
+        """Columns with NULL and empty texts, which are two different cells."""
+        return frozenset(name for i, name in enumerate(self.columns) if any(row[i] == NULL for row in self.rows))
+
+    def merged(self, apart: frozenset[str]) -> PublishedTable:
+        """The table with empty texts for NULL, but in some columns."""
+        places = [i for i, name in enumerate(self.columns) if name in self.mixed - apart]
+        if not places:
+            return self
+        rows = [tuple("" if i in places and cell == NULL else cell for i, cell in enumerate(row)) for row in self.rows]
+        return replace(self, rows=rows)
 
     def column(self, name: str) -> int:
         """The place of a column."""
@@ -73,31 +91,32 @@ def _from_text(file: Path) -> PublishedTable:
         raise InputError(f'"{file.name}" is not UTF-8 text', hint="Save it as UTF-8.") from None
     first = _FIRST_LINE.match(text)
     sign = max(",;\t|", key=_QUOTED.sub("", first[0] if first else "").count)
-    return replace(_parsed(file.name, text, sign), extras=tuple(_uneven(text, sign)))
+    table = _parsed(file.name, text, sign)
+    return replace(table, extras=tuple(_uneven(text, sign, blank=len(table.columns) > 1)))
 
 
-def _uneven(text: str, sign: str) -> Iterator[str]:
+def _uneven(text: str, sign: str, *, blank: bool) -> Iterator[str]:
     """How lines are written, where that differs from row to row: each difference marks rows, and can number them."""
     bare = _CELL_IN_QUOTES.sub("q", text)
     if len(set(_LINE_END.findall(bare))) > 1:
         yield "different ends of lines"
-    if _BLANK.search(bare):
+    if blank and _BLANK.search(bare):  # of one column, an empty cell
         yield "blank lines"
     if '"' in text and not _is_evenly_quoted(text, sign):
         yield "values in quotes in some rows and without in others"
 
 
 def _is_evenly_quoted(text: str, sign: str) -> bool:
-    """Whether every value of a column is always in quotes or never."""
+    """Whether every value of a column is spelt in one way: quotes may also stand around the start of a cell alone."""
     stop = re.escape(sign)
-    cell = re.compile(rf'("(?:[^"]|"")*"[^{stop}\r\n]*|[^{stop}\r\n]*)({stop}|\r\n|\n|\r|$)')
-    spelt: dict[tuple[int, str], bool] = {}
+    cell = re.compile(rf'("(?:[^"]|"")*")?([^{stop}\r\n]*)({stop}|\r\n|\n|\r|$)')
+    spelt: dict[tuple[int, str], str] = {}
     at = column = 0
     while at < len(text) and (found := cell.match(text, at)):
-        written, end = found.groups()
-        marked = written.startswith('"')
-        value = written[1:-1].replace('""', '"') if marked else written
-        if spelt.setdefault((column, value), marked) != marked:
+        marked, rest, end = found.groups()
+        value = (marked or "")[1:-1].replace('""', '"') + rest
+        written = (marked or "") + rest
+        if spelt.setdefault((column, value), written) != written:
             return False
         at, column = found.end(), column + 1 if end == sign else 0
     return True
@@ -180,8 +199,13 @@ def _hidden(pa: Any, pq: Any, file: Path) -> Iterator[str]:
     for one in schema:
         if set(one.metadata or ()) - {b"PARQUET:field_id"}:
             yield f'metadata of the column "{one.name[:40]}"'
-    texts = [one.name for one in schema if pa.types.is_string(one.type) or pa.types.is_dictionary(one.type)]
-    table = pq.ParquetFile(file, read_dictionary=texts).read(columns=texts)
+    kinds = ("string", "large_string", "binary", "large_binary", "dictionary")
+    texts = [one.name for one in schema if any(getattr(pa.types, f"is_{kind}")(one.type) for kind in kinds)]
+    opened = pq.ParquetFile(file, read_dictionary=texts)
+    sizes = [opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)]
+    if any(size != max(sizes) and size < _SMALL_GROUP for size in sizes[:-1]) or (sizes and sizes[-1] > sizes[0]):
+        yield "groups of rows of different sizes"
+    table = opened.read(columns=texts)
     for name in texts:
         for part in table.column(name).chunks:
             if pa.types.is_dictionary(part.type) and len(part.indices.unique().drop_null()) < len(part.dictionary):
@@ -195,13 +219,35 @@ def _extra(key: bytes, value: bytes) -> str | None:
     if name == "ARROW:schema":
         return None
     if name == "pandas":
-        try:
-            index = json.loads(value).get("index_columns", [])
-        except ValueError:
-            return "unreadable metadata of pandas"
-        plain = all(isinstance(one, dict) and one.get("kind") == "range" for one in index)
-        return None if plain else "an index that pandas stored"
+        return _of_pandas(value)
     return f'metadata "{name[:40]}"'
+
+
+def _of_pandas(value: bytes) -> str | None:
+    """What pandas tells of a frame beside its columns: an index or its name, and attributes."""
+    try:
+        told = json.loads(value)
+        index, above = told.get("index_columns", []), told.get("column_indexes", [])
+    except (ValueError, AttributeError):
+        return "unreadable metadata of pandas"
+    if told.get("attributes"):
+        return "attributes that pandas stored"
+    if not all(isinstance(one, dict) and one.get("kind") == "range" for one in index):
+        return "an index that pandas stored"
+    if any(one.get("name") is not None for one in [*index, *(one for one in above if isinstance(one, dict))]):
+        return "the name of an index that pandas stored"
+    if not all((one["start"], one["step"]) == (0, 1) for one in index if {"start", "step"} <= one.keys()):
+        return "an index that pandas stored"
+    known = {
+        "index_columns",
+        "column_indexes",
+        "columns",
+        "creator",
+        "pandas_version",
+        "partition_columns",
+        "attributes",
+    }
+    return None if set(told) <= known else "metadata of pandas"
 
 
 def _from_database(place: str, table: str) -> PublishedTable:
@@ -219,11 +265,34 @@ def _from_database(place: str, table: str) -> PublishedTable:
                 "WHERE table_catalog = 'published' AND lower(table_schema || '.' || table_name) <> lower(?)",
                 [table if "." in table else f"main.{table}"],
             ).fetchall()
+            told = list(_told(engine, rows))
         except duckdb.Error as error:
             raise InputError(f'"{place}" cannot be read', detail=str(error).split("\n")[0]) from None
-    return PublishedTable(table, columns, rows, tuple(f'another table "{name}"' for _, name in others))
+    return PublishedTable(table, columns, rows, (*(f'another table "{name}"' for _, name in others), *told))
+
+
+def _told(engine: duckdb.DuckDBPyConnection, rows: list[tuple[str, ...]]) -> Iterator[str]:
+    """What a database says beside its rows: comments, defaults, macros, types with values that no row has."""
+    for words, sql in (
+        ("a comment on a table", "SELECT 1 FROM duckdb_tables() WHERE comment IS NOT NULL"),
+        ("a comment on a column", "SELECT 1 FROM duckdb_columns() WHERE comment IS NOT NULL"),
+        ("a default of a column", "SELECT 1 FROM duckdb_columns() WHERE column_default IS NOT NULL"),
+        ("a condition on a table", "SELECT 1 FROM duckdb_tables() WHERE check_constraint_count > 0"),
+        ("a macro", "SELECT 1 FROM duckdb_functions() WHERE NOT internal"),
+        ("a sequence", "SELECT 1 FROM duckdb_sequences() WHERE true"),
+        ("an index", "SELECT 1 FROM duckdb_indexes() WHERE true"),
+    ):
+        if engine.execute(f"{sql} AND database_name = 'published'").fetchone():
+            yield words
+    known = {cell for row in rows for cell in row}
+    types = engine.execute("SELECT labels FROM duckdb_types() WHERE NOT internal AND database_name = 'published'")
+    if any(set(labels or ()) - known for (labels,) in types.fetchall()):
+        yield "values of a type that no row has"
 
 
 def _texts(engine: duckdb.DuckDBPyConnection, source: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    shown = ", ".join(f"coalesce(CAST({identifier(name)} AS VARCHAR), '')" for name in columns)
-    return engine.execute(f"SELECT {shown} FROM {source}").fetchall()
+    """The cells as text: NULL is an empty one, except in columns that have empty texts too."""
+    shown = ", ".join(f"CAST({identifier(name)} AS VARCHAR)" for name in columns)
+    rows = engine.execute(f"SELECT {shown} FROM {source}").fetchall()
+    fill = [NULL if any(row[i] == "" for row in rows) else "" for i in range(len(columns))]
+    return [tuple(fill[i] if cell is None else cell for i, cell in enumerate(row)) for row in rows]

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 
 from sfumato.anonymity.inspection.coverage import Key
+from sfumato.anonymity.inspection.order import CHANCE, Unit, blocks_of, log_chance
 from sfumato.anonymity.inspection.reading import PublishedTable
 
 _CLEAR = 40.0
 """Bits of evidence before an order is called the original one: a dozen rows have too few arrangements to tell."""
+_MANY = 10
+"""Rows from which on a kept column without a value twice is an identifier: few rows differ by chance."""
+Kind = tuple[int, Key]
+"""The class of a row, and its values that are released as they are."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,15 @@ def find_columns(release: PublishedTable, raw: PublishedTable, known: Sequence[s
             yield ReleaseFault("column", "an original column is released that was not declared", name, None)
         else:
             yield ReleaseFault("column", f"the column was not declared; {alone} of its values occur once", name, None)
+
+
+def find_identifiers(release: PublishedTable, kept: Key) -> Iterator[ReleaseFault]:
+    """Kept columns of which every value occurs once: whoever knows one knows whose row it is, whatever k says."""
+    for name in kept:
+        values = [row[0] for row in release.parts((name,))]
+        if len(values) >= _MANY and len(set(values)) == len(values):
+            words = "every value of a kept column occurs once: it identifies its row, and belongs to no release"
+            yield ReleaseFault("identifier", words, name)
 
 
 def find_order(
@@ -182,15 +196,100 @@ def _sorted_bits(released: Mapping[int, list[str]], people: Mapping[int, list[tu
     return bits
 
 
-def find_formats(release: PublishedTable, columns: Sequence[str], k: int) -> Iterator[ReleaseFault]:
-    """Spellings of one value of which one is rare: it marks its rows, and counts as a value of its own."""
+def find_followed(
+    table: Sequence[Sequence[str]],
+    rows: Sequence[Kind],
+    people: Sequence[Kind],
+    columns: Mapping[str, Sequence[str]],
+) -> Iterator[ReleaseFault]:
+    """Rows that follow the original ones more closely than chance allows: all but a few, a sample, in moved pieces.
+
+    `table` are the released columns, `rows` the class and the other values of released rows, `people` the classes and
+    the same values of original ones, `columns` original values. Where the release is sorted or grouped by what it says,
+    only rows within a group are compared: with those of the table, and with those of their class.
+    """
+    blocks = blocks_of(table, len(rows))
+    alone = [(i, kind) for i, kind in enumerate(people) if kind[0] and not kind[0] & (kind[0] - 1)]
+    inside: dict[tuple[int, int], list[Kind]] = {}
+    for at, block in enumerate(blocks):
+        for i in block:
+            inside.setdefault((at, rows[i][0]), []).append(rows[i])
+    whole = [[rows[i] for i in block] for block in blocks]
+    parts = list(inside.values())
+    limit = math.log(CHANCE / (8 * (1 + len(columns))))
+    orders: dict[str | None, list[float]] = {None: [float(i) for i in range(len(people))]}
+    orders |= {column: _ranks(texts) for column, texts in columns.items()}
+    for name, ranks in orders.items():
+        for sign, way in ((1, ""), (-1, " backwards")):
+            ordered = _stable(alone, ranks, sign)
+            kinds = [kind for _, kind in ordered]
+            found = min(log_chance(_units(whole, kinds)), log_chance(_units(parts, kinds)))
+            if found >= limit and name is not None:
+                fitted = _fitted(ordered, rows)
+                found = min(
+                    log_chance(_units(whole, fitted)) + _free((rank, kind) for rank, kind in ordered),
+                    log_chance(_units(parts, fitted)) + _free(((rank, kind[0]), kind) for rank, kind in ordered),
+                )
+            if found < limit:
+                what = "table" if name is None else "values"
+                words = f"the rows follow the order of the original {what}{way}: by chance less than once in a million"
+                yield ReleaseFault("order", words, name, 1)
+                return
+
+
+def _stable(alone: Sequence[tuple[int, Kind]], ranks: Sequence[float], sign: int) -> list[tuple[float, Kind]]:
+    """People by their numbers, those of one number in the order of the table."""
+    return sorted(((sign * ranks[i], kind) for i, kind in alone), key=lambda one: one[0])
+
+
+def _fitted(ordered: Sequence[tuple[float, Kind]], rows: Sequence[Kind]) -> list[Kind]:
+    """People by their numbers, those of one number as the released rows stand: the n-th row of a kind is the n-th."""
+    places: dict[Kind, list[int]] = {}
+    for i in range(len(rows) - 1, -1, -1):
+        places.setdefault(rows[i], []).append(i)
+    at = [places[kind].pop() if places.get(kind) else len(rows) for _, kind in ordered]
+    chosen = sorted(range(len(ordered)), key=lambda i: (ordered[i][0], at[i]))
+    return [ordered[i][1] for i in chosen]
+
+
+def _free(tied: Iterable[tuple[Hashable, Kind]]) -> float:
+    """The logarithm of the number of orders among which those of people with one number were chosen."""
+    alike: dict[Hashable, Counter[Kind]] = {}
+    for number, kind in tied:
+        alike.setdefault(number, Counter())[kind] += 1
+    return sum(_arrangements(one.values()) for one in alike.values()) * math.log(2)
+
+
+def _units(parts: Sequence[list[Kind]], ordered: Sequence[Kind]) -> list[Unit]:
+    """Every part beside the original rows of its kinds."""
+    if len(parts) == 1:
+        return [(parts[0], ordered)]
+    owner: dict[Kind, list[int]] = {}
+    for at, part in enumerate(parts):
+        for kind in set(part):
+            owner.setdefault(kind, []).append(at)
+    people: list[list[Kind]] = [[] for _ in parts]
+    for kind in ordered:
+        for at in owner.get(kind, ()):
+            people[at].append(kind)
+    return [(part, there) for part, there in zip(parts, people, strict=True) if len(part) > 1]
+
+
+def find_formats(release: PublishedTable, raw: PublishedTable, columns: Key, k: int) -> Iterator[ReleaseFault]:
+    """Spellings of one value of which one is rare: it marks its rows, and counts as a value of its own.
+
+    Spellings that the original table has are values of its own: codes 01 and 1.
+    """
     for name in columns:
         place = release.columns.index(name)
         counts = Counter(row[place] for row in release.rows)
+        original = {row[0] for row in raw.parts((name,))}
         forms: dict[str, list[str]] = {}
         for text in counts:
             forms.setdefault(_plain(text), []).append(text)
         for spellings in forms.values():
+            if original.issuperset(spellings):
+                continue
             rare = min(spellings, key=lambda text: counts[text])
             if len(spellings) > 1 and counts[rare] < max(k, 2):
                 row = next(i for i, row in enumerate(release.rows, 1) if row[place] == rare)

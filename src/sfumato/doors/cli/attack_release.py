@@ -11,12 +11,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sfumato.anonymity.inspection.reading import read_published
 from sfumato.attacks.base import Endpoint, Knowledge, Rows
 from sfumato.attacks.graph import attack_graph, sample_graph
 from sfumato.attacks.releases import RELEASE_ATTACKS, view
 from sfumato.attacks.report import AttackReport, referee
 from sfumato.attacks.scene import set_scene
 from sfumato.attacks.sheet import TABLE, read_sheet
+from sfumato.attacks.spelling import spelling_of
 from sfumato.attacks.trend import rate_of_trend
 from sfumato.doors.cli.say import console, print_json
 from sfumato.errors import InputError, QueryError
@@ -38,7 +40,8 @@ def releases(
         raise InputError(f'"{name}" is not an attack on a release', hint=f"One of: all, {', '.join(RELEASE_ATTACKS)}.")
     rows = read_sheet(raw).records()
     knowledge, truth = set_scene(rows, TABLE, secret, known)
-    views = [view(file, knowledge, hierarchies) for file in files]
+    spelling = spelling_of(rows, read_published(raw))
+    views = [view(file, knowledge, hierarchies, spelling, rows) for file in files]
     trend = rate_of_trend(rows, knowledge, truth)
     reports = []
     for one in RELEASE_ATTACKS if name == "all" else [name]:
@@ -90,8 +93,11 @@ def graph(edges: Path | None, *, as_json: bool) -> None:
 
 
 def _edges(file: Path) -> list[tuple[int, int]]:
-    with file.open(newline="", encoding="utf-8") as stream:
-        rows = [row for row in csv.reader(stream) if row]
+    try:
+        with file.open(newline="", encoding="utf-8") as stream:
+            rows = [row for row in csv.reader(stream) if row]
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f'"{file.name}" is not UTF-8 text', hint="Save it as a CSV file in UTF-8.") from None
     if not rows or any(len(row) != 2 for row in rows):
         raise InputError(f'"{file.name}" is not a list of edges', hint="Give two columns: one person and another.")
     names = {name: i for i, name in enumerate(sorted({name for row in rows for name in row}))}
