@@ -38,6 +38,8 @@ _SETTINGS = {
 }
 _TIMEOUTS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
 """Limits that a role or a database may have: how long a run takes depends on rows, and an error would tell it."""
+_LATER = 2000
+"""Milliseconds after which the server itself ends free work that the gateway should have ended: only if it is gone."""
 
 
 class PostgresServer:
@@ -123,7 +125,7 @@ class PostgresServer:
         settings = {name: value for name, value in _SETTINGS.items() if not (bare and name == "search_path")}
         settings |= dict.fromkeys(_TIMEOUTS, "0")
         if seconds is not None:
-            settings["statement_timeout"] = f"{max(int(seconds * 1000), 1)}"
+            settings["statement_timeout"] = f"{int(seconds * 1000) + _LATER}"
         if self.version >= 140000:
             settings["client_connection_check_interval"] = "2000"
         if self.version >= 170000:
