@@ -339,3 +339,15 @@ def test_a_value_that_is_used_twice_is_computed_once() -> None:
     assert bound is not None
     assert bound[1] == bound[2]
     assert bound[3] == "`0.z`"
+
+
+def test_no_statement_is_rewritten_by_which_rows_there_are() -> None:
+    """Adaptive plans are on, without the rules that take out what is empty or a single row (decision 077)."""
+    server = SparkServer("local[2]")
+    empty = "SELECT COUNT(*) FROM (SELECT id AS a FROM range(9) WHERE id > 50) JOIN (SELECT id AS a FROM range(5)) USING (a)"
+    assert server.cells(empty).column(0).to_pylist() == [0]
+    assert server._session.conf.get("spark.sql.adaptive.enabled") == "true"
+    excluded = server._session.conf.get("spark.sql.adaptive.optimizer.excludedRules")
+    server.close()
+    for rule in ("AQEPropagateEmptyRelation", "ConvertToLocalRelation", "OptimizeOneRowPlan", "EliminateLimits"):
+        assert rule in excluded

@@ -25,6 +25,12 @@ from sfumato.errors import EngineError, InputError, PolicyError
 from sfumato.interrupts import Leash, watched
 
 _CONNECT = "connect:"
+_BY_ROWS = (
+    "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
+    "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+    "org.apache.spark.sql.catalyst.optimizer.OptimizeOneRowPlan",
+    "org.apache.spark.sql.catalyst.optimizer.EliminateLimits",
+)
 _SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
@@ -38,6 +44,8 @@ _SETTINGS = {
     "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.adaptive.enabled": "true",
+    # adaptive plans choose joins and parts by sizes; these would rewrite a statement by which rows there are (077)
+    "spark.sql.adaptive.optimizer.excludedRules": ",".join(_BY_ROWS),
     # pushes an EXISTS through a UNION without its columns, and then fails
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
 }
