@@ -94,7 +94,8 @@ def _declared(of: DeclaredValues) -> str:
     facts, name = of.column.facts, of.column.name
     if of.values is not None:
         rows = [f"({literal(value, facts)}, {place})" for place, value in enumerate(of.values)]
-        values = f"SELECT v, p FROM (VALUES {', '.join(rows)}) AS d(v, p)"
+        values = f"SELECT v, p FROM (VALUES {', '.join(rows or ['(NULL, 0)'])}) AS d(v, p)"
+        values += "" if rows else " WHERE FALSE"
     else:
         first = f"i + {of.low}"
         if facts.kind == DATE:

@@ -21,7 +21,10 @@ _Rows = Callable[[list[list[Any]], list[str]], Any]
 
 def without_lateral(select: Any, rows: _Rows) -> None:
     """Each LATERAL of a SELECT in another form, where there is one."""
-    for join in list(select.args.get("joins") or []):
+    joins = list(select.args.get("joins") or [])
+    for place, join in enumerate(joins):
+        if any(str(later.args.get("side") or "").upper() in ("RIGHT", "FULL") for later in joins[place + 1 :]):
+            continue  # which of its columns are NULL then, no expression says
         if isinstance(join.this, exp.Lateral) and isinstance(join.this.this, exp.Subquery):
             alias = join.this.args.get("alias")
             inner: Any = join.this.this
@@ -96,21 +99,32 @@ def _alone(inner: Any, item: Any) -> Any:
     return exp.Subquery(this=one)
 
 
-def _replaced(select: Any, join: Any, alias: Any, columns: dict[str, Any], make: Callable[[Any], Any]) -> None:
-    """The columns of a LATERAL by what they stand for, wherever they are named, and its join left out."""
+def _replaced(select: Any, join: Any, alias: Any, columns: dict[str, Any], make: Callable[[Any], Any]) -> bool:
+    """The columns of a LATERAL by what they stand for, wherever they are named, and its join left out.
+
+    Inside of a sub-query the names of an expression could mean other tables: such a use is not replaced.
+    """
     owner = alias.name.lower()
     if not columns or any(isinstance(item, exp.Star) or _is_star_of(item, owner) for item in select.expressions):
-        return
+        return False
+    uses = [
+        node
+        for node in select.find_all(exp.Column)
+        if node.name.lower() in columns
+        and (node.table.lower() == owner or (not node.table and node.find_ancestor(exp.Select) is select))
+    ]
+    if any(
+        node.find_ancestor(exp.Select) is not select and columns[node.name.lower()].find(exp.Column) for node in uses
+    ):
+        return False
     joins = [one for one in select.args["joins"] if one is not join]
     select.set("joins", joins or None)
-    for column in [node for node in select.find_all(exp.Column) if node.name.lower() in columns]:
-        mine = column.table.lower() == owner or (not column.table and column.find_ancestor(exp.Select) is select)
-        if not mine:
-            continue
+    for column in uses:
         made = make(columns[column.name.lower()])
         if column.parent is select and column.arg_key == "expressions":
             made = exp.Alias(this=made, alias=exp.to_identifier(column.name))
         column.replace(made)
+    return True
 
 
 def _is_star_of(item: Any, owner: str) -> bool:
@@ -148,7 +162,8 @@ def _chosen(select: Any, join: Any, alias: Any, written: list[list[Any]], rows: 
         else written[0][i]
         for i, name in enumerate(names)
     }
-    _replaced(select, join, alias, columns, lambda item: exp.Paren(this=item.copy()))
+    if not _replaced(select, join, alias, columns, lambda item: exp.Paren(this=item.copy())):
+        return
     numbers = rows([[exp.Literal.number(k)] for k in range(len(written))], ["_row"])
     cross = exp.Join(this=exp.Subquery(this=numbers, alias=exp.TableAlias(this=exp.to_identifier(owner))), kind="CROSS")
     select.set("joins", [*(select.args.get("joins") or []), cross])
@@ -173,7 +188,7 @@ def _joined(select: Any, join: Any, inner: Any, alias: Any) -> None:
         rest
         or shown
         or any(one.find(exp.Query) for one in outside)
-        or (limit is not None and not all(isinstance(one, exp.EQ) for one in outside))
+        or (limit is not None and not all(_is_key(one, own) for one in outside))
     ):
         return
     made, hidden, moved, keys = inner.copy(), list[Any](), list[Any](), list[Any]()
@@ -208,6 +223,19 @@ def _joined(select: Any, join: Any, inner: Any, alias: Any) -> None:
     join.set("this", exp.Subquery(this=made, alias=alias.copy()))
     join.set("kind", None if moved else "CROSS")
     join.set("on", _all(moved) if moved else exp.true() if join.args.get("side") else None)
+
+
+def _is_key(condition: Any, own: set[str]) -> bool:
+    """Whether a condition is an own column, as it is, equal to something of the row beside it."""
+    if not isinstance(condition, exp.EQ):
+        return False
+    sides = (condition.this, condition.expression), (condition.expression, condition.this)
+    return any(
+        isinstance(mine, exp.Column)
+        and (not mine.table or mine.table.lower() in own)
+        and all(column.table and column.table.lower() not in own for column in other.find_all(exp.Column))
+        for mine, other in sides
+    )
 
 
 def _sources(inner: Any) -> list[Any]:
