@@ -84,7 +84,7 @@ def test_a_body_without_braces_is_what_stands_to_the_right(name):
 @pytest.mark.parametrize("name", UNCLEAR)
 def test_a_layout_with_two_readings_is_refused(name):
     """A reader and the parser would take it for two different programs."""
-    with pytest.raises(InputError, match=r"(leaves open|stands below).* line \d+ column \d+"):
+    with pytest.raises(InputError, match=r"(leaves open|lines up).* line \d+ column \d+"):
         read_program(f"P(d : private data) : public int\n{HEAD}i := 0\n{UNCLEAR[name]}\nreturn 0")
 
 

@@ -252,7 +252,7 @@ class Parser:
     def unclear(self, at: int, what: str) -> InputError:
         """The refusal of a layout with two readings."""
         hint = "Write { … } around the body."
-        return mistake(self.words.source, at, f"{what} leaves open where the body without braces ends", hint=hint)
+        return mistake(self.words.source, at, f"{what} leaves open where the unbraced body ends", hint=hint)
 
     def choice(self, at: int) -> If:
         """The rest of an `if`."""
@@ -272,7 +272,7 @@ class Parser:
             return True
         columns = [indent_of(source, each) for each in self.waiting]
         if columns.count(column_of(source, at)) != 1:
-            raise mistake(source, at, "`else` stands below no `if`, or below two of them", hint="Write { … }.")
+            raise mistake(source, at, "`else` lines up with no `if`, or with two of them", hint="Write { … }.")
         return columns[-1] == column_of(source, at)
 
     def statement(self) -> Stmt:

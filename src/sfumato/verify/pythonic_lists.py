@@ -59,16 +59,18 @@ def check_sharing(function: ast.FunctionDef, lists: set[str], wrong: Wrong) -> N
         return
     for value in _second_names(function):
         if isinstance(value, ast.Name) and value.id in lists:
-            raise wrong(value, f"{value.id} under one name only, because lists are changed in place")
+            raise wrong(
+                value, f"the list `{value.id}` to have one name only, because the function changes lists in place"
+            )
     for name, value in _assignments(function):
         for side in _sides(value):
             if name in changed and not isinstance(side, ast.List | ast.BinOp):
-                raise wrong(side, f"a new list for {name}, which is changed in place")
+                raise wrong(side, f"a new list for `{name}`, which the function changes in place")
     for loop in _loops(function):
         if _name(loop.target) in changed:
-            raise wrong(loop, f"a loop that does not change the elements it goes through, as {_name(loop.target)}")
+            raise wrong(loop, f"a loop that does not change its elements (`{_name(loop.target)}`)")
         if _name(loop.iter) in set(_changed(ast.Module(loop.body, []), lists)):
-            raise wrong(loop, f"a loop that does not change the list it goes through, {_name(loop.iter)}")
+            raise wrong(loop, f"a loop that does not change its list (`{_name(loop.iter)}`)")
 
 
 def _name(node: ast.expr) -> str | None:
