@@ -239,7 +239,6 @@ _MORE = (36_525 - 36_000) * 864
 _PARTS = {"years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
           "weeks": "week", "dayofweek": "dow", "dayofyear": "doy"}  # fmt: skip
 KINDS: dict[type[exp.Expression], Callable[[Any, Any], Node]] = {
-    exp.Anonymous: by_name,
     exp.SplitPart: split_part,
     exp.Pad: pad,
     exp.ConcatWs: concat_ws,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from sfumato.errors import QueryError
-from sfumato.sql.functions.rules import Mismatch, TooLarge
+from sfumato.sql.functions.rules import Mismatch, TooManyBits
 from sfumato.sql.functions.table import FUNCTIONS
 from sfumato.sql.tree import TEXT, Call, Facts, Node
 
@@ -30,7 +30,7 @@ def call(name: str, args: tuple[Node, ...], extra: str = "", position: int = 0) 
         raise QueryError(f"function {name} does not take {many}", position=position, sqlstate="42883") from None
     except Mismatch as mismatch:
         raise QueryError(str(mismatch), position=position, sqlstate="42883") from None
-    except TooLarge:
+    except TooManyBits:
         raise QueryError(
             "the values of this expression may exceed 100 bits",
             position=position,

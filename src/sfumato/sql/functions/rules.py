@@ -26,7 +26,7 @@ class Mismatch(Exception):
     """Arguments that do not go together."""
 
 
-class TooLarge(Exception):
+class TooManyBits(Exception):
     """Bounds that an engine cannot hold."""
 
 
@@ -68,7 +68,7 @@ def need_numbers(name: str, args: tuple[Node, ...]) -> None:
 def fit(facts: Facts) -> Facts:
     """Refuse exact numbers that could outgrow the engine."""
     if facts.exact and facts.bounded and facts.grid is not None and facts.largest / facts.grid > LIMIT:
-        raise TooLarge
+        raise TooManyBits
     return facts
 
 

@@ -16,6 +16,7 @@ from sqlglot import Dialect, exp
 from sqlglot import errors as sqlglot_errors
 
 from sfumato.errors import QueryError
+from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.interval_values import WRITTEN
 from sfumato.sql.read.bounded_parser import trees
@@ -244,8 +245,9 @@ def _check(node: Any) -> None:
 
 
 def _is_known(name: str) -> bool:
-    """Whether a function that has no kind of node is known by its name."""
-    return name in FUNCTIONS and FUNCTIONS[name].by_name
+    """Whether a function or an aggregate that has no kind of node is known by its name."""
+    known = FUNCTIONS.get(name) or AGGREGATES.get(name)
+    return known is not None and known.by_name
 
 
 def _check_intervals(text: str) -> None:
