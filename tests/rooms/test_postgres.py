@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 import sfumato
-from sfumato.engines.postgres import PostgreSQL, casts, catalog, doubles
-from sfumato.engines.postgres import server as server_module
+from sfumato.engines.postgres import PostgreSQL, casts, catalog, doubles, settings
 from sfumato.engines.postgres.letters import cased
 from sfumato.engines.postgres.scans import enforced
 from sfumato.engines.postgres.server import PostgresServer
@@ -458,7 +457,7 @@ def test_a_server_without_the_hash_refuses_for_free(
     link.execute(
         "CREATE FUNCTION room.md5(text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'disabled for FIPS'; END $$"
     )
-    monkeypatch.setitem(server_module._SETTINGS, "search_path", "room, pg_catalog, pg_temp")
+    monkeypatch.setitem(settings.SET, "search_path", "room, pg_catalog, pg_temp")
     with sfumato.open(policy) as gate:
         with pytest.raises(QueryError, match="the engine cannot run this query"):
             gate.sql("SELECT COUNT(DISTINCT cost) FROM visit", 1)
@@ -817,3 +816,147 @@ def test_a_server_that_is_gone_is_told_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="cannot be reached") as failed:
         sfumato.open(file)
     assert "secret" not in str(failed.value)
+
+
+# what a role may have set
+def test_every_setting_of_the_server_is_set_looked_at_or_cannot_matter(link: Any) -> None:
+    """The server's own list of what a role may have: a setting of a new version is met here first."""
+    rows = link.execute(
+        "SELECT name, category FROM pg_settings WHERE context IN ('user', 'superuser', 'superuser-backend', 'backend')"
+    ).fetchall()
+    met = {name.lower() for name in (*settings.SET, *settings.TIMEOUTS, *settings.LATER, *settings.LOOKED_AT)}
+    harmless = tuple(beginning for listed in settings.CANNOT_MATTER.values() for beginning in listed)
+    unmet = [
+        name
+        for name, category in rows
+        if name.lower() not in met and not name.startswith(harmless) and not category.startswith(harmless)
+    ]
+    assert len(rows) > 150
+    assert not unmet
+
+
+_ODD = {
+    "TimeZone": "Asia/Kathmandu",
+    "DateStyle": "SQL, DMY",
+    "IntervalStyle": "iso_8601",
+    "bytea_output": "escape",
+    "extra_float_digits": "-15",
+    "standard_conforming_strings": "off",
+    "backslash_quote": "off",
+    "array_nulls": "off",
+    "transform_null_equals": "on",
+    "quote_all_identifiers": "on",
+    "gin_fuzzy_search_limit": "1",
+    "row_security": "on",
+    "jit": "on",
+    "lc_monetary": "POSIX",
+    "lc_numeric": "POSIX",
+    "lc_time": "POSIX",
+    "xmloption": "document",
+    "xmlbinary": "hex",
+    "client_min_messages": "debug5",
+    "search_path": "room",
+}
+
+
+def test_a_setting_of_the_role_changes_no_value(policy: Path, link: Any) -> None:
+    """Each setting that has a meaning is another one for the role; what a statement sees is ours, as are answers."""
+    assert _ODD.keys() == settings.SET.keys()
+    link.execute("INSERT INTO city VALUES (NULL, 'XX'); UPDATE visit SET city = 'NULL' WHERE city = 'Nice'")
+    policy.write_text(policy.read_text().replace('"Lyon", "Nice"]', '"Lyon", "NULL"]'))
+    joined = "SELECT COUNT(*) FROM visit AS v JOIN city AS c ON v.city = c.name"
+    for name, value in _ODD.items():
+        link.execute(f"ALTER ROLE me SET {name} = '{value}'")
+    try:
+        with open_policy(policy) as gate:
+            with gate._engine._server.reading() as cursor:
+                shown = {name: cursor.execute(f"SHOW {name}").fetchone()[0] for name in settings.SET}
+            assert shown == settings.SET
+            assert answer(gate, joined) == [(600,)], "a NULL among public rows is no text"
+            assert answer(gate, "SELECT COUNT(*) FROM visit WHERE at < TIMESTAMP '2024-01-02 00:00:00'") == [(23,)]
+    finally:
+        link.execute("ALTER ROLE me RESET ALL")
+
+
+@pytest.mark.parametrize(("name", "value"), [("temp_file_limit", "1MB"), ("zero_damaged_pages", "on"), ("ignore_checksum_failure", "on")])  # fmt: skip
+def test_a_setting_that_would_leave_rows_out_or_end_paid_runs_is_refused(
+    name: str, value: str, policy: Path, link: Any
+) -> None:
+    with sfumato.open(policy) as gate:
+        assert answer(gate, "SELECT COUNT(*) FROM visit") == [(900,)]
+    link.execute(f"ALTER ROLE me SET {name} = '{value}'")
+    try:
+        with pytest.raises(PolicyError, match=f"{name} is {value} for this role"):
+            sfumato.open(policy)
+    finally:
+        link.execute("ALTER ROLE me RESET ALL")
+
+
+# who is who
+_SAME = "CREATE COLLATION same (provider = icu, locale = 'und-u-ks-level2', deterministic = false);"
+
+
+@pytest.mark.parametrize(
+    ("type_", "first", "second"),
+    [
+        ("text COLLATE same", "'MULLER'", "'muller'"),
+        ("varchar(9) COLLATE same", "'MULLER'", "'muller'"),
+        ("named", "'MULLER'", "'muller'"),
+        ("uuid", "'00000000-0000-0000-0000-000000000001'", "'00000000-0000-0000-0000-000000000002'"),
+        ("bytea", "'a'", "'A'"),
+        ('"char"', "'a'", "'A'"),
+    ],
+)
+def test_two_people_are_two_whatever_their_collation(
+    type_: str, first: str, second: str, link: Any, address: str, tmp_path: Path
+) -> None:
+    """A person of 5000 rows takes nothing of the weight of another whose name a collation takes for hers."""
+    link.execute(f"{_SAME} CREATE DOMAIN named AS text COLLATE same")
+    link.execute(f"CREATE TABLE visit (who {type_}, kind text)")
+    link.execute(f"INSERT INTO visit SELECT {first}, 'a' FROM generate_series(1, 5)")
+    file = _of_visits(address, tmp_path)
+    with sfumato.open(file) as gate:
+        alone = answer(gate, "SELECT kind, COUNT(*) FROM visit GROUP BY kind")
+    link.execute(f"INSERT INTO visit SELECT {second}, 'b' FROM generate_series(1, 5000)")
+    with sfumato.open(file) as gate:
+        both = answer(gate, "SELECT kind, COUNT(*) FROM visit GROUP BY kind")
+    assert (alone[0], both[0], both[1]) == (("a", 5), ("a", 5), ("b", 5))
+
+
+@pytest.mark.parametrize(
+    "type_", ["text[] COLLATE same", "named", "interval", "jsonb", "box", "tsvector", "text[][]", "int4range", "pair"]
+)
+def test_a_type_that_may_take_two_people_for_one_names_nobody(
+    type_: str, link: Any, address: str, tmp_path: Path
+) -> None:
+    """Arrays, domains over them, ranges, pairs, and types whose values may be equal though they are not the same."""
+    link.execute(f"{_SAME} CREATE DOMAIN named AS text[] COLLATE same; CREATE TYPE pair AS (a text, b text)")
+    link.execute(f"CREATE TABLE visit (who {type_}, kind text)")
+    with pytest.raises(PolicyError, match=r"identifies people, but two values of its type|has no column"):
+        sfumato.open(_of_visits(address, tmp_path))
+
+
+def _of_visits(address: str, folder: Path) -> Path:
+    """A policy over one table of visits, of which five of a person count."""
+    head, _, _ = POLICY.format(dsn=dsn(address), version="live").partition("[tables.person]")
+    file = folder / "sfumato.toml"
+    columns = 'who = { type = "text", max_length = 40 }\nkind = { values = ["a", "b"] }\n'
+    file.write_text(f'{head}[tables.visit]\nunit = "who"\nrows_per_unit = 5\n[tables.visit.columns]\n{columns}')
+    return file
+
+
+def test_a_column_that_is_computed_when_it_is_read_is_not_known() -> None:
+    """PostgreSQL 18 computes virtual columns in each statement, and one that fails for a row would tell of it."""
+    row = ("n", "int4", "b", "pg_catalog", False, None, True, None)
+    assert catalog._is_known((*row, ""))
+    assert catalog._is_known((*row, "s"))
+    assert not catalog._is_known((*row, "v"))
+
+
+def test_a_stored_column_is_read(link: Any, address: str) -> None:
+    link.execute("CREATE TABLE t (id int PRIMARY KEY, n int, m int GENERATED ALWAYS AS (n * 2) STORED)")
+    server = PostgresServer(dsn(address))
+    try:
+        assert set(catalog.table(server, "t").columns) == {"id", "n", "m"}
+    finally:
+        server.close()

@@ -354,6 +354,8 @@ def _check_columns(table: Table, there: ServerTable) -> None:
 def _check_units(policy: Policy, tables: Tables) -> None:
     """Units are compared as they are, and a key that leads to a person must be one by the server's own word."""
     private = [t for t in policy.tables.values() if not t.public and tables[t.name].view is None]
+    for table in private:
+        _check_plain(table, tables)
     units = [(table.name, table.unit) for table in private if isinstance(table.unit, str)]
     for (first, one), (other, two) in pairwise(units):
         _check_alike(tables, (first, one), (other, two))
@@ -367,6 +369,22 @@ def _check_units(policy: Policy, tables: Tables) -> None:
                 f'"{unit.table}.{unit.key}" is a key to people, but the server does not enforce that it is unique',
                 detail="Rows of a live database change, so checking once is not enough.",
                 hint=f"Add a primary key, or CREATE UNIQUE INDEX ON {unit.table} ({unit.key}).",
+            )
+
+
+def _check_plain(table: Table, tables: Tables) -> None:
+    """Refuse a column that names persons, or leads to them, and is of a type that may take two of them for one."""
+    unit = table.unit
+    named = [(table.name, unit)] if isinstance(unit, str) else []
+    if isinstance(unit, UnitJoin):
+        named = [(table.name, unit.column), (unit.table, unit.key)]
+    for place, name in named:
+        column = tables[place].columns.get(name)
+        if column is not None and not column.can_name_persons:
+            raise PolicyError(
+                f'"{place}.{name}" identifies people, but two values of its type may be equal that are not the same',
+                detail=f"On the server it is {column.type}.",
+                hint="Identify people by a number, a text, a uuid or a moment.",
             )
 
 

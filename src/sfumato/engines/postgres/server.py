@@ -13,6 +13,7 @@ from typing import Any
 from weakref import WeakSet
 
 from sfumato.engines.base import OPERATOR
+from sfumato.engines.postgres.settings import LATER, LOOKED_AT, SET, TIMEOUTS
 from sfumato.errors import EngineError, InputError, PolicyError
 from sfumato.interrupts import Leash, watched
 
@@ -22,23 +23,7 @@ _ENCODINGS = ("UTF8", "LATIN1")
 """Encodings whose bytes are in the order of characters, and that have a character for each text."""
 _IDLE = 8
 """Connections that are kept while nobody uses them."""
-_SETTINGS = {
-    "search_path": "pg_catalog, pg_temp",
-    "TimeZone": "UTC",
-    "DateStyle": "ISO, YMD",
-    "IntervalStyle": "postgres",
-    "bytea_output": "hex",
-    "extra_float_digits": "1",
-    "standard_conforming_strings": "on",
-    "row_security": "off",
-    "jit": "off",
-    "lc_monetary": "C",
-    "xmloption": "content",
-    "client_min_messages": "error",
-}
-_TIMEOUTS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
-"""Limits that a role or a database may have: how long a run takes depends on rows, and an error would tell it."""
-_LATER = 2000
+_GRACE = 2000
 """Milliseconds after which the server itself ends free work that the gateway should have ended: only if it is gone."""
 
 
@@ -81,6 +66,11 @@ class PostgresServer:
             raise EngineError(
                 "the database cannot be reached", hint="The operator's log has the cause. Nothing was charged."
             ) from None
+        try:
+            _look_at(made)
+        except BaseException:
+            made.close()
+            raise
         return made
 
     @contextmanager
@@ -122,16 +112,12 @@ class PostgresServer:
         self._keep(connection)
 
     def _begin(self, seconds: float | None, *, bare: bool) -> str:
-        settings = {name: value for name, value in _SETTINGS.items() if not (bare and name == "search_path")}
-        settings |= dict.fromkeys(_TIMEOUTS, "0")
+        settings = SET | dict.fromkeys(TIMEOUTS, "0")
+        settings |= {name: value for name, (first, value) in LATER.items() if self.version >= first}
         if seconds is not None:
-            settings["statement_timeout"] = f"{int(seconds * 1000) + _LATER}"
-        if self.version >= 140000:
-            settings["client_connection_check_interval"] = "2000"
-        if self.version >= 170000:
-            settings["transaction_timeout"] = "0"
+            settings["statement_timeout"] = f"{int(seconds * 1000) + _GRACE}"
         sets = "".join(f"; SET LOCAL {name} = '{value}'" for name, value in settings.items() if name != "search_path")
-        path = "" if bare else f"; SET LOCAL search_path = {_SETTINGS['search_path']}"
+        path = "" if bare else f"; SET LOCAL search_path = {SET['search_path']}"
         return f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{sets}{path}"
 
     def _begun(self, text: str) -> Any:
@@ -164,6 +150,18 @@ class PostgresServer:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+
+
+def _look_at(connection: Any) -> None:
+    """Refuse a connection whose settings would leave rows out, or end a run by how many there are."""
+    for name, (must, reason) in LOOKED_AT.items():
+        found = connection.execute("SELECT current_setting($1::text)", [name]).fetchone()[0]
+        if found != must:
+            raise PolicyError(
+                f"{name} is {found} for this role",
+                detail=reason,
+                hint=f"A superuser writes: ALTER ROLE {connection.info.user} SET {name} = '{must}'.",
+            )
 
 
 def _driver() -> Any:

@@ -26,6 +26,10 @@ _FAMILIES = {
     "timestamptz": ZONED,
     **dict.fromkeys(("text", "varchar", "bpchar", "name", "citext"), TEXTUAL),
 }
+_ALIKE_BY_BYTES = frozenset(
+    ("uuid", "bytea", "oid", "xid8", "char", "bit", "varbit", "inet", "cidr", "macaddr", "macaddr8", "pg_lsn", "money")
+)
+"""Types without a family of which two values are equal where they are the same, and in no other case."""
 _WORDS = {
     WHOLE: INTEGER,
     NUMERIC: DECIMAL,
@@ -52,6 +56,15 @@ class SourceColumn:
     def family(self) -> str:
         """How a scan reads it."""
         return TEXTUAL if self.enum is not None else _FAMILIES.get(self.type, OTHER)
+
+    @property
+    def can_name_persons(self) -> bool:
+        """Whether two values are equal only where they name the same person.
+
+        An array of texts compares them by their collation, which may take two people for one; so does what is made of
+        texts, and two intervals or boxes are equal that are not the same.
+        """
+        return self.family != OTHER or self.type in _ALIKE_BY_BYTES
 
     @property
     def word(self) -> str:
