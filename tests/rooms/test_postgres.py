@@ -897,27 +897,27 @@ _SAME = "CREATE COLLATION same (provider = icu, locale = 'und-u-ks-level2', dete
 
 
 @pytest.mark.parametrize(
-    ("type_", "first", "second"),
+    ("type_", "two"),
     [
-        ("text COLLATE same", "'MULLER'", "'muller'"),
-        ("varchar(9) COLLATE same", "'MULLER'", "'muller'"),
-        ("named", "'MULLER'", "'muller'"),
-        ("uuid", "'00000000-0000-0000-0000-000000000001'", "'00000000-0000-0000-0000-000000000002'"),
-        ("bytea", "'a'", "'A'"),
-        ('"char"', "'a'", "'A'"),
+        ("text COLLATE same", ("'MULLER'", "'muller'")),
+        ("varchar(9) COLLATE same", ("'MULLER'", "'muller'")),
+        ("named", ("'MULLER'", "'muller'")),
+        ("uuid", ("'00000000-0000-0000-0000-000000000001'", "'00000000-0000-0000-0000-000000000002'")),
+        ("bytea", ("'a'", "'A'")),
+        ('"char"', ("'a'", "'A'")),
     ],
 )
 def test_two_people_are_two_whatever_their_collation(
-    type_: str, first: str, second: str, link: Any, address: str, tmp_path: Path
+    type_: str, two: tuple[str, str], link: Any, address: str, tmp_path: Path
 ) -> None:
     """A person of 5000 rows takes nothing of the weight of another whose name a collation takes for hers."""
     link.execute(f"{_SAME} CREATE DOMAIN named AS text COLLATE same")
     link.execute(f"CREATE TABLE visit (who {type_}, kind text)")
-    link.execute(f"INSERT INTO visit SELECT {first}, 'a' FROM generate_series(1, 5)")
+    link.execute(f"INSERT INTO visit SELECT {two[0]}, 'a' FROM generate_series(1, 5)")
     file = _of_visits(address, tmp_path)
     with sfumato.open(file) as gate:
         alone = answer(gate, "SELECT kind, COUNT(*) FROM visit GROUP BY kind")
-    link.execute(f"INSERT INTO visit SELECT {second}, 'b' FROM generate_series(1, 5000)")
+    link.execute(f"INSERT INTO visit SELECT {two[1]}, 'b' FROM generate_series(1, 5000)")
     with sfumato.open(file) as gate:
         both = answer(gate, "SELECT kind, COUNT(*) FROM visit GROUP BY kind")
     assert (alone[0], both[0], both[1]) == (("a", 5), ("a", 5), ("b", 5))

@@ -3,11 +3,14 @@
 # ruff: noqa: E501  a statement stands on one line
 from __future__ import annotations
 
+import json
+import math
 import random
 import re
 import sys
 import threading
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +18,19 @@ import duckdb
 import pytest
 
 import sfumato
-from sfumato.engines.spark import Spark, session
+from sfumato.engines.spark import Spark, going_back, session, text_lines, texts
+from sfumato.engines.spark.expressions import expression
 from sfumato.engines.spark.session import SparkServer
 from sfumato.engines.spark.spelling import once, text
 from sfumato.engines.spark.tables import open_table, placed
 from sfumato.errors import EngineError, InputError, PolicyError, QueryError
 from sfumato.interrupts import Leash, Stopped, cancelled
 from sfumato.policy import load
+from sfumato.sql.bind.constants import constant
+from sfumato.sql.functions import call
+from sfumato.sql.job import FINE
+from sfumato.sql.pattern_meaning import read
+from sfumato.sql.tree import TEXT, Column, Facts
 
 pytest.importorskip("pyspark")
 MASTER = "local[2]"
@@ -221,6 +230,377 @@ def test_every_run_ends_with_the_server(policy: Path) -> None:
             engine._server.cells(_LONG)
     finally:
         engine.close()
+
+
+# each row alone
+_VISITS = """
+[source]
+engine = "spark"
+master = "local[2]"
+tables = {{ visit = "{visit}" }}
+[data]
+id = "room"
+[privacy]
+epsilon = 1e9
+delta = 0.01
+query_epsilon = 1e6
+composition = "pure"
+[tables.visit]
+unit = "who"
+rows_per_unit = 5
+[tables.visit.columns]
+who = {{ type = "text", max_length = 20 }}
+kind = {{ values = ["a", "b"] }}
+"""
+BY_KIND = "SELECT kind, COUNT(*) FROM visit GROUP BY kind"
+
+
+def visits(folder: Path, place: str) -> Path:
+    """A policy over one table of visits, of which five of a person count; with a ledger of its own."""
+    home = folder / f"gate{len(list(folder.glob('gate*')))}"
+    home.mkdir()
+    file = home / "sfumato.toml"
+    file.write_text(_VISITS.format(visit=place if ":" in place else folder / place))
+    return file
+
+
+def counted(file: Path, sql: str = BY_KIND) -> list[tuple[Any, ...]]:
+    with sfumato.open(file) as gate:
+        return answer(gate, sql)
+
+
+_BASE = b"who,kind\n" + b"".join(b"p%d,%s\n" % (i, b"ab"[i % 2 : i % 2 + 1]) for i in range(40))
+
+
+def _lines(*lines: bytes) -> bytes:
+    return _BASE + b"".join(line + b"\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("odd", "line"),
+    [
+        (_BASE.replace(b"p3,", b'"p3,'), "5"),
+        (_BASE.replace(b"p3,b", b'p3,"b'), "5"),
+        (_lines(b'ev"il,a'), "42"),
+        (_lines(b'"ev"il,a', b'"ev"il,a'), "42, 43"),
+        (_lines("Müller,a".encode("latin-1"), "Möller,b".encode("latin-1")), "42, 43"),
+        (_lines(b"few"), "42"),
+        (_lines(b"many,a,b"), "42"),
+        (_lines(b"many,a" + b",x" * 21_000), "42"),
+        (_lines(b"nu\0l,a"), "42"),
+        (_lines(b"ev\ril,a"), "42"),
+        (_lines(b'"two', b'lines",a'), "42, 43"),
+    ],
+)
+def test_a_text_file_is_read_whole_or_refused_over_spark(odd: bytes, line: str, tmp_path: Path) -> None:
+    """With its name and its lines: quotes that do not close, other encodings, fields that are missing or too many."""
+    (tmp_path / "visit.csv").write_bytes(odd)
+    with pytest.raises(PolicyError, match=rf"visit.csv.* are not as the first one says(.|\n)*{line}[.]"):
+        Spark(load(visits(tmp_path, "visit.csv")))
+
+
+def test_a_text_file_without_the_names_of_its_columns_is_refused(tmp_path: Path) -> None:
+    """Of several files each begins with the same names; none has them twice."""
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    (folder / "a.csv").write_bytes(_BASE)
+    for other in (b"kind,who\na,p1\n", b"p1,a\n", b"who,kind\np1,a\nwho,kind\n"):
+        (folder / "b.csv").write_bytes(other)
+        with pytest.raises(PolicyError, match=r"[ab].csv.* holds the names of its columns [02] times"):
+            Spark(load(visits(tmp_path, f"csv:{folder}")))
+
+
+def test_a_line_decides_its_own_row_alone(tmp_path: Path, server: SparkServer) -> None:
+    """Lines that nobody has refused, for they came later: what is wrong with one changes no row of another."""
+    kept = {f"p{i}": 1 for i in range(40)} | {"last": 1}
+    odd = (
+        b'"p99,a',
+        b'p99,"a',
+        b'p9"9,a',
+        b"p\xfc,a",
+        b"p99",
+        b"p99,a,b",
+        b"p99" + b",a" * 21_000,
+        b"p\0,a",
+        b"",
+        b"who,kind",
+    )
+    for i, line in enumerate(odd):
+        file = tmp_path / f"{i}.csv"
+        file.write_bytes(_lines(line, b"last,a"))
+        lines = server.name(server.frame("text", [str(file)]))
+        rows = text_lines.rows_of(lines, ["who", "kind"], [])
+        shown = server.cells(f"SELECT who, COUNT(*) AS n FROM ({rows}) AS t GROUP BY who")
+        found = dict(zip(shown.column(0).to_pylist(), shown.column(1).to_pylist(), strict=True))
+        assert found.pop(None, 0) == (line not in (b"", b"who,kind")), line
+        assert found == kept, line
+
+
+def test_what_a_text_file_may_hold(tmp_path: Path) -> None:
+    """Quotes, commas and quotes in quotes, a mark of the order of bytes, line ends of Windows, blank lines, gzip."""
+    import gzip
+
+    written = '\ufeffwho,kind,more\r\n"Müller, ""A""",a,\r\n\r\nMöller,"b","x,y"\r\n'.encode()
+    (tmp_path / "visit.csv").write_bytes(written)
+    asked = "SELECT COUNT(*) FROM visit WHERE who = 'Müller, \"A\"' OR who = 'Möller'"
+    assert counted(visits(tmp_path, "visit.csv"), asked) == [(2,)]
+    (tmp_path / "visit.csv.gz").write_bytes(gzip.compress(written))
+    assert counted(visits(tmp_path, "visit.csv.gz"), asked) == [(2,)]
+
+
+def test_a_line_is_whole_by_the_same_rule_in_spark_and_here(server: SparkServer) -> None:
+    """Random lines of few signs: Spark's expression, the one that names lines, and a reader of another hand agree."""
+    import csv
+
+    chance = random.Random("lines")
+    lines = ["".join(chance.choices('",ab\\\0é', (6, 5, 3, 1, 1, 0.2, 1), k=chance.randrange(9))) for _ in range(1500)]
+    written = ", ".join(f"({text(line)})" for line in lines)
+    for width in (1, 2, 3):
+        rule = text_lines._is_whole("value", width)
+        fields = text_lines._parsed("lines", [f"n{i}" for i in range(width)]).partition("CASE")[2].rpartition(" END")[0]
+        rows = server.cells(
+            f"SELECT {rule} AS sound, to_json(CASE{fields} END, map('ignoreNullFields', 'false')) AS fields FROM VALUES {written} AS t(value)"
+        ).to_pylist()
+        for line, row in zip(lines, rows, strict=True):
+            assert row["sound"] == text_lines.is_whole(line, width), line
+            if row["sound"] and line.strip():
+                meant = [field or None for field in next(csv.reader([line], strict=True))]
+                assert list(json.loads(row["fields"]).values()) == meant, line
+
+
+def test_no_value_of_a_folder_decides_the_type_of_others(tmp_path: Path) -> None:
+    """A column that is named in folders is text, with its zeros, whoever else is there."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    answers = []
+    for others in ([], ["A1"]):
+        lake = tmp_path / f"lake{len(others)}"
+        for i, kind in enumerate(["00123", "00456", *others]):
+            (lake / f"kind={kind}").mkdir(parents=True)
+            pq.write_table(pa.table({"who": [f"p{i}"] * 3}), lake / f"kind={kind}" / "part.parquet")
+        file = visits(tmp_path, f"parquet:{lake}")
+        file.write_text(file.read_text().replace('values = ["a", "b"]', 'type = "text", max_length = 5'))
+        answers.append(counted(file, "SELECT COUNT(*) FROM visit WHERE kind = '00123' OR LENGTH(kind) = 3"))
+    assert answers == [[(3,)], [(3,)]]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc", "table"])
+def test_files_of_other_types_are_refused_by_name(kind: str, tmp_path: Path, server: SparkServer) -> None:
+    """Which file is read first would decide for all; a column that some files do not have is NULL in theirs."""
+    import pyarrow as pa
+    from pyarrow import orc, parquet
+
+    (tmp_path / "lake").mkdir()
+    write = orc.write_table if kind == "orc" else parquet.write_table
+    write(pa.table({"who": ["a"], "n": pa.array([1], pa.int64())}), tmp_path / "lake" / "a.part")
+    name, place = f"t{random.Random(str(tmp_path)).randrange(10**9)}", f"{kind}:{tmp_path}/lake"
+    if kind == "table":
+        server.cells(f"CREATE TABLE default.{name} USING parquet LOCATION '{tmp_path}/lake'")
+        place = f"table:default.{name}"
+    try:
+        write(pa.table({"who": ["b"]}), tmp_path / "lake" / "b.part")
+        assert server.cells(f"SELECT COUNT(n), COUNT(*) FROM {open_table(server, 't', place).place} AS t").to_pylist()
+        for other in (pa.array([1], pa.int32()), pa.array(["x"]), pa.array([1.5])):
+            write(pa.table({"who": ["c"], "n": other}), tmp_path / "lake" / "c.part")
+            with pytest.raises(PolicyError, match="keep a column in different types") as refused:
+                open_table(server, "t", place)
+            assert kind == "table" or "c.part" in (refused.value.detail or "")
+    finally:
+        server.cells(f"DROP TABLE IF EXISTS default.{name}")
+
+
+def test_text_tables_of_a_catalog_are_refused(tmp_path: Path, server: SparkServer) -> None:
+    """Their options say how they are read: over several lines, by a guess, without rows that do not fit."""
+    (tmp_path / "visit.csv").write_bytes(_BASE)
+    name = f"t{random.Random(str(tmp_path)).randrange(10**9)}"
+    server.cells(f"CREATE TABLE default.{name} (who STRING, kind STRING) USING csv LOCATION '{tmp_path}/visit.csv'")
+    try:
+        with pytest.raises(PolicyError, match="is kept as csv, and cannot be protected"):
+            open_table(server, "visit", f"table:default.{name}")
+    finally:
+        server.cells(f"DROP TABLE default.{name}")
+
+
+def test_two_people_are_two_whatever_their_collation(tmp_path: Path, server: SparkServer) -> None:
+    """A person of 5000 rows takes nothing of the weight of another whose name a collation takes for hers."""
+    alone = "SELECT 'MULLER' AS who, 'a' AS kind FROM range(5)"
+    both = f"{alone} UNION ALL SELECT 'muller', 'b' FROM range(5000)"
+    for i, rows in enumerate((alone, both)):
+        folder = str(tmp_path / f"lake{i}")
+        server.write(f"SELECT CAST(who AS STRING COLLATE UTF8_LCASE) AS who, kind FROM ({rows})", folder)
+        found = counted(visits(tmp_path, folder))
+        assert found[0] == ("a", 5)
+        assert found[1][1] == 5 * i
+    asked = "SELECT COUNT(*) FROM visit AS v JOIN visit AS w ON v.who = w.who WHERE v.kind = 'a' AND w.kind = 'b'"
+    assert counted(visits(tmp_path, folder), asked) == [(0,)]
+
+
+def test_a_type_that_may_take_two_people_for_one_names_nobody(tmp_path: Path, server: SparkServer) -> None:
+    for i, type_ in enumerate(("array(who)", "named_struct('w', who)")):
+        folder = str(tmp_path / f"lake{i}")
+        server.write(f"SELECT {type_} AS who, 'a' AS kind FROM (SELECT 'a' COLLATE UTF8_LCASE AS who)", folder)
+        with pytest.raises(PolicyError, match="names persons, but two values of its type"):
+            Spark(load(visits(tmp_path, folder)))
+
+
+def test_a_text_that_is_not_utf8_is_none_and_names_its_own_person(tmp_path: Path, server: SparkServer) -> None:
+    """In Parquet: as a key it is NULL, and does not end a run; as a unit its bytes are compared."""
+    folder = str(tmp_path / "lake")
+    server.write(
+        "SELECT CAST(who AS STRING) AS who, CAST(who AS STRING) AS kind, 'a' AS more FROM VALUES (X'FF'), (X'FE'), (X'61') AS t(who)",
+        folder,
+    )
+    file = visits(tmp_path, folder)
+    file.write_text(
+        file.read_text()
+        .replace('values = ["a", "b"]', 'type = "text", max_length = 5')
+        .replace("rows_per_unit = 5", "rows_per_unit = 1")
+    )
+    rows = counted(file, BY_KIND)
+    assert all(kind in (None, "a") for kind, _ in rows)
+    assert counted(file, "SELECT COUNT(*), COUNT(kind) FROM visit") == [(3, 1)], "one row a person: three persons"
+
+
+def test_a_moment_that_spark_cannot_hold_refuses_its_file(tmp_path: Path, server: SparkServer) -> None:
+    """Milliseconds of 64 bits are more than microseconds of 64 bits: a run would end at that row."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = tmp_path / "visit.parquet"
+    for last, held in ((10**12, True), (2**63 - 1, False)):
+        at = pa.array([0, last], pa.int64()).cast(pa.timestamp("ms"))
+        pq.write_table(pa.table({"who": ["a", "b"], "at": at}), file)
+        if held:
+            assert list(open_table(server, "visit", str(file)).columns) == ["who", "at"]
+        else:
+            with pytest.raises(PolicyError, match="holds a moment that Spark cannot read"):
+                open_table(server, "visit", str(file))
+
+
+def test_a_setting_that_decides_types_is_looked_at(policy: Path, server: SparkServer) -> None:
+    """In every session, when a source is opened; and each that we set is what the session has."""
+    name = "spark.sql.sources.partitionColumnTypeInference.enabled"
+    assert {one: server._session.conf.get(one) for one in session._SETTINGS} == session._SETTINGS
+    server._session.conf.set(name, "true")
+    with pytest.raises(PolicyError, match=f"Spark does not let {name} be set"):
+        open_table(server, "visit", str(policy.parent / "visit.parquet"))
+
+
+def test_a_person_of_many_rows_has_her_weight(tmp_path: Path) -> None:
+    """Under Gaussian noise a bound of many digits is multiplied by a root: 64 bits would not hold it from 8,800 rows on."""
+    from tests.laws.engines import Everywhere, vector
+
+    with duckdb.connect() as link:
+        link.execute(
+            f"COPY (SELECT CASE WHEN i < 50 THEN 'p' || i ELSE 'many' END AS who, 'a' AS kind FROM range(60000) t(i)) TO '{tmp_path}/visit.parquet'"
+        )
+    file = visits(tmp_path, "visit.parquet")
+    written = file.read_text().replace('composition = "pure"', 'composition = "zcdp"')
+    file.write_text(written.replace("rows_per_unit = 5", "rows_per_unit = 5\nl2_per_unit = 2.236067977"))
+    engine, found = Spark(load(file)), []
+    try:
+        for sql in ("SELECT COUNT(*) FROM visit", BY_KIND):
+            plan = Everywhere(load(file), {"spark": engine}, {}).planned(engine, sql, noise="gaussian")
+            found.append(next(iter(vector(engine, plan.cuts[0], ()).values()))[0])
+    finally:
+        engine.close()
+    many, bound = 60000 - 50, Fraction("2.236067977")
+    root = math.ceil(math.sqrt(float(many**2)) * FINE * 1.000000001)
+    weight = FINE * FINE * bound.numerator // (root * bound.denominator)
+    assert root * bound.denominator > 2**63
+    assert found == [50 * FINE + many * weight] * 2
+
+
+# patterns
+def test_like_is_what_it_is_and_goes_back_over_no_text(server: SparkServer) -> None:
+    """Random texts and patterns of few signs, by another hand's LIKE; and a text over which a machine would go back."""
+    chance = random.Random("like")
+    cases = [
+        (
+            "".join(chance.choices("ab_%\n", k=chance.randrange(9))),
+            "".join(chance.choices("ab_%%", k=chance.randrange(7))),
+        )
+        for _ in range(400)
+    ]
+    cases += [
+        ("a" * 3000, "%a" * 9 + "%b"),
+        ("a" * 3000 + "b", "%a" * 9 + "%b"),
+        ("ab" * 1500, "%a_" * 100 + "a"),
+        ("x", "x" + "%" * 90),
+    ]
+    shown = ", ".join(
+        f"{texts.matches(text(value), texts.like(pattern))} AS c{i}" for i, (value, pattern) in enumerate(cases)
+    )
+    found = list(server.cells(f"SELECT {shown}").to_pylist()[0].values())
+    with duckdb.connect() as link:
+        meant = [link.execute("SELECT ? LIKE ?", case).fetchone() for case in cases]
+    assert found == [row[0] for row in meant if row is not None]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "taken"),
+    [
+        ("^[a-z]+@[a-z]+[.]com$", True),
+        ("[0-9]{3}-[0-9]{4}", True),
+        (".*a.*b", True),
+        ("[a-z]*[a-z]*[a-z]*[a-z]*[a-z]*0", False),
+        ("(a|[a-z]*)(b|[a-z]*)(c|[a-z]*)(d|[a-z]*)0", False),
+        ("a?" * 60 + "a" * 20, False),
+    ],
+)
+def test_a_pattern_that_goes_back_too_often_is_refused(pattern: str, taken: bool) -> None:
+    made = call("regexp_like", (Column("s", Facts(TEXT, length=200)), constant(pattern)))
+    if taken:
+        assert "RLIKE" in expression(made)
+    else:
+        with pytest.raises(QueryError, match="may go back over a text too often"):
+            expression(made)
+
+
+def test_the_bound_is_above_what_a_machine_counts() -> None:
+    """A machine that tries one way after another, as Java's does, counts its steps over random patterns and texts."""
+    chance, most = random.Random("steps"), 0.0
+    for _ in range(600):
+        pattern = "^" * chance.randrange(2) + "".join(
+            chance.choice(["a", "b", "[ab]", ".", "(a|b)", "(ab|a)?"]) if chance.random() < 0.5
+            else chance.choice(["a", "b", "[ab]", "."]) + chance.choice(["*", "+", "?", "{1,3}"])
+            for _ in range(chance.randrange(1, 6))
+        ) + chance.choice(["", "$", "c"])  # fmt: skip
+        value = "".join(chance.choices("ab", k=10))
+        counted = _counted(pattern, value)
+        bound = going_back.steps(pattern, len(value)) * len(pattern)
+        assert counted <= bound, (pattern, value)
+        most = max(most, counted / bound)
+    assert most > 0.1, "the bound is not far above"
+
+
+def _counted(pattern: str, value: str) -> int:
+    """How many pieces a machine tries that goes back."""
+    tried = 0
+
+    def matched(pieces: Any, at: int, then: Any) -> bool:
+        nonlocal tried
+        tried += 1
+        if not pieces:
+            return bool(then(at))
+        piece, rest = pieces[0], pieces[1:]
+        if piece.anchor:
+            return at == (0 if piece.anchor == "^" else len(value)) and matched(rest, at, then)
+        if piece.branches:
+            further = lambda end: matched(rest, end, then)  # noqa: E731  one line
+            return any(matched(branch, at, further) for branch in piece.branches) or (not piece.least and further(at))
+        ends = [at]
+        while ends[-1] < len(value) and (piece.most is None or len(ends) <= piece.most):
+            tried += 1
+            if (value[ends[-1]] in piece.characters.members) == piece.characters.negated:
+                break
+            ends.append(ends[-1] + 1)
+        return any(matched(rest, end, then) for end in reversed(ends[piece.least :]))
+
+    branches = read(pattern)
+    any(matched(branch, start, lambda _: True) for start in range(len(value) + 1) for branch in branches)
+    return tried
 
 
 # what is refused

@@ -28,7 +28,7 @@ SET = {
     "array_nulls": "on",  # off: the NULLs of the public rows that a job is handed would be texts
     "transform_null_equals": "off",
     "quote_all_identifiers": "off",  # the text of a view
-    "gin_fuzzy_search_limit": "0",  # above: a condition on a text that an index answers would be met by some of its rows
+    "gin_fuzzy_search_limit": "0",  # above: an index would give some of the rows that meet a condition
     "row_security": "off",
     "jit": "off",
     "lc_monetary": "C",

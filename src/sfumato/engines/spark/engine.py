@@ -29,7 +29,7 @@ from sfumato.engines.spark.reports import elements_of, histogram_of
 from sfumato.engines.spark.scans import public_value
 from sfumato.engines.spark.session import SparkServer
 from sfumato.engines.spark.source import SparkTable, SparkTables
-from sfumato.engines.spark.spelling import identifier, quoted, text, type_of
+from sfumato.engines.spark.spelling import identifier, text, type_of
 from sfumato.engines.spark.tables import open_table, stamp_of
 from sfumato.errors import PolicyError, SfumatoError
 from sfumato.interrupts import FREE_SECONDS, Slots, current, stopped
@@ -78,7 +78,8 @@ class Spark:
         self._opened = secrets.token_hex(16)
         try:
             self.tables: SparkTables = {
-                name: open_table(self._server, name, policy.source.files[name]) for name in policy.tables
+                name: open_table(self._server, name, policy.source.files[name], public=table.public)
+                for name, table in policy.tables.items()
             }
             self._stamps = {name: stamp_of(table) for name, table in self.tables.items()}
             for name, table in policy.tables.items():
@@ -274,8 +275,8 @@ class Spark:
         if paid and all(self.tables[name].files for name, _ in self._keys):
             return
         for name, key in sorted(self._keys):
-            column = quoted(key)
-            twice = f"SELECT {column} FROM {self.tables[name].place} WHERE {column} IS NOT NULL GROUP BY {column}"
+            column, place = self.tables[name].columns[key].raw("t"), self.tables[name].place
+            twice = f"SELECT {column} AS k FROM {place} AS t WHERE {column} IS NOT NULL GROUP BY {column}"
             found = self._server.cells(f"SELECT COUNT(*) AS n FROM ({twice} HAVING COUNT(*) > 1) AS q")
             if found.column(0)[0].as_py():
                 error = PolicyError(
@@ -395,6 +396,13 @@ def _check_units(policy: Policy, tables: SparkTables) -> None:
         for table in private
         if isinstance(table.unit, UnitJoin)
     ]
+    for name, key in sorted({end for pair in pairs for end in pair} | set(units)):
+        if not tables[name].columns[key].can_name_persons:
+            raise PolicyError(
+                f'"{name}.{key}" names persons, but two values of its type may be equal that are not the same',
+                detail=f"In Spark it is {tables[name].columns[key].type}.",
+                hint="Name persons by a number, a text or a moment.",
+            )
     for (first, one), (other, two) in pairs:
         columns = [tables[first].columns[one], tables[other].columns[two]]
         a, b = columns

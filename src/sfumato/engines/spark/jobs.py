@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sfumato.engines.spark import doubles
 from sfumato.engines.spark.expressions import expression, steps
 from sfumato.engines.spark.per_unit import SURELY
 from sfumato.engines.spark.relations import SparkHanded, SparkWriter
@@ -218,12 +219,13 @@ class _JobWriter:
             counted, most = "w._g" if bundle.person else "w._n", int(bound)
             return f"CASE WHEN {counted} <= {whole(most)} THEN {FINE}L ELSE {_per(counted, FINE * most)} END"
         squared, limit = "w._g" if bundle.person else "w._q", bound**2
-        # the square root, upward: a double is off by less than one part in 2^50
-        root = f"ceil(sqrt(CAST({squared} AS DOUBLE)) * CAST({FINE} AS DOUBLE) * CAST('1.000000001' AS DOUBLE))"
-        below = (
-            f"CAST({squared} AS {WIDE}) * {whole(limit.denominator, wide=True)} <= {whole(limit.numerator, wide=True)}"
-        )
-        share = _per(f"({root} * {whole(bound.denominator)})", FINE * FINE * bound.numerator)
+        # the square root, upward: a double is off by less than one part in 2^50; wide, for a person may have many rows
+        size = f"sqrt(CAST({squared} AS DOUBLE)) * CAST({FINE} AS DOUBLE) * CAST('1.000000001' AS DOUBLE)"
+        root = doubles.whole_of(doubles.ceil(size))
+        below = f"{squared} <= {whole(limit.numerator // limit.denominator, wide=True)}"
+        most = whole(FINE * FINE * bound.numerator, wide=True)
+        counted = f"GREATEST({root} * {whole(bound.denominator, wide=True)}, 1L)"
+        share = f"CAST({quotient(most, counted, sure=False)} AS BIGINT)"
         return f"CASE WHEN {below} THEN {FINE}L ELSE {share} END"
 
     def _others(self, aggregate: Aggregate, place: str) -> str:

@@ -67,10 +67,13 @@ def _text(declared: Declared, column: SparkColumn, source: str, facts: Facts) ->
     if column.type == "binary":
         value = f"hex({source})"
     elif column.family not in (TEXTUAL, WHOLE, NUMERIC, FLOAT, TRUTH, DAY, MOMENT):
-        value = f"to_json({source})" if column.type.startswith(("struct", "map", "array")) else value
+        complex_ = column.type.startswith(("struct", "map", "array"))
+        value = f"to_json({source})" if complex_ else f"TRY_CAST({source} AS STRING)"
     if declared.values is not None:
         listed = ", ".join(text(str(v)) for v in declared.values)
         return f"CASE WHEN {value} IN ({listed}) THEN {value} END"
+    if column.family == TEXTUAL:  # bytes that are not UTF-8 are no text, and would not leave Spark
+        value = f"try_validate_utf8({value})"
     return f"substring({value}, 1, {facts.length})"
 
 

@@ -43,6 +43,22 @@ _SETTINGS = {
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    # the type of a column comes from declarations, never from the values or the files of all (088)
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.parquet.respectSummaryFiles": "false",
+    # a file that cannot be read is an error, and not a part of the rows less
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreInvalidPartitionPaths": "false",
     "spark.sql.adaptive.enabled": "true",
     # adaptive plans choose joins and parts by sizes; these would rewrite a statement by which rows there are (077)
     "spark.sql.adaptive.optimizer.excludedRules": ",".join(_BY_ROWS),
@@ -103,18 +119,42 @@ class SparkServer:
         return made
 
     # tables
-    def frame(self, kind: str, paths: list[str]) -> Any:
-        """The rows of a table, by its format and paths, or by its name in a catalog; none is read yet."""
+    def check_settings(self) -> None:
+        """Raise where a setting that decides what rows mean is not ours."""
+        other = [name for name, value in _SETTINGS.items() if self._session.conf.get(name) != value]
+        if other:
+            raise PolicyError(
+                f"Spark does not let {other[0]} be set", hint=f"It must be {_SETTINGS[other[0]]} in this session."
+            )
+
+    def frame(self, kind: str, paths: list[str], *, merged: bool = True) -> Any:
+        """The rows of a table, by its format and paths, or by its name in a catalog; none is read yet.
+
+        The types of all files of a folder are looked at where they are `merged`, and not those of one of them.
+        """
         if kind == "table":
             return self._session.table(paths[0])
         reader = self._session.read.format(kind)
+        if kind in ("parquet", "orc"):
+            reader = reader.option("mergeSchema", str(merged).lower())
         if kind == "csv":
-            reader = reader.options(header="true", inferSchema="false", multiLine="true", escape='"', mode="PERMISSIVE")
+            reader = reader.options(
+                **dict.fromkeys(("header", "multiLine"), "true"), inferSchema="false", enforceSchema="false"
+            ).options(escape='"', mode="PERMISSIVE")
         return reader.load(paths)
+
+    def query(self, sql: str) -> Any:
+        """A statement as a data frame; it is not run."""
+        return self._session.sql(sql)
 
     def is_view(self, name: str) -> bool:
         """Whether a name of the catalog is a query over other tables."""
         return str(self._session.catalog.getTable(name).tableType).upper() == "VIEW"
+
+    def described(self, name: str) -> dict[str, str]:
+        """What the catalog says of a table: its provider, its location."""
+        rows = self.cells(f"DESCRIBE TABLE EXTENDED {name}").to_pylist()
+        return {str(row["col_name"]).lower(): str(row["data_type"]) for row in rows}
 
     def name(self, frame: Any) -> str:
         """A view of a data frame under a name of its own."""

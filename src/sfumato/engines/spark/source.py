@@ -46,7 +46,13 @@ class SparkColumn:
         """How a scan reads it."""
         if self.type.startswith("decimal("):
             return NUMERIC
-        return TEXTUAL if self.type.startswith(("varchar(", "char(")) else _FAMILIES.get(self.type, OTHER)
+        text = self.type.startswith(("varchar(", "char(", "string collate "))
+        return TEXTUAL if text else _FAMILIES.get(self.type, OTHER)
+
+    @property
+    def can_name_persons(self) -> bool:
+        """Whether two values are equal only where they are the same; arrays and records compare by collations."""
+        return self.family != OTHER or self.type == "binary"
 
     @property
     def word(self) -> str:
@@ -67,8 +73,9 @@ class SparkColumn:
         return words.get(self.family, "BLOB" if self.type == "binary" else "VARCHAR")
 
     def raw(self, alias: str) -> str:
-        """The bare value."""
-        return f"{alias}.{quoted(self.name)}"
+        """The bare value, texts by their bytes: no collation makes two different ones equal."""
+        bare = f"{alias}.{quoted(self.name)}"
+        return f"CAST({bare} AS STRING)" if self.family == TEXTUAL and self.type != "string" else bare
 
 
 @dataclass(frozen=True, slots=True)

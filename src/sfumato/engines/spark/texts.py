@@ -9,32 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sfumato.engines.spark import going_back
 from sfumato.engines.spark.spelling import once, text
 from sfumato.errors import QueryError
 from sfumato.sql.functions.curves import written as numbers
-from sfumato.sql.pattern_meaning import Piece, groups, read, template
+from sfumato.sql.pattern_meaning import groups, template
 from sfumato.sql.tree import Call, Constant, Node
 
+_LONGEST = 1 << 20
+"""Characters of a text of which nothing is declared."""
+_MOST_PARTS = 500
+"""Parts of a pattern of LIKE: each needs room on the stack of Java's machine."""
 _SPECIAL = set("\\.*+?|()[]{}^$&-~#")
 
 
-def java(node: Node) -> str:
-    """A written pattern in the words of Java."""
+def java(node: Node, of: Node) -> str:
+    """A written pattern in the words of Java, which is looked for in another value."""
     pattern = pattern_of(node)
-    if any(_goes_back(piece) for branch in read(pattern) for piece in branch):
+    if going_back.repeats_groups(pattern):
         raise QueryError(
             "a group that is repeated is not supported over Spark yet",
             position=node.position,
             detail="Its expressions go back over a text, and fail on long ones.",
             hint="Repeat a list of characters, such as [a-z]+.",
         )
+    if going_back.steps(pattern, _LONGEST if of.facts.length is None else of.facts.length) > going_back.MOST:
+        raise QueryError(
+            "this regular expression may go back over a text too often",
+            position=node.position,
+            detail="How long Spark takes would depend on one row.",
+            hint="Write LIKE with %, lists that do not hold what follows them, ^ at the beginning, or LEFT(x, 50).",
+        )
     return java_of(pattern)
-
-
-def _goes_back(piece: Piece) -> bool:
-    """Whether a group is repeated: each time needs room on the stack, and may be tried in many ways."""
-    inner = any(_goes_back(one) for branch in piece.branches for one in branch)
-    return inner or (bool(piece.branches) and piece.most != 1)
 
 
 def java_of(pattern: str) -> str:
@@ -63,14 +69,32 @@ def pattern_of(node: Node) -> str:
 
 
 def like(pattern: str) -> str:
-    """A pattern of LIKE, with a backslash as its escape, in the words of Java."""
-    result, signs = "(?s)\\A", iter(pattern)
+    """A pattern of LIKE, with a backslash as its escape, in the words of Java, which never goes back before a %.
+
+    What stands between two % is looked for from left to right, and where it is found first it is taken: if the rest can
+    be found after a later place, it can be found after the first one too. What follows the last % ends the text.
+    """
+    parts, signs = [""], iter(pattern)
+    any_, wild = 0, 0
     for sign in signs:
-        if sign == "\\":
-            result += _quoted(next(signs, "\\"))
+        if sign == "_":
+            any_ += 1
+            continue
+        if any_:
+            parts[-1], any_, wild = parts[-1] + f".{{{any_}}}", 0, wild + 1
+        if sign == "%":
+            parts.append("")
         else:
-            result += {"%": ".*", "_": "."}.get(sign) or _quoted(sign)
-    return result + "\\z"
+            parts[-1] += _quoted(next(signs, "\\") if sign == "\\" else sign)
+    parts[-1] += f".{{{any_}}}" if any_ else ""
+    if len(parts) + wild > _MOST_PARTS:
+        raise QueryError(f"a pattern of LIKE may have at most {_MOST_PARTS} parts over Spark", sqlstate="54000")
+    first, *middle = parts
+    if not middle:
+        return f"(?s)\\A{first}\\z"
+    *middle, last = middle
+    found = [f"(?>.*?{part})" for part in middle if part]
+    return f"(?s)\\A{first}{''.join(found)}" + (f".*{last}\\z" if last else "")
 
 
 def _quoted(sign: str) -> str:
@@ -84,7 +108,7 @@ def matches(x: str, pattern: str) -> str:
 
 def regexp_like(node: Call, args: list[str]) -> str:
     """Whether a pattern is found."""
-    return matches(args[0], java(node.args[1]))
+    return matches(args[0], java(node.args[1], node.args[0]))
 
 
 def split_part(node: Call, args: list[str]) -> str:
@@ -105,7 +129,7 @@ def concat_ws(_: Call, args: list[str]) -> str:
 
 def regexp_replace(node: Call, args: list[str]) -> str:
     """The first match, or all of them, by what the replacement says; the first is found after what stands before it."""
-    pattern, parts = java(node.args[1]), template(pattern_of(node.args[2])) or []
+    pattern, parts = java(node.args[1], node.args[0]), template(pattern_of(node.args[2])) or []
     first = node.extra != "g"
     if first:  # the whole match is the second group
         pattern = f"(?s)\\A(.*?)({pattern.removeprefix('(?s)')})"
@@ -122,7 +146,7 @@ def _kept(part: str) -> str:
 def regexp_substring(node: Call, args: list[str]) -> str:
     """What matches, or its first group; NULL where nothing does."""
     pattern = pattern_of(node.args[1])
-    found, group = text(java(node.args[1])), 1 if groups(pattern) else 0
+    found, group = text(java(node.args[1], node.args[0])), 1 if groups(pattern) else 0
     return once({"s": args[0]}, f"CASE WHEN s RLIKE {found} THEN regexp_extract(s, {found}, {group}) END")
 
 
