@@ -223,9 +223,9 @@ class _JobWriter:
         size = f"sqrt(CAST({squared} AS DOUBLE)) * CAST({FINE} AS DOUBLE) * CAST('1.000000001' AS DOUBLE)"
         root = doubles.whole_of(doubles.ceil(size))
         below = f"{squared} <= {whole(limit.numerator // limit.denominator, wide=True)}"
-        most = whole(FINE * FINE * bound.numerator, wide=True)
+        top = whole(FINE * FINE * bound.numerator, wide=True)
         counted = f"GREATEST({root} * {whole(bound.denominator, wide=True)}, 1L)"
-        share = f"CAST({quotient(most, counted, sure=False)} AS BIGINT)"
+        share = f"CAST({quotient(top, counted, sure=False)} AS BIGINT)"
         return f"CASE WHEN {below} THEN {FINE}L ELSE {share} END"
 
     def _others(self, aggregate: Aggregate, place: str) -> str:
