@@ -211,6 +211,21 @@ def test_what_comes_while_a_report_is_stored_waits(web, taken, monkeypatch):
     assert taken[:2] == [True, False] or taken[:2] == [True, True]
 
 
+def test_a_device_that_does_not_read_goes_the_long_way(web, taken):
+    """There its next reply waits until it reads; here replies would pile up in the server."""
+    connections = web.door._server.server_state.connections
+    with socket.create_connection((web.host, web.port), timeout=30) as line, line.makefile("rb") as file:
+        line.sendall(request())
+        assert reply_of(file)[0][0] == b"HTTP/1.1 200 OK"
+        (mine,) = [c for c in connections if c.client == line.getsockname()[:2]]
+        web.run(mine.flow.pause_writing)
+        line.sendall(request())
+        time.sleep(0.3)
+        assert taken == [True]
+        web.run(mine.flow.resume_writing)
+        assert reply_of(file)[0][0] == b"HTTP/1.1 200 OK"
+
+
 def test_a_report_on_its_way_is_answered_before_the_server_stops(tmp_path, monkeypatch):
     write_clinic(tmp_path, fresh=True)
     commit, begun, got = Collection.commit, threading.Event(), []
