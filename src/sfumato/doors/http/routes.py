@@ -67,6 +67,7 @@ ROUTES = (  # the busiest first: they are tried in this order
         "Problems of a policy text, its diff, and what it weakens.",
         owning.check_policy,
     ),
+    Route("/api/policy/edit", "POST", OWNS, "A policy text after a change of one field.", owning.edit_policy),
     Route("/api/policy/apply", "POST", OWNS, "Write the policy file; needs a session.", owning.apply_policy),
     Route("/api/policy/reload", "POST", OWNS, "Reload the policy; needs a session.", owning.reload_policy),
     Route("/api/policy/sources", "GET", OWNS, "Data files beside the policy.", owning.sources),

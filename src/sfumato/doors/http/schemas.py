@@ -49,6 +49,7 @@ _STANDING = {
 _CHAIN = {"seq": WHOLE, "time": TEXT, "kind": TEXT, "analyst": _MAYBE, "body": {"type": "object"}}
 
 _TRUTH: Schema = {"type": "boolean"}
+_TYPED: Schema = {"type": ["string", "boolean", "array", "null"], "items": TEXT}
 _NUMBER: Schema = {"type": ["integer", "null"]}
 _ERROR = {"sqlstate": TEXT, "message": TEXT, "detail": _MAYBE, "hint": _MAYBE, "position": _NUMBER}
 _ROLE: Schema = {"enum": list(ROLES)}
@@ -164,12 +165,22 @@ SCHEMAS: dict[str, Schema] = {
     "TokenEnded": _object({"id": TEXT}),
     "Policy": _object(dict.fromkeys(("name", "text", "mark"), TEXT)),
     "PolicyText": _object({"text": TEXT}),
-    "PolicyChange": _object({"text": TEXT, "mark": TEXT}, {"confirm": _TRUTH}),
+    "PolicyChange": _object({"text": TEXT, "mark": TEXT}, {"confirm": _list(TEXT)}),
+    "PolicyEdit": _object(
+        {"text": TEXT, "path": _list(TEXT), "value": {"type": ["string", "boolean", "array", "null"]}}
+    ),
     "PolicyNew": _object({"name": TEXT, "text": TEXT}),
     "PolicyWritten": _object({"name": TEXT, "mark": TEXT}),
     "Weakening": _object({"what": TEXT, "words": TEXT}),
     "PolicyJudged": _object(
-        {"problems": _list(of("Mistake")), "diff": _list(TEXT), "mark": TEXT, "weaker": _list(of("Weakening"))}
+        {"problems": _list(of("Mistake")), "diff": _list(TEXT), "mark": TEXT}
+        | {"weaker": _list(of("Weakening")), "also": _list(of("Weakening"))}
+        | {"form": {"anyOf": [_list(of("FormGroup")), {"type": "null"}]}}
+    ),
+    "FormGroup": _object({"path": _list(TEXT), "fields": _list(of("FormField"))}),
+    "FormField": _object(
+        {"key": TEXT, "kind": {"enum": ["number", "bound", "text", "choice", "flag", "list"]}, "about": TEXT}
+        | {"options": _list(TEXT), "value": _TYPED, "default": _MAYBE}
     ),
     "Mistake": _object(_ERROR | {"line": _NUMBER}),
     "Nothing": _object({}),
@@ -235,6 +246,7 @@ BODY = {
     "/api/people/token": "TokenWanted",
     "/api/people/revoke": "TokenNamed",
     "/api/policy/check": "PolicyText",
+    "/api/policy/edit": "PolicyEdit",
     "/api/policy/apply": "PolicyChange",
     "/api/policy/reload": "Nothing",
     "/api/policy/draft": "DraftWanted",
@@ -265,6 +277,7 @@ GIVES: dict[str, dict[str, Schema]] = {
     "/api/people/revoke": {JSON: of("TokenEnded")},
     "/api/policy": {JSON: of("Policy")},
     "/api/policy/check": {JSON: of("PolicyJudged")},
+    "/api/policy/edit": {JSON: of("PolicyText")},
     "/api/policy/apply": {JSON: of("PolicyWritten")},
     "/api/policy/reload": {JSON: of("Reloaded")},
     "/api/policy/sources": {JSON: of("Sources")},
