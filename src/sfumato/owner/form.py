@@ -42,7 +42,7 @@ class FormField:
     options: tuple[str, ...] = ()
 
     def literal(self, given: object, like: type = str) -> str | None:
-        """What an owner typed, as TOML; None where nothing is left, and the default holds; items of lists are `like`."""
+        """What an owner typed, as TOML, with items of lists `like` this; None where nothing is left: the default."""
         if given is None or given in ("", []):
             return None
         if self.kind == "flag" and isinstance(given, bool):
@@ -107,6 +107,17 @@ COLUMN = (
 )
 
 
+_BOUNDED = ("integer", "decimal", "double", "date", "timestamp", None)
+_ONLY: dict[str, tuple[str | None, ...]] = {
+    "min": _BOUNDED,
+    "max": _BOUNDED,
+    "grid": ("decimal", "double", "timestamp"),
+    "max_length": ("text", None),
+    "values": ("text", "integer", "boolean", None),
+}
+"""Types of columns that have these keys; None where the type is not known."""
+
+
 def form_of(text: str, policy: Policy | None) -> list[dict[str, Any]] | None:
     """The fields of a text, in groups, with the defaults of the policy where it is one; None where it is no TOML."""
     plain = text.replace("\r\n", "\n")
@@ -155,6 +166,13 @@ class _Form:
             return None  # unit = { join … }: in the text alone
         if isinstance(record, Table) and record.public and field.key != "public":
             return None
+        if (
+            value is None
+            and path[0] == "tables"
+            and field.key in _ONLY
+            and self._type(path, record) not in _ONLY[field.key]
+        ):
+            return None
         return {
             "key": field.key,
             "kind": field.kind,
@@ -163,6 +181,9 @@ class _Form:
             "value": self._written(place, value),
             "default": None if value is not None else _default(record, field.key),
         }
+
+    def _type(self, path: Path, record: Any) -> str | None:
+        return getattr(record, "type", None) or self._at((*path, "type"))
 
     def _options(self, path: Path, field: FormField) -> list[str]:
         return [*self._names((*path, "columns")), "row"] if field.key == "unit" else list(field.options)

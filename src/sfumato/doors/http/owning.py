@@ -202,9 +202,9 @@ async def reload_policy(office: Office, request: Request, guest: Guest) -> Respo
 
 
 async def sources(office: Office, request: Request, _: Guest) -> Response:
-    """Files beside the policy."""
+    """Files beside the policy, and how large one may be that is uploaded."""
     wanted(request)
-    return reply(await office.look(study.sources))
+    return reply({**await office.look(study.sources), "most": office.limits.upload})
 
 
 async def draft(office: Office, request: Request, _: Guest) -> Response:

@@ -96,11 +96,13 @@ def apply(gate: Gateway, text: str, mark: str, confirmed: list[str]) -> dict[str
     return {"name": place.name, "mark": _mark(text)}
 
 
-def sources(gate: Gateway) -> dict[str, Any]:
-    """Files beside the policy that a policy could be about."""
+def sources(gate: Gateway) -> dict[str, list[str]]:
+    """Files beside the policy that a policy could be about, and which of them are served already."""
     kinds = (*schema.ENDINGS, schema.DATABASE)
     names = sorted(path.name for path in _file(gate).parent.iterdir() if path.is_file())
-    return {"files": [name for name in names if schema.is_kind(name, kinds)][:_MOST]}
+    files = [name for name in names if schema.is_kind(name, kinds)][:_MOST]
+    served = {Path(path).resolve() for path in _listed(gate.policy)}
+    return {"files": files, "served": [name for name in files if (_file(gate).parent / name).resolve() in served]}
 
 
 def people(gate: Gateway, names: list[str]) -> dict[str, Any]:
@@ -191,12 +193,18 @@ def _outside(policy: Policy) -> set[str]:
     """Paths and addresses of a policy that do not lie in its folder."""
     assert policy.path is not None
     home = policy.path.parent.resolve()
+    listed = _listed(policy)
+    listed += [policy.data.ledger, policy.data.state, policy.data.anchor or "", policy.source.dsn or ""]
+    return {path for path in listed if path and ("://" in path or not (home / path).resolve().is_relative_to(home))}
+
+
+def _listed(policy: Policy) -> list[str]:
+    """The paths of its source."""
     files = policy.source.files
     listed = [files] if isinstance(files, str) else []
     for paths in files.values() if isinstance(files, dict) else ():
         listed += [paths] if isinstance(paths, str) else list(paths)
-    listed += [policy.data.ledger, policy.data.state, policy.data.anchor or "", policy.source.dsn or ""]
-    return {path for path in listed if path and ("://" in path or not (home / path).resolve().is_relative_to(home))}
+    return listed
 
 
 def _check(gate: Gateway, text: str) -> Policy:

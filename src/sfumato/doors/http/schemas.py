@@ -185,7 +185,8 @@ SCHEMAS: dict[str, Schema] = {
     "Mistake": _object(_ERROR | {"line": _NUMBER}),
     "Nothing": _object({}),
     "Reloaded": _object({"servers": WHOLE, "warnings": _list(TEXT)}),
-    "Sources": _object({"files": _list(TEXT)}),
+    "Sources": _object({"files": _list(TEXT), "served": _list(TEXT), "most": WHOLE}),
+    "Uploaded": _object({"name": TEXT, "bytes": WHOLE}),
     "DraftWanted": _object({"files": _list(TEXT)}, {"unit": _MAYBE}),
     "Draft": _object(
         {"text": _MAYBE, "problems": _list(of("Mistake"))},
@@ -235,7 +236,7 @@ SCHEMAS: dict[str, Schema] = {
     "Health": _object({"status": TEXT}),
 }
 
-_BYTES: Schema = {"type": "string", "contentMediaType": "application/octet-stream"}
+BYTES: Schema = {"type": "string", "contentMediaType": "application/octet-stream"}
 BODY = {
     "/api/query": "Question",
     "/api/explain": "Question",
@@ -257,8 +258,10 @@ BODY = {
     "/api/collect/{task}": "Reports",
 }
 """What is sent, by path."""
+SENDS_BYTES = ("/api/policy/upload",)
+"""What is sent as it is, and is no document."""
 GIVES: dict[str, dict[str, Schema]] = {
-    "/api/query": {JSON: of("Answer"), CSV: TEXT, ARROW: _BYTES, PARQUET: _BYTES},
+    "/api/query": {JSON: of("Answer"), CSV: TEXT, ARROW: BYTES, PARQUET: BYTES},
     "/api/explain": {JSON: of("Preview")},
     "/api/budget": {JSON: of("Budget")},
     "/api/schema": {JSON: of("Schema")},
@@ -281,6 +284,7 @@ GIVES: dict[str, dict[str, Schema]] = {
     "/api/policy/apply": {JSON: of("PolicyWritten")},
     "/api/policy/reload": {JSON: of("Reloaded")},
     "/api/policy/sources": {JSON: of("Sources")},
+    "/api/policy/upload": {JSON: of("Uploaded")},
     "/api/policy/draft": {JSON: of("Draft")},
     "/api/policy/write": {JSON: of("PolicyWritten")},
     "/api/release": {JSON: of("Releases")},
@@ -306,6 +310,7 @@ PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
         _NAMED,
         ("population", "query", {"enum": ["fixed", "sampled"]}, "Which population the intervals are about."),
     ],
+    "/api/policy/upload": [("name", "query", TEXT, "What the file is called; it ends in .csv, .tsv or .parquet.")],
     "/api/release/file": [("name", "query", TEXT, "Which release.")],
     "/api/query": [
         ("Idempotency-Key", "header", {"type": "string", "minLength": 1, "maxLength": 255}, "Makes a retry safe."),

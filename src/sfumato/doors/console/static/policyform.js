@@ -16,6 +16,16 @@ export function drawForm(groups, onChange) {
   if (shape !== drawn) build(groups);
   drawn = shape;
   for (const group of groups) for (const one of group.fields) show(fields.get(named([...group.path, one.key])), one);
+  const domains = new Map(groups.map((group) => [named(group.path), domain(group.fields)]));
+  for (const place of document.querySelectorAll("#form .domain")) place.textContent = domains.get(place.dataset.of) ?? "";
+}
+
+// A column in a few words, as they stand in the text.
+function domain(all) {
+  const of = Object.fromEntries(all.map((one) => [one.key, one.value ?? one.default]));
+  if (of.values) return of.values.length === 1 ? "1 value" : `${of.values.length} values`;
+  const bounds = of.min && of.max ? `${of.min} … ${of.max}` : of.max_length ? `up to ${of.max_length} characters` : "";
+  return [of.type, bounds].filter(Boolean).join(", ");
 }
 
 function build(groups) {
@@ -27,7 +37,7 @@ function build(groups) {
   const fold = (name, summary, ...children) => h("details", { open: open.has(name), "data-name": name }, h("summary", {}, summary), ...children);
   const all = (group, some = () => true) => group.fields.filter(some).map((one) => make([...group.path, one.key], one));
   const panel = (title, ...children) => h("section", { class: "panel", "aria-label": title }, h("h2", {}, word(title)), ...children);
-  const columnOf = (group) => fold(named(group.path), word(group.path[3], "mono"), ...all(group));
+  const columnOf = (group) => fold(named(group.path), h("span", {}, word(group.path[3], "mono"), h("span", { class: "quiet domain", "data-of": named(group.path) })), ...all(group));
   const tableOf = (group) => panel(`Table ${group.path[1]}`, ...all(group), ...under("tables", group.path[1], "columns").map(columnOf));
   $("form").replaceChildren(
     panel(TITLES.privacy, ...all(privacy, (one) => FIRST.includes(one.key)), fold("more", "More", ...all(privacy, (one) => !FIRST.includes(one.key)))),
@@ -41,7 +51,7 @@ function share(group) {
   const name = group.path[1];
   const remove = h("button", { type: "button", class: "plain", onclick: () => change(group.path, null) }, "Remove share");
   const [one] = group.fields;
-  return h("div", {}, make([...group.path, one.key], one, name), remove);
+  return h("div", { class: "share" }, make([...group.path, one.key], one, name), remove);
 }
 
 function newShare() {
