@@ -16,7 +16,7 @@ from sfumato.mechanisms import Geometric
 def test_a_page_is_drawn_at_every_corner_and_its_python_runs(name):
     page = PAGES[name]
     ends = [
-        (low, high if high not in page.numbers else "0", otherwise) for low, high, otherwise in page.numbers.values()
+        (low, high if high not in page.numbers else low, otherwise) for low, high, otherwise in page.numbers.values()
     ]
     for values in product(*map(dict.fromkeys, ends)):
         given = dict(zip(page.numbers, values, strict=True))

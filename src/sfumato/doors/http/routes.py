@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sfumato.doors.http import collect, owning, pages, releasing, uploading
+from sfumato.doors.http import collect, learning, owning, pages, releasing, uploading
 from sfumato.doors.http.entry import Route
 from sfumato.doors.http.gatehouse import log_in, log_out
 from sfumato.doors.http.office import Office
@@ -48,6 +48,8 @@ ROUTES = (  # the busiest first: they are tried in this order
         pages.play,
         ("page", *WORDS, *CHOICES),
     ),
+    Route("/api/learn", "GET", ALL, "The exercises of `sfumato learn`.", learning.exercises),
+    Route("/api/learn/answer", "POST", ALL, "Whether an answer to an exercise is right.", learning.answer),
     Route("/api/ledger/verify", "GET", READS, "Recompute the whole hash chain.", pages.verify),
     Route("/api/me", "GET", ALL, "The current user.", pages.me),
     Route("/metrics", "GET", (OWNER,), "Counters and budgets for Prometheus; independent of the rows.", pages.metrics),

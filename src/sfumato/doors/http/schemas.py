@@ -8,6 +8,7 @@ from sfumato.doors.http.play import CHOICES, PAGES, WORDS
 from sfumato.doors.http.reading import NOISES, WRITTEN
 from sfumato.doors.http.writing import ARROW, CSV, JSON, LINES, PARQUET
 from sfumato.doors.users import ROLES
+from sfumato.learn import EXERCISES
 
 Schema = dict[str, Any]
 TEXT: Schema = {"type": "string"}
@@ -204,6 +205,11 @@ SCHEMAS: dict[str, Schema] = {
             "code": TEXT,
         }
     ),
+    "Exercises": _object({"exercises": _list(_object({"name": TEXT, "question": TEXT}))}),
+    "ExerciseAnswer": _object({"name": {"enum": list(EXERCISES)}}, {"answer": _MAYBE}),
+    "ExerciseChecked": _object(
+        {"name": TEXT, "right": {"type": ["boolean", "null"]}, "answer": _MAYBE, "shown_by": _MAYBE}
+    ),
     "Reports": _object(
         {"reports": {"minItems": 1, "maxItems": 10_000, **_list(_object({"id": TEXT, "report": TEXT}))}}
     ),
@@ -252,6 +258,7 @@ BODY = {
     "/api/policy/reload": "Nothing",
     "/api/policy/draft": "DraftWanted",
     "/api/policy/write": "PolicyNew",
+    "/api/learn/answer": "ExerciseAnswer",
     "/api/release/compare": "ReleaseWanted",
     "/api/release/make": "ReleaseChosen",
     "/login": "Login",
@@ -292,6 +299,8 @@ GIVES: dict[str, dict[str, Schema]] = {
     "/api/release/make": {JSON: of("ReleaseMade")},
     "/api/release/file": {CSV: TEXT},
     "/api/play": {JSON: of("Play")},
+    "/api/learn": {JSON: of("Exercises")},
+    "/api/learn/answer": {JSON: of("ExerciseChecked")},
     "/api/collect": {JSON: of("Tasks")},
     "/api/collect/{task}": {JSON: of("Collected")},
     "/api/collect/{task}/task": {"application/toml": TEXT},
