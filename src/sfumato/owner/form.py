@@ -49,7 +49,7 @@ class FormField:
             return "true" if given else "false"
         if self.kind == "list" and isinstance(given, list) and all(isinstance(one, str) for one in given):
             return f"[{', '.join(_item(one, like) for one in given)}]"
-        if not isinstance(given, str) or len(given) > _LONGEST:
+        if not isinstance(given, str) or len(given) > _LONGEST or self.kind in ("flag", "list"):
             raise InputError(f"{self.key} cannot have this value")
         text = given.strip()
         if self.kind in ("number", "bound"):

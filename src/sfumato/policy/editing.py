@@ -21,7 +21,8 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def edited(text: str, path: Path, literal: str | None) -> str:
     """The text with the value of one key, written as TOML; without the key for None.
 
-    Guarantee: what is given back is TOML whose document differs from that of the old text in this key alone.
+    Guarantee: what is given back is TOML whose document differs from that of the old text in this key alone, and, where
+        a whole section is taken away, in tables above it that held nothing else.
     Proof: both are read by tomllib, and compared after the key was changed in the old document.
     Reference: none is needed.
     Checked by: rooms::an_edit_changes_one_key_and_no_comment, rooms::an_edit_that_would_mean_something_else_is_refused
@@ -32,7 +33,8 @@ def edited(text: str, path: Path, literal: str | None) -> str:
         _change(wanted, path, None if literal is None else _read(f"value = {literal}")["value"])
         spots = scan(plain)
         new = _without(plain, path, spots) if literal is None else _with(plain, path, literal, spots)
-        good = _read(new) == wanted
+        found = _read(new)
+        good = found == wanted or (path not in spots.values and literal is None and found == _pruned(wanted, path))
     except (ValueError, ArithmeticError, RecursionError, KeyError, TypeError):
         good = False
     if not good:
@@ -71,6 +73,17 @@ def _change(document: dict[str, Any], path: Path, value: Any) -> None:
         del document[path[-1]]
     else:
         document[path[-1]] = value
+
+
+def _pruned(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Without the tables above a section that was taken away, where nothing else is left in them."""
+    for depth in range(len(path) - 1, 0, -1):
+        above: Any = document
+        for part in path[: depth - 1]:
+            above = above[part]
+        if above[path[depth - 1]] == {}:
+            del above[path[depth - 1]]
+    return document
 
 
 def _with(text: str, path: Path, literal: str, spots: Spots) -> str:

@@ -27,7 +27,7 @@ def _best(side: int, epsilon: Fraction) -> tuple[Optimum, float]:
     cells = [(x, y) for y in range(side) for x in range(side)]
     plain = channel("exponential", cells, epsilon=epsilon, metric="euclidean")
     best = optimal("uniform", "loss", epsilon, "euclidean", inputs=cells, tolerance=_NEAR)
-    return best, -float(utility(plain, "uniform", "loss", distance="euclidean").gain)
+    return best, -float(utility(plain, "uniform", "loss", metric="euclidean").gain)
 
 
 def grid(side: Fraction, epsilon: Fraction, column: Fraction, row: Fraction) -> Drawn:
