@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from fractions import Fraction
 
 import pytest
 
 from sfumato.doors.cli.clinic import POLICY
 from sfumato.owner.weakening import odds, other_changes, weakenings
-from sfumato.policy import parse
+from sfumato.policy import Data, Privacy, Table, parse
 
 NOW = parse(POLICY)
 
@@ -129,6 +130,16 @@ def test_adjacency_timing_and_partition_are_named():
     assert [one.what for one in weakenings(padded, NOW)] == ["privacy.timing"]
     assert [one.what for one in weakenings(NOW, replaced)] == []
     assert named(with_line('partition = "patient.area"')) == ["privacy.partition"]
+
+
+def test_every_key_of_the_promise_is_compared():
+    """A key that is added to the policy later must be looked at here: does a change of it weaken anything?"""
+    weighed = {"epsilon", "delta", "composition", "adjacency", "timing", "partition", "query_epsilon", "query_delta"}
+    harmless = {"delta_selection", "min_epsilon", "failures"}  # a part of delta; how little may be asked; availability
+    assert {one.name for one in fields(Privacy)} == weighed | harmless
+    of_people = {"public", "unit", "rows_per_unit", "groups_per_unit", "l2_per_unit", "sum_per_unit"}
+    assert {one.name for one in fields(Table)} == of_people | {"name", "columns", "points"}
+    assert {one.name for one in fields(Data)} == {"id", "ledger"} | {"version", "anchor", "state", "schema"}
 
 
 def test_odds_are_rounded_up():

@@ -196,9 +196,8 @@ def _bounds(now: Policy, then: Policy) -> Iterator[Weakening]:
         pairs = [(key, getattr(old, key), getattr(new, key)) for key in keys]
         pairs = [pair for pair in pairs if pair[0] == keys[0] or pair[2] != new.rows_per_unit]  # else it follows it
         pairs += [
-            (f"sum_per_unit of {column} in", old.sum_per_unit[column], most)
-            for column, most in new.sum_per_unit.items()
-            if column in old.sum_per_unit
+            (f"sum_per_unit of {column} in", before, new.sum_per_unit.get(column))
+            for column, before in old.sum_per_unit.items()
         ]
         for key, before, after in pairs:
             if _rises(before, after):
@@ -217,4 +216,4 @@ def _rises(before: object, after: object) -> bool:
 
 
 def _number(value: object) -> str:
-    return str(value) if value in (AUTO, None) else show(Fraction(value))  # type: ignore[arg-type]
+    return "none" if value is None else str(value) if value == AUTO else show(Fraction(value))  # type: ignore[arg-type]
