@@ -115,7 +115,7 @@ def test_rows_of_an_upload_are_in_no_log(served, owner):
     events = [json.loads(line) for line in (served.state / "audit.jsonl").read_text().splitlines()]
     event = [one for one in events if one["event"] == "data uploaded"][-1]
     assert (event["user"], event["file"]) == ("owner", "people.csv")
-    assert set(event) == {"time", "event", "user", "file"}
+    assert set(event) == {"at", "event", "user", "file"}
 
 
 @pytest.mark.parametrize(("name", "becomes"), HOSTILE)
@@ -146,11 +146,11 @@ def test_a_file_that_exists_stays_also_behind_a_link(served, owner):
 @pytest.mark.parametrize(
     ("name", "data", "refused"),
     [
-        ("people.csv", b"", (400, "no CSV file")),
-        ("people.csv", b"1,2\n3,4\n", (400, "no CSV file")),
-        ("people.csv", b"\xff\xfe\x00\x01", (400, "no CSV file")),
-        ("people.parquet", ROWS, (400, "no Parquet file")),
-        ("people.parquet", b"PAR1" + b"x" * 100 + b"PAR1", (400, "no Parquet file")),
+        ("people.csv", b"", (400, "not a readable CSV file")),
+        ("people.csv", b"1,2\n3,4\n", (400, "not a readable CSV file")),
+        ("people.csv", b"\xff\xfe\x00\x01", (400, "not a readable CSV file")),
+        ("people.parquet", ROWS, (400, "not a readable Parquet file")),
+        ("people.parquet", b"PAR1" + b"x" * 100 + b"PAR1", (400, "not a readable Parquet file")),
         ("people.exe", ROWS, (400, "only CSV and Parquet")),
         ("people", ROWS, (400, "only CSV and Parquet")),
         ("people.duckdb", ROWS, (400, "only CSV and Parquet")),
@@ -262,14 +262,14 @@ def test_the_wizard_takes_a_file_from_the_owners_machine(browser, served, tmp_pa
     page.set_input_files("#file", mine / "large.csv")
     expect(page.locator("#say")).to_contain_text("large.csv has 97.7 KiB; a file may have at most 97.7 KiB.")
     page.set_input_files("#file", mine / "wrong.parquet")
-    expect(page.locator("#say")).to_contain_text("this is no Parquet file that can be read")
+    expect(page.locator("#say")).to_contain_text("this is not a readable Parquet file")
     page.set_input_files("#file", mine / "<img src=x onerror=window.hacked=1>.csv")
     expect(page.locator("#say")).to_contain_text("is uploaded as img_src_x_onerror_window_hacked_1.csv")
     name = "img_src_x_onerror_window_hacked_1"
     assert page.is_checked(f"input[value='{name}.csv']")
     expect(page.locator("#sending")).to_be_hidden()
     page.check(f"input[value='{name}.id']")
-    page.wait_for_function("document.getElementById('text').value.includes('<b>age</b>')")
+    page.wait_for_function("() => document.getElementById('text').value.includes('<b>age</b>')")
     expect(page.locator("#twice")).to_be_hidden()
     page.check("input[value='visit.csv']")
     expect(page.locator("#twice")).to_contain_text(

@@ -46,7 +46,12 @@ def test_what_weakens_is_named(old, new, what):
         ("query_delta = 1e-8", "query_delta = 2e-8", "privacy.query_delta", "from 0.00000001 to 0.00000002"),
         ("rows_per_unit = 20", "rows_per_unit = 40", "tables.visit.rows_per_unit", "from 20 to 40"),
         ("rows_per_unit = 20", 'rows_per_unit = "auto"', "tables.visit.rows_per_unit", "from 20 to auto"),
-        ("groups_per_unit = 5", "groups_per_unit = 6", "tables.visit.groups_per_unit", "still becomes at most 98.3 %"),
+        (
+            "groups_per_unit = 5",
+            "groups_per_unit = 6",
+            "tables.visit.groups_per_unit",
+            "at most 98.3 %, by epsilon",
+        ),
         ("groups_per_unit = 5", "l2_per_unit = 40", "tables.visit.l2_per_unit", "from 20 to 40"),
         ("epsilon = 1 ", "epsilon = 2 ", "analysts.ana", "at most 88.1 % instead of 73.2 %"),
         ("[analysts.ana]\nepsilon = 1 ", "#", "analysts.ana", "at most 98.3 % instead of 73.2 %"),

@@ -19,7 +19,7 @@ from typing import Any
 from sfumato.accounting import COMPOSITIONS
 from sfumato.errors import InputError, PolicyError
 from sfumato.owner.weakening import odds
-from sfumato.policy import AUTO, TYPES, Policy, Table
+from sfumato.policy import AUTO, TYPES, Policy
 from sfumato.policy.editing import as_text, edited
 from sfumato.policy.positions import Path, Spots, scan
 from sfumato.words import Adjacency, show
@@ -164,7 +164,7 @@ class _Form:
         value = self._at(place)
         if isinstance(value, Mapping) or (isinstance(value, list) and field.kind != "list"):
             return None  # unit = { join … }: in the text alone
-        if isinstance(record, Table) and record.public and field.key != "public":
+        if field.key in _OF_PEOPLE and value is None and self._at((*path, "public")) is True:
             return None
         if (
             value is None
@@ -183,7 +183,11 @@ class _Form:
         }
 
     def _type(self, path: Path, record: Any) -> str | None:
-        return getattr(record, "type", None) or self._at((*path, "type"))
+        """Of a column: as it is written, as its values imply, or as its source has it."""
+        values = self._at((*path, "values"))
+        if isinstance(values, list) and values:
+            return {bool: "boolean", int: "integer"}.get(type(values[0]), "text")
+        return self._at((*path, "type")) or getattr(record, "type", None)
 
     def _options(self, path: Path, field: FormField) -> list[str]:
         return [*self._names((*path, "columns")), "row"] if field.key == "unit" else list(field.options)

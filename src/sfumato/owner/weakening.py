@@ -204,8 +204,8 @@ def _bounds(now: Policy, then: Policy) -> Iterator[Weakening]:
                 yield Weakening(
                     f"tables.{name}.{key.partition(' ')[0]}",
                     f'{key} {"" if " " in key else "of "}"{name}" changes from {_number(before)} to {_number(after)}:'
-                    f" more of one person counts, and more noise covers it;"
-                    f" {_suspicion(then.privacy.epsilon, now.privacy.epsilon)}",
+                    " more of one person counts, and more noise covers it; a suspicion of 50 % about one person becomes"
+                    f" at most {odds(then.privacy.epsilon)} %, by epsilon alone",
                 )
 
 

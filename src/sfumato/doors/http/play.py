@@ -68,9 +68,13 @@ def _gaussian(rho: Fraction) -> dict[str, Any]:
 
 def _odds_rows(epsilon: Fraction) -> list[list[str]]:
     priors = (Fraction(1, 100), Fraction(1, 10), HALF)
-    return [
-        [f"a suspicion of {show(p * 100)} % becomes at most", f"{show(belief(p, epsilon) * 100)} %"] for p in priors
-    ]
+    return [[f"a suspicion of {show(p * 100)} % becomes at most", f"{_up(belief(p, epsilon) * 100)} %"] for p in priors]
+
+
+def _up(number: Fraction) -> str:
+    """A number above 0, to three digits and not below what it is."""
+    step = Fraction(10) ** (len(str(int(number))) - 3)
+    return show(-(-number // step) * step)
 
 
 def _averaging(epsilon: Fraction, k: Fraction) -> dict[str, Any]:

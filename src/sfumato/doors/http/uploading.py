@@ -152,7 +152,7 @@ def _check_kind(file: Path) -> None:
         found = schema.of_files([str(file)])
     except PolicyError as error:
         kind = "Parquet" if schema.is_kind(file.name, schema.PARQUET) else "CSV"
-        raise InputError(f"this is no {kind} file that can be read", hint=error.hint) from None
+        raise InputError(f"this is not a readable {kind} file", hint=error.hint) from None
     if not found.columns:
         raise InputError("this file has no columns")
 

@@ -28,8 +28,7 @@ export async function frame() {
   if (user.data) bar.querySelector(".brand").append(" · ", word(user.data));
   bar.append(
     h("nav", { "aria-label": "Pages" }, links),
-    gauge,
-    h("div", { class: "who" }, themeButton(), word(user.name, "name"), h("button", { class: "plain", onclick: leave }, "Log out")),
+    h("div", { class: "side" }, gauge, h("div", { class: "who" }, themeButton(), word(user.name, "name"), h("button", { class: "plain", onclick: leave }, "Log out"))),
   );
   return user;
 }

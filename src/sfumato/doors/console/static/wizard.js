@@ -58,7 +58,7 @@ async function judge() {
   $("save").disabled = found.problems.length > 0;
   const focused = document.activeElement; // what is being typed stays, and so does the cursor
   $("fields").replaceChildren(
-    h("p", { class: "quiet" }, open.length ? `${open.length} left. What is marked "check" in the text is a guess from a name.` : wrong.length ? "" : "All decided. Review the lines marked check once more."),
+    h("p", { class: "quiet" }, open.length ? `${open.length} ${open.length === 1 ? "decision" : "decisions"} left. What is marked "check" in the text is a guess from a name.` : wrong.length ? "" : "All decided. Review the lines marked check once more."),
     ...open.map((one) => fieldOf(one, place(text, one.position))),
     ...problemsOf(wrong, $("text")),
     ...lists(text),
