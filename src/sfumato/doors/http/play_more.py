@@ -61,8 +61,8 @@ def attack(epsilon: Fraction, people: Fraction, guess: Fraction) -> Drawn:
     total, many, rate = float(epsilon), int(people), float(guess)
     counts = range(1, max(10, many) + 1)
     lines = [
-        ("no attack is right more often", [(float(n), 100 * most_right(total / n, _STEPS, rate)) for n in counts]),
-        ("two counts of each person", [(float(n), 100 * chance_to_read(total / n, _STEPS, rate)) for n in counts]),
+        ("the bound", [(float(n), 100 * most_right(total / n, _STEPS, rate)) for n in counts]),
+        ("the attack", [(float(n), 100 * chance_to_read(total / n, _STEPS, rate)) for n in counts]),
         ("a guess", [(float(n), 100 * rate) for n in counts]),
     ]
     picture = curves(

@@ -18,6 +18,7 @@ function refuse(error) {
   $("refusal").hidden = !error;
   $("refusal").replaceChildren(...(error ? [h("p", {}, h("strong", {}, error.message), error.hint ? ` ${error.hint}` : "")] : []));
   if (error) for (const id of ["laws", "odds", "column"]) $(id).replaceChildren();
+  for (const id of ["which", "drawn", "ask"]) $(id).hidden = Boolean(error);
 }
 
 async function draw() {
@@ -25,7 +26,7 @@ async function draw() {
   const body = question();
   history.replaceState(null, "", `/bob?${new URLSearchParams(body)}`);
   $("ask").href = `/?sql=${encodeURIComponent(body.sql)}`;
-  if (!body.sql.trim()) return refuse(null);
+  if (!body.sql.trim()) return refuse({ message: "Write a query." });
   const preview = await call("/api/explain", { body });
   if (number !== asked) return;
   if (preview.refused && !preview.columns.length) return refuse(preview.refused);

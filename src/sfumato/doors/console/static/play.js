@@ -75,7 +75,7 @@ async function begin() {
   $("name").textContent = name;
   $("idea").textContent = idea;
   $("formula").textContent = formula;
-  $("row").textContent = `Idea ${rows} of docs/lectures.md.`;
+  $("row").textContent = `${/ /.test(rows) ? "Ideas" : "Idea"} ${rows} of docs/lectures.md.`;
   await draw();
 }
 
