@@ -246,6 +246,7 @@ def change(text: str, path: list[str], given: object) -> str:
 
 def _known(path: list[str]) -> FormField | None:
     """The field of a path; None for a section that may be taken away."""
+    fields: tuple[FormField, ...]
     match path:
         case ["privacy", key]:
             fields = PRIVACY

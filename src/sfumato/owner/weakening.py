@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.policy import AUTO, ROW, Policy, Table, UnitJoin
+from sfumato.policy import ROW, Policy, Table, UnitJoin
 from sfumato.reals import exp, round_up
 from sfumato.words import Adjacency, show
 
@@ -209,11 +209,11 @@ def _bounds(now: Policy, then: Policy) -> Iterator[Weakening]:
                 )
 
 
-def _rises(before: object, after: object) -> bool:
-    if before in (AUTO, None) or after in (AUTO, None):
+def _rises(before: int | Fraction | str | None, after: int | Fraction | str | None) -> bool:
+    if isinstance(before, str) or isinstance(after, str) or before is None or after is None:
         return before != after
-    return Fraction(after) > Fraction(before)  # type: ignore[arg-type]
+    return after > before
 
 
-def _number(value: object) -> str:
-    return "none" if value is None else str(value) if value == AUTO else show(Fraction(value))  # type: ignore[arg-type]
+def _number(value: int | Fraction | str | None) -> str:
+    return "none" if value is None else value if isinstance(value, str) else show(value)

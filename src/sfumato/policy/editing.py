@@ -66,7 +66,7 @@ def _read(text: str) -> dict[str, Any]:
     return tomllib.loads(text, parse_float=Decimal)
 
 
-def _change(document: dict[str, Any], path: Path, value: Any) -> None:
+def _change(document: Any, path: Path, value: Any) -> None:
     for part in path[:-1]:
         document = document.setdefault(part, {}) if value is not None else document[part]
     if value is None:
