@@ -143,6 +143,7 @@ def test_a_weaker_promise_in_the_form_is_named_with_odds(owner, served, tmp_path
     page.check("#sure")
     page.click("#apply")
     expect(page.locator("#say")).to_contain_text("is saved")
+    expect(page.locator("#weaker")).to_be_empty()  # it is saved: there is nothing more to confirm
     assert load(served.gate.policy.path).tables["visit"].public
     lines = (served.state / "audit.jsonl").read_text().splitlines()
     (written,) = [

@@ -29,6 +29,7 @@ async function judge() {
   drawForm(judged.form, edit);
   const same = !judged.diff.length;
   $("problems").replaceChildren(...(judged.problems.length ? problemsOf(judged.problems, $("text")) : [h("p", { class: "quiet" }, same ? "No changes." : "The policy is valid. `sfumato check` compares it with the rows.")]));
+  if (same) judged.weaker = judged.also = []; // what is saved already was confirmed
   showWeaker(judged.weaker, judged.also);
   $("sure")?.addEventListener("change", ready);
   ready();
@@ -84,6 +85,7 @@ async function apply() {
 async function reload() {
   say("Reloading policy and rows; running queries finish on the old ones …");
   const done = await call("/api/policy/reload", { body: {} });
+  await judge();
   say(["The new policy is served, and the change is recorded in the ledger.", ...done.warnings].join(" "));
 }
 

@@ -178,9 +178,9 @@ async function send() {
 }
 
 async function begin() {
-  await frame();
-  await list([]);
-  $("file").addEventListener("change", () => send().catch(tell));
+  const there = frame().then(() => list([]));
+  $("file").addEventListener("change", () => there.then(send).catch(tell)); // also who is quicker than the page
+  await there;
   $("epsilon").addEventListener("input", pause(() => setBudget().catch(tell), 120));
   $("text").addEventListener("input", pause(() => judge().catch(tell), 400));
   $("write").addEventListener("submit", (event) => save(event).catch(tell));
