@@ -16,6 +16,7 @@ const PAGES = [
   ["/play", "Playground", ["analyst", "owner", "auditor"]],
   ["/map", "Map", ["analyst", "owner", "auditor"]],
 ];
+const PARTS = { "/learn": "/play", "/bob": "/play" }; // pages of another one
 const gauge = h("div", { class: "gauge", hidden: true });
 
 export async function frame() {
@@ -23,7 +24,7 @@ export async function frame() {
   const bar = document.querySelector(".bar");
   const here = PAGES.filter(([path, , roles]) => roles.includes(user.role));
   const links = here.map(([path, name]) =>
-    h("a", { href: path, "aria-current": path === location.pathname ? "page" : null }, name),
+    h("a", { href: path, "aria-current": path === (PARTS[location.pathname] ?? location.pathname) ? "page" : null }, name),
   );
   if (user.data) bar.querySelector(".brand").append(" · ", word(user.data));
   bar.append(
