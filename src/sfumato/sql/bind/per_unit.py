@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from sfumato.errors import QueryError
+from sfumato.errors import Obstacle, QueryError
 from sfumato.sql.relations import size_of
 from sfumato.sql.tree import (
     BOOLEAN,
@@ -183,5 +183,9 @@ def window_facts(name: str, args: tuple[Node, ...], rows: int, position: int) ->
     if name in ("lag", "lead", "first_value", "last_value"):
         return _extreme(name, args, rows, position)
     if name not in ("count", "sum", "avg", "min", "max"):
-        raise QueryError(f"window function {name} over one person's rows is not supported", position=position)
+        raise QueryError(
+            f"window function {name} over one person's rows is not supported",
+            position=position,
+            obstacle=Obstacle.WINDOW,
+        )
     return _FACTS[name](name, args, rows, position)

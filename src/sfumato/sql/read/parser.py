@@ -15,7 +15,7 @@ import sqlglot
 from sqlglot import Dialect, exp
 from sqlglot import errors as sqlglot_errors
 
-from sfumato.errors import QueryError
+from sfumato.errors import GeneralHint, QueryError
 from sfumato.sql.interval_values import WRITTEN
 from sfumato.sql.read.bounded_parser import trees
 from sfumato.sql.read.normalize import normalize
@@ -286,7 +286,7 @@ def _refused(node: Any, part: str | None = None) -> QueryError:
     kind = type(node).__name__
     if kind == "Anonymous":
         what = f"function {node.name.lower()} is not supported yet"
-        return QueryError(what, position=place(node), hint="Write the query without it.")
+        return QueryError(what, position=place(node), hint=GeneralHint("Write the query without it."))
     if part is None and kind in _WORDS:
         what, hint = _WORDS[kind]
         return QueryError(what, position=place(node), hint=hint)
@@ -299,7 +299,7 @@ def _refused(node: Any, part: str | None = None) -> QueryError:
             hint="Write a SELECT. Tools that create tables need a database of their own.",
         )
     what = f"{spelled(node, part)} is not supported yet"
-    return QueryError(what, position=place(node), hint="Write the query without it.")
+    return QueryError(what, position=place(node), hint=GeneralHint("Write the query without it."))
 
 
 _COMMAND_WORDS = {"Transaction": "BEGIN", "TruncateTable": "TRUNCATE", "AlterSession": "ALTER", "LoadData": "LOAD"}
