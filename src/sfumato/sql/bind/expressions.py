@@ -473,8 +473,10 @@ class Expressions:
         return call("not", (test,), "", place(node)) if node.args.get("negate") else test
 
     def escaped(self, node: exp.Expression) -> Node:
-        """LIKE and ILIKE with a sign of escape: the same pattern with a backslash."""
+        """LIKE and ILIKE with a sign of escape: the same pattern with a backslash. SIMILAR TO with its own."""
         test, sign = node.this, node.expression
+        if isinstance(test, exp.SimilarTo) and sign.is_string and len(sign.name) <= 1:
+            return named_functions.similar_to(self, test, sign.name)
         if not isinstance(test, exp.Like | exp.ILike) or not test.expression.is_string or not sign.is_string:
             raise QueryError("ESCAPE needs LIKE with a literal pattern", position=place(node))
         pattern = patterns.without_escape(test.expression.name, sign.name) if len(sign.name) <= 1 else None

@@ -37,7 +37,7 @@ _OPENING, _CLOSING = sqlglot.TokenType.L_PAREN, sqlglot.TokenType.R_PAREN
 _BINARY = (
     exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Nullif,
     exp.Extract, exp.Filter, exp.IntDiv, exp.Pow, exp.Log, exp.Left, exp.Right, exp.StartsWith, exp.RegexpLike,
-    exp.RegexpILike, exp.Initcap,
+    exp.RegexpILike, exp.SimilarTo, exp.Initcap,
     exp.NullSafeEQ, exp.NullSafeNEQ, exp.Escape,
     exp.WithinGroup, exp.ArgMax, exp.ArgMin, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept,
     exp.RegrR2, exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy, exp.RegrSxx, exp.RegrSyy, exp.RegrSxy,
@@ -163,7 +163,6 @@ _WORDS: dict[str, tuple[str, str]] = {
     "CurrentTime": ("the time of day is not available", "Write now(), which is the start of this day in UTC."),
     "Localtime": ("the time of day is not available", "Write now(), which is the start of this day in UTC."),
     "ReadCSV": ("files cannot be read from a query", "Query a table of the policy."),
-    "SimilarTo": ("SIMILAR TO is not supported", "Write LIKE, or ~ with a regular expression."),
     "Parameter": ("parameters are not supported yet", "Write the value."),
     "Placeholder": ("parameters are not supported yet", "Write the value."),
     "Lock": ("FOR UPDATE is not supported: nothing can be changed", "Leave it out."),
