@@ -160,6 +160,7 @@ QUESTIONS = (
     "SELECT k, c, COUNT(*) AS n, AVG(x) AS m, GROUPING(c) AS g FROM data GROUP BY ROLLUP (k, c)",
     "SELECT k, n FROM (SELECT k, COUNT(*) n FROM data GROUP BY k) a UNION ALL SELECT c, AVG(x) FROM data GROUP BY c",
     "WITH t AS (SELECT k, COUNT(*) n FROM data GROUP BY k) SELECT a.n - b.n, a.n * b.n, 1.0 * a.n / b.n FROM t a, t b",
+    "WITH t AS (SELECT k, COUNT(*) n FROM data GROUP BY ROLLUP (k)) SELECT a.n - b.n, 2 * a.n FROM t a, t b",
     "SELECT k, ROUND(AVG(x), 1), k * AVG(x), CASE WHEN k > 2 THEN COUNT(*) ELSE -COUNT(*) END FROM data GROUP BY k",
     "SELECT k, VAR_POP(x), STDDEV_SAMP(x), LAG(COUNT(*)) OVER (ORDER BY k) FROM data GROUP BY k",
     "SELECT k, SUM(COUNT(*)) OVER (ORDER BY k), COUNT(*) / SUM(COUNT(*)) OVER () FROM data GROUP BY k",
