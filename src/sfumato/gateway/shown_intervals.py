@@ -77,11 +77,9 @@ def _outward(lows: list[int], highs: list[int], unit: Fraction, within: Range, f
     low, high = (None if end is None else int(end / half) for end in within)
     per = half / (facts.grid or _FINE)
     top, bottom, number = per.numerator, per.denominator, _number(facts)
-    shown = []
-    for one, two in zip(lows, highs, strict=True):
-        below, above = within_range(one * factor, two * factor, low, high)
-        shown.append((number(below * top // bottom), number(-(-above * top // bottom))))
-    return shown
+    pairs = zip(lows, highs, strict=True)
+    ends = (within_range(one * factor, two * factor, low, high) for one, two in pairs)
+    return [(number(below * top // bottom), number(-(-above * top // bottom))) for below, above in ends]
 
 
 def within_range(below: int, above: int, low: int | None, high: int | None) -> tuple[int, int]:

@@ -96,13 +96,12 @@ def _width(terms: Sequence[NoiseTerm], miss: float, chernoff: bool) -> Width:
 
     def width(weights: Floats) -> Floats:
         sizes = np.abs(weights) * scales
-        turned = sizes[0] < sizes[1]
-        larger, smaller = np.where(turned, sizes[1], sizes[0]), np.where(turned, sizes[0], sizes[1])
-        share = np.where(larger > 0, smaller / larger, 0.0)
-        place = np.clip(np.nan_to_num(np.ceil(share * _STEPS), nan=_STEPS), 0, _STEPS).astype(np.intp)
+        larger, smaller = np.maximum(sizes[0], sizes[1]), np.minimum(sizes[0], sizes[1])
+        share = np.ceil(smaller / larger * _STEPS)
+        place = np.fmin(share, _STEPS).astype(np.intp)  # what is no number, 0/0, is at the end of the table
         bound: Floats = _by_moments(miss, one.draws, two.draws)[place]
         if one.draws != two.draws:
-            bound = np.where(turned, _by_moments(miss, two.draws, one.draws)[place], bound)
+            bound = np.where(sizes[0] < sizes[1], _by_moments(miss, two.draws, one.draws)[place], bound)
         if not exactly:
             return np.asarray(larger * bound)
         slack = (np.abs(weights) * steps).sum(axis=0)

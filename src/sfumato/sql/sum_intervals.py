@@ -19,6 +19,8 @@ from sfumato.sql.noise_widths import Interval, NoiseTerm, ends_of_all, width_of,
 from sfumato.sql.ratio_ends import NoisyRatios, ratio_ends
 
 _OUTWARD = Fraction(1_000_001, 1_000_000)
+_LOOSE = 10**6
+"""Ends that were searched for are moved outward by this part of the width."""
 T = TypeVar("T")
 
 
@@ -223,10 +225,11 @@ def _ratios(same: list[_Sought]) -> list[ColumnEnds]:
     for one, size in zip(same, sizes, strict=True):
         here = slice(first, first + size)
         none = frozenset(np.flatnonzero(unknown[here]).tolist()) | _perhaps_zero(one)
-        down, up = from_floats(low[here]), from_floats(high[here])
-        loose = up.plus(down.times(Fraction(-1)))
-        loose = ExactNumbers([abs(count) for count in loose.counts], loose.unit / 10**6)
-        found.append(ColumnEnds(down.plus(loose.times(Fraction(-1))), up.plus(loose), none))
+        both = from_floats(np.concatenate([low[here], high[here]]))
+        pairs, unit = list(zip(both.counts[:size], both.counts[size:], strict=True)), both.unit / _LOOSE
+        down = ExactNumbers([one * _LOOSE - abs(two - one) for one, two in pairs], unit)
+        up = ExactNumbers([two * _LOOSE + abs(two - one) for one, two in pairs], unit)
+        found.append(ColumnEnds(down, up, none))
         first += size
     return found
 
