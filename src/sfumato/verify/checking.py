@@ -19,6 +19,19 @@ Second = Callable[[str], bool | None] | None
 
 MALFORMED = "it is not a certificate"
 """How a fault begins that is not about the proof but about the document."""
+_ALWAYS = {"format", "verdict", "program", "hash"}
+ENTRIES = {
+    "coupling": _ALWAYS | {"kind", "property", "tests", "cases"},
+    "enumeration": _ALWAYS | {"kind", "property"},
+    "difference": _ALWAYS | {"kind", "property", "witness"},
+    "claim": _ALWAYS | {"kind", "property", "claim"},
+    "listing": _ALWAYS | {"listing"},
+    "PROVED": _ALWAYS | {"proofs"},
+    "REFUTED": _ALWAYS | {"witness"},
+}
+"""What certificates of each kind hold, beside a scope: whatever else stands in one is refused, because nobody checks
+it.
+"""
 _WRONG = (RecursionError, ArithmeticError, LookupError, AttributeError, TypeError, ValueError, MemoryError)
 
 
@@ -32,7 +45,9 @@ def faults_of(document: Any, second: Second = None) -> list[str]:
     if not _is_scoped(document):
         return [f"{MALFORMED}: expected no scope, or that of its proof"]
     try:
-        return _faults_of(document, second)
+        faults = _faults_of(document, second)
+        more = sorted(document.keys() - ENTRIES[_kind(document)] - {"scope"})
+        return faults or [f"no check reads {', '.join(map(repr, more))}"] if more else faults
     except SfumatoError as error:
         return [f"it cannot be parsed: {error.message}"]
     except _WRONG as error:
@@ -45,6 +60,13 @@ def _is_scoped(document: dict[str, Any]) -> bool:
     if document["verdict"] == "REFUTED" or document.get("kind") in ("coupling", "claim"):
         return bool(scope == "all")
     return scope == "all" or (isinstance(scope, dict) and bool(scope))
+
+
+def _kind(document: dict[str, Any]) -> str:
+    """Which entries a certificate may have."""
+    if document.get("kind") in ("coupling", "enumeration", "difference", "claim"):
+        return str(document["kind"])
+    return "listing" if document["verdict"] == "PROVED" and "listing" in document else str(document["verdict"])
 
 
 def _faults_of(document: dict[str, Any], second: Second) -> list[str]:

@@ -276,6 +276,8 @@ def witness_faults(document: dict[str, Any]) -> list[str]:
             return ["these inputs and this event do not refute the claim"]
         if (found.chance_one, found.chance_two, found.loss) != (said["chance"], said["neighbour_chance"], said["loss"]):
             return ["the probabilities differ"]
+        if witness_document(found) != said:
+            return ["the witness has entries that no check reads"]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]
     except InputError as error:

@@ -21,7 +21,7 @@ from sfumato.verify.kernel.scope import scoped
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.show import show
-from sfumato.verify.tree import Expr, Program
+from sfumato.verify.tree import Draw, Expr, Program, While, changed, statements
 
 FORMAT = 1
 
@@ -45,7 +45,11 @@ def write(program: Program, proofs: tuple[Proof, ...], size: int | None = None) 
 
 
 def _proof(program: Program, proof: Proof) -> dict[str, Any]:
-    product = conditions_of(program, proof)
+    return said(proof) | {"conditions": _conditions(conditions_of(program, proof))}
+
+
+def said(proof: Proof) -> dict[str, Any]:
+    """What a certificate says of a proof, beside its conditions."""
     return {
         "direction": proof.direction,
         "pointwise": proof.pointwise,
@@ -54,7 +58,6 @@ def _proof(program: Program, proof: Proof) -> dict[str, Any]:
         "scales": {name: show(node) for name, node in proof.scales.items()},
         "invariants": {str(loop): [show(node) for node in nodes] for loop, nodes in proof.invariants.items()},
         "ranks": {str(loop): show(node) for loop, node in proof.ranks.items()},
-        "conditions": _conditions(product),
         **({"waits": {str(loop): show(node) for loop, node in proof.waits.items()}} if proof.waits else {}),
         **({"unrolled": sorted(proof.unrolled)} if proof.unrolled else {}),
         **({"weights": {name: list(map(show, ends)) for name, ends in proof.weights.items()}} if proof.weights else {}),
@@ -114,6 +117,8 @@ def faults_of(
             return ["there is not one proof for each direction"]
         if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
             return ["the Gaussian curve exceeds the claim"]
+        if any(map(unread, document["proofs"], [program] * len(proofs))):
+            return ["a proof has entries that no check reads"]
         return [fault for proof in document["proofs"] for fault in _faults(program, proof, second)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]
@@ -121,6 +126,20 @@ def faults_of(
         return [f"the proof rule does not cover it: {error}"]
     except SfumatoError as error:
         return [f"it cannot be parsed: {error.message}"]
+
+
+def unread(document: dict[str, Any], program: Program) -> bool:
+    """Whether a proof in a certificate says anything that is not read: other keys, draws or loops that there are not."""
+    proof, parts = read(document), list(statements(program.body))
+    draws = {part.number for part in parts if isinstance(part, Draw)}
+    loops = {part.number for part in parts if isinstance(part, While)}
+    known = changed(program.body) | {param.name for param in program.params}
+    return (
+        said(proof) | {"conditions": document["conditions"]} != document
+        or not proof.shifts.keys() | proof.units.keys() <= draws
+        or not proof.invariants.keys() | proof.ranks.keys() | proof.waits.keys() | proof.unrolled <= loops
+        or not proof.scales.keys() | proof.weights.keys() <= known
+    )
 
 
 def _faults(program: Program, document: dict[str, Any], second: Callable[[str], bool | None] | None) -> list[str]:
