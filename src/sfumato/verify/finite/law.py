@@ -25,6 +25,7 @@ from typing import Any
 from sfumato.verify.finite.chain import add_to, visits_of
 from sfumato.verify.finite.draws import Beyond, Undecided, outcomes_of
 from sfumato.verify.finite.signs import ParameterDomain
+from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.run import Env, NotRun, Runner
 from sfumato.verify.tree import Assign, Draw, Expr, If, Program, Return, Stmt, While, expressions, names, statements
 
@@ -94,7 +95,7 @@ class Machine:
         most: int = WORK,
         only: tuple[str, Callable[[Any], bool]] | None = None,
     ) -> None:
-        self.program = program
+        self.program = program = counted_coins(program)
         self.domain = domain
         self.weigh = weigh or (lambda value: value)
         self.runner = Runner(program, exact=True, decide=self.decide, real=domain.field.function)

@@ -64,6 +64,7 @@ def said(proof: Proof) -> dict[str, Any]:
         **({} if proof.case is None else {"case": show(proof.case)}),
         **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
         **({} if proof.curve is None else {"curve": [proof.curve[0], *map(show, proof.curve[1:])]}),
+        **({} if proof.tail is None else {"tail": [*proof.tail[:2], show(proof.tail[2])]}),
     }
 
 
@@ -90,7 +91,12 @@ def read(document: dict[str, Any]) -> Proof:
         read_proof(document["case"]) if "case" in document else None,
         _pair(document["gauss"]) if "gauss" in document else None,
         (int(document["curve"][0]), *_pair(document["curve"][1:])) if "curve" in document else None,
+        _tail(*document["tail"]) if "tail" in document else None,
     )
+
+
+def _tail(site: int, side: str, bound: str) -> tuple[int, str, Expr]:
+    return int(site), str(side), read_proof(bound)
 
 
 def _pair(texts: list[str]) -> tuple[Expr, Expr]:
@@ -129,7 +135,7 @@ def faults_of(
 
 
 def unread(document: dict[str, Any], program: Program) -> bool:
-    """Whether a proof in a certificate says anything that is not read: other keys, draws or loops that there are not."""
+    """Whether a proof in a certificate says anything that is not read: other keys, or draws that there are not."""
     proof, parts = read(document), list(statements(program.body))
     draws = {part.number for part in parts if isinstance(part, Draw)}
     loops = {part.number for part in parts if isinstance(part, While)}

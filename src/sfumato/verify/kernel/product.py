@@ -29,7 +29,7 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     shift m.
     That delta_m(k) is at most the claimed delta is asked of who knows the curve (finite/gauss.py). (8) A proof may be
     of a case, which holds of both inputs or of neither; then there is another one of the opposite case. (9) One draw
-    may be paid with delta instead (curves.py).
+    may be paid with delta instead (curves.py), or its far values left to delta (tails.py).
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment); Smith,
     Thakurta, 2022 (fully adaptive composition for Gaussian differential privacy).
 Checked by: verify::wrong_programs_are_never_proved, verify::proved_implies_true_by_enumeration,
@@ -52,6 +52,7 @@ from sfumato.verify.kernel.merge import merged
 from sfumato.verify.kernel.polynomial import Poly, number
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.rounds import joint_loop, quiet_loop, round_by_round
+from sfumato.verify.kernel.tails import check_tail
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.kernel.values import Boolean, PairedList, PairedNumber, Value
 from sfumato.verify.tree import (
@@ -119,6 +120,8 @@ class Product:
         self.start = start
         self._check_claim()
         self.curve = None if self.proof.curve is None else check_curve(self)
+        if self.proof.tail is not None:
+            check_tail(self)
         if self.block(self.program.body, start.copy()) is not None:
             raise NoProofRule("a path without return")
 

@@ -30,3 +30,5 @@ class Proof:
     gauss: tuple[Expr, Expr] | None = None  # bounds of what other draws cost, and of the squares of Gaussian shifts
     curve: tuple[int, Expr, Expr] | None = None
     """A draw whose loss is met by delta, a bound of what other draws cost, and of how far this one is moved."""
+    tail: tuple[int, str, Expr] | None = None
+    """A draw whose noise is left to delta above or below a bound."""
