@@ -64,6 +64,7 @@ def said(proof: Proof) -> dict[str, Any]:
         **({} if proof.case is None else {"case": show(proof.case)}),
         **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
         **({} if proof.curve is None else {"curve": [proof.curve[0], *map(show, proof.curve[1:])]}),
+        **({"one_return": True} if proof.one_return else {}),
         **({} if proof.tail is None else {"tail": [*proof.tail[:2], show(proof.tail[2])]}),
     }
 
@@ -91,6 +92,7 @@ def read(document: dict[str, Any]) -> Proof:
         read_proof(document["case"]) if "case" in document else None,
         _pair(document["gauss"]) if "gauss" in document else None,
         (int(document["curve"][0]), *_pair(document["curve"][1:])) if "curve" in document else None,
+        bool(document.get("one_return", False)),
         _tail(*document["tail"]) if "tail" in document else None,
     )
 

@@ -51,6 +51,7 @@ from sfumato.verify.kernel.laws import check_weights, shifted_draw
 from sfumato.verify.kernel.merge import merged
 from sfumato.verify.kernel.polynomial import Poly, number
 from sfumato.verify.kernel.proof import Proof
+from sfumato.verify.kernel.returns import one_return
 from sfumato.verify.kernel.rounds import joint_loop, quiet_loop, round_by_round
 from sfumato.verify.kernel.tails import check_tail
 from sfumato.verify.kernel.uncovered import NoProofRule
@@ -83,7 +84,7 @@ class Product:
     """Two runs of a program, step by step."""
 
     def __init__(self, program: Program, proof: Proof) -> None:
-        self.program = late(program)
+        self.program = late(one_return(program) if proof.one_return else program)
         self.proof = proof
         self.runs = Evaluator(self.program, proof.direction)
         self.terms, self.conditions, self.steps = self.runs.terms, self.runs.conditions, self.runs.steps

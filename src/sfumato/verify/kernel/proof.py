@@ -30,5 +30,6 @@ class Proof:
     gauss: tuple[Expr, Expr] | None = None  # bounds of what other draws cost, and of the squares of Gaussian shifts
     curve: tuple[int, Expr, Expr] | None = None
     """A draw whose loss is met by delta, a bound of what other draws cost, and of how far this one is moved."""
+    one_return: bool = False  # whether the proof is about the program with one return at its end (returns.py)
     tail: tuple[int, str, Expr] | None = None
     """A draw whose noise is left to delta above or below a bound."""

@@ -19,6 +19,7 @@ from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.proof import Proof
+from sfumato.verify.kernel.returns import OUTPUT, one_return
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.prover.guess import LoopCandidates
 from sfumato.verify.prover.houdini import settled, trimmed
@@ -67,14 +68,18 @@ class Attempt:
 
 def search(program: Program, hints: tuple[Expr, ...] = ()) -> Attempt:
     """A proof of the claim in every direction. Hints are candidates for invariants, and no more than that."""
-    program = late(program)  # as the kernel reads it
+    single, program = late(one_return(program)), late(program)  # as the kernel reads it
     proofs: list[Proof] = []
     for direction in directions(program):
         with limited(PROOF):
             attempt = _search(program, direction, hints)
             sites = _paid_with_delta(program) if attempt.proofs is None else []
-            for paid in (*sites, *tails_to_try(program, sites)):
-                found = _search(program, direction, hints, paid=paid)
+            tails = tails_to_try(single, sites)
+            ways = [*((program, paid) for paid in sites), *((single, tail) for tail in tails)]
+            if single != program and attempt.proofs is None:
+                ways += [(single, None), *((single, paid) for paid in sites)]
+            for way, paid in ways:
+                found = _search(way, direction, hints, paid=paid)
                 attempt = found if found.proofs is not None else attempt
                 if attempt.proofs is not None:
                     break
@@ -141,6 +146,7 @@ def _tried(
     paid: int | Tail | None,
 ) -> tuple[Proof, ...] | None:
     """The first proof; where others stop is noted."""
+    single = OUTPUT in changed(program.body)
     for pointwise in (False, True):
         if pointwise and (paid is not None or not answers_of(program)):
             continue
@@ -150,7 +156,7 @@ def _tried(
         for shifts in islice(_survivors(program, bench, trials, pointwise=pointwise), SURVIVORS):
             for units in _units(program):
                 try:
-                    begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail)
+                    begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail, one_return=single)
                     proof = _with_guesses(bench, trials, begun, hints)
                     proof, open_condition = settled(program, proof)
                 except EffortSpent:
@@ -163,7 +169,8 @@ def _tried(
                 stuck.append(open_condition)
             if paid is not None:
                 continue
-            found = _round_by_round(program, Proof(direction, pointwise, shifts, next(_units(program)), case=case))
+            begun = Proof(direction, pointwise, shifts, next(_units(program)), case=case, one_return=single)
+            found = _round_by_round(program, begun)
             if found is not None:
                 return (found,)
     return None

@@ -244,6 +244,7 @@ def _direct_undone(value: Expr, program: Program) -> list[Expr]:
 
 
 def summands_of(node: Expr, sign: int = 1) -> list[tuple[int, Expr]]:
+    """The parts of a sum, with their signs."""
     match node:
         case Binary(op="+", left=left, right=right):
             return summands_of(left, sign) + summands_of(right, sign)
