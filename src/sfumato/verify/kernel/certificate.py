@@ -63,6 +63,7 @@ def said(proof: Proof) -> dict[str, Any]:
         **({"weights": {name: list(map(show, ends)) for name, ends in proof.weights.items()}} if proof.weights else {}),
         **({} if proof.case is None else {"case": show(proof.case)}),
         **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
+        **({} if proof.normal is None else {"normal": [show(part) for part in proof.normal]}),
         **({} if proof.curve is None else {"curve": [proof.curve[0], *map(show, proof.curve[1:])]}),
         **({"one_return": True} if proof.one_return else {}),
         **({} if proof.tail is None else {"tail": [*proof.tail[:2], show(proof.tail[2])]}),
@@ -91,10 +92,16 @@ def read(document: dict[str, Any]) -> Proof:
         {str(name): _pair(texts) for name, texts in document.get("weights", {}).items()},
         read_proof(document["case"]) if "case" in document else None,
         _pair(document["gauss"]) if "gauss" in document else None,
+        _three(document["normal"]) if "normal" in document else None,
         (int(document["curve"][0]), *_pair(document["curve"][1:])) if "curve" in document else None,
         bool(document.get("one_return", False)),
         _tail(*document["tail"]) if "tail" in document else None,
     )
+
+
+def _three(texts: list[str]) -> tuple[Expr, Expr, Expr]:
+    first, second, third = (read_proof(text) for text in texts)
+    return first, second, third
 
 
 def _tail(site: int, side: str, bound: str) -> tuple[int, str, Expr]:

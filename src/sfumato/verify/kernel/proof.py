@@ -28,6 +28,8 @@ class Proof:
     """Lists of weights, of any length: between which bounds each logarithm moves."""
     case: Expr | None = None  # what is also required: there is another proof where it does not hold
     gauss: tuple[Expr, Expr] | None = None  # bounds of what other draws cost, and of the squares of Gaussian shifts
+    normal: tuple[Expr, Expr, Expr] | None = None
+    """Numbers within which a Gaussian proof keeps for all parameters: least epsilon, most squares, least delta."""
     curve: tuple[int, Expr, Expr] | None = None
     """A draw whose loss is met by delta, a bound of what other draws cost, and of how far this one is moved."""
     one_return: bool = False  # whether the proof is about the program with one return at its end (returns.py)

@@ -29,7 +29,7 @@ from sfumato.verify.prover.rewrite import ONE, ZERO, minus, scaled
 from sfumato.verify.prover.sites import answers_of, shifts_to_try
 from sfumato.verify.prover.tails import Tail, tails_to_try
 from sfumato.verify.prover.trial import Bench, Sight, Trial
-from sfumato.verify.run import NotRun, RunFault, TooLong
+from sfumato.verify.run import NotRun, RunFault, Runner, TooLong
 from sfumato.verify.tree import (
     Assign,
     Binary,
@@ -42,8 +42,10 @@ from sfumato.verify.tree import (
     Var,
     While,
     changed,
+    conjuncts,
     draws_of,
     names,
+    parts,
     statements,
     walk,
 )
@@ -157,8 +159,10 @@ def _tried(
             for units in _units(program):
                 try:
                     begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail, one_return=single)
-                    proof = _with_guesses(bench, trials, begun, hints)
-                    proof, open_condition = settled(program, proof)
+                    guessed = _with_guesses(bench, trials, begun, hints)
+                    proof, open_condition = settled(program, guessed)
+                    if open_condition is not None and open_condition.kind == "rank" and not pointwise:
+                        proof, open_condition = settled(program, replace(guessed, ranks={}))  # it need not end
                 except EffortSpent:
                     raise
                 except (NoProofRule, NotRun, RunFault):
@@ -212,7 +216,8 @@ def _survivors(program: Program, bench: Bench, trials: list[Trial], *, pointwise
     """Combinations of shifts that no case contradicts; a case that contradicts is asked first the next time."""
     tried = shifts_to_try(program, bench.direction, pointwise=pointwise, site=bench.curve)
     order = list(trials)
-    if not order:
+    if not order:  # no case ends: whatever is returned is returned by nobody
+        yield {}
         return
     for combination in islice(_by_likelihood([len(found) for found in tried.values()]), COMBINATIONS):
         shifts = {number: found[place] for (number, found), place in zip(tried.items(), combination, strict=True)}
@@ -301,7 +306,7 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
     gauss = _bounds(bench.program, trials)
     return replace(
         proof, scales=scales, invariants=invariants, ranks=ranks, waits=bench.waits, weights=_weights(trials),
-        gauss=gauss, curve=_curve(bench, trials),
+        gauss=gauss, normal=_numbers(bench, gauss), curve=_curve(bench, trials),
     )  # fmt: skip
 
 
@@ -344,6 +349,26 @@ def _bounds(program: Program, trials: list[Trial]) -> tuple[Expr, Expr] | None:
     squares = max((trial.squares for trial in trials), default=0.0) * program.group**2
     pure = scaled(EPS, Fraction(ceil(rate * 48 - 1e-9), 48)) if rate else ZERO
     return pure, Num(Fraction(squares) * (1 + Fraction(1, 10**9)))
+
+
+def _numbers(bench: Bench, gauss: tuple[Expr, Expr] | None) -> tuple[Expr, Expr, Expr] | None:
+    """What a Gaussian claim is at the least that is required of epsilon and delta; None where they are numbers."""
+    required = conjuncts(*bench.program.requires)
+    if gauss is None or any(isinstance(part, Binary) and part.op == "=" and EPS in parts(part) for part in required):
+        return None
+    least: dict[str, Fraction] = {}
+    for part in required:
+        match part:
+            case Binary(op=">=" | ">", left=Var(name=name), right=Num(value=value)):
+                least[name] = value
+            case Binary(op="<=" | "<", left=Num(value=value), right=Var(name=name)):
+                least[name] = value
+    runner = Runner(bench.program, exact=True)
+    try:
+        said = [Fraction(runner.code(node)(dict(least))) for node in (*bench.program.claim, *gauss)]
+    except (RunFault, NotRun, KeyError, TypeError, ValueError, ArithmeticError):
+        return None
+    return Num(said[0] - said[2]), Num(said[3]), Num(said[1])
 
 
 def _scales(bench: Bench, trials: list[Trial]) -> dict[str, Expr]:
