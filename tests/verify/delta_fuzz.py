@@ -158,7 +158,7 @@ class Tossed:
         m = show(self.args[0])
         if self.delta is not None and self.law not in ("Laplace", "Geometric") and dice.random() < 0.5:
             most = {
-                "Uniform": f"{{}}/({show(self.args[-1])} + 1)",
+                "Uniform": f"{{}}/({show(self.args[-1])} + {dice.choice((1, 1, 1, 2))})",
                 "Exponential": f"{{}}*eps/{m}",
                 "Steps": f"-{{}}*ln(exp(-eps/{m}))",
             }[self.law].format(dice.choice((1, 1, 1, 1, "1/2", 2, 0)))

@@ -12,7 +12,7 @@ from typing import Any
 from sfumato.errors import SfumatoError
 from sfumato.verify.finite import paper
 from sfumato.verify.finite.gauss import keeps_within
-from sfumato.verify.kernel import certificate, secrecy
+from sfumato.verify.kernel import certificate, sampling, secrecy
 
 Second = Callable[[str], bool | None] | None
 
@@ -26,6 +26,7 @@ ENTRIES = {
     "difference": _ALWAYS | {"kind", "property", "witness"},
     "claim": _ALWAYS | {"kind", "property", "claim"},
     "listing": _ALWAYS | {"listing"},
+    "sampled": _ALWAYS | {"sampled", "proofs"},
     "PROVED": _ALWAYS | {"proofs"},
     "REFUTED": _ALWAYS | {"witness"},
 }
@@ -66,7 +67,8 @@ def _kind(document: dict[str, Any]) -> str:
     """Which entries a certificate may have."""
     if document.get("kind") in ("coupling", "enumeration", "difference", "claim"):
         return str(document["kind"])
-    return "listing" if document["verdict"] == "PROVED" and "listing" in document else str(document["verdict"])
+    shown = next((key for key in ("listing", "sampled") if key in document), "PROVED")
+    return shown if document["verdict"] == "PROVED" else str(document["verdict"])
 
 
 def _faults_of(document: dict[str, Any], second: Second) -> list[str]:
@@ -84,6 +86,8 @@ def _faults_of(document: dict[str, Any], second: Second) -> list[str]:
         return ["the claim is not that of the program"] if inner is None else faults_of(inner, second)
     if document.get("verdict") == "PROVED" and "listing" in document:
         return paper.faults_of(document)
+    if document.get("verdict") == "PROVED" and "sampled" in document:
+        return sampling.faults_of(document, second)
     if document.get("verdict") == "PROVED":
         return certificate.faults_of(document, second, keeps_within)
     from sfumato.verify.verdict import witness_faults

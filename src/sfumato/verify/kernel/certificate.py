@@ -40,12 +40,13 @@ def write(program: Program, proofs: tuple[Proof, ...], size: int | None = None) 
         "scope": scope,
         "program": program.source,
         "hash": hash_of(program.source),
-        "proofs": [_proof(scoped(program, scope), proof) for proof in proofs],
+        "proofs": [proof_document(scoped(program, scope), proof) for proof in proofs],
     }
 
 
-def _proof(program: Program, proof: Proof) -> dict[str, Any]:
-    return said(proof) | {"conditions": _conditions(conditions_of(program, proof))}
+def proof_document(program: Program, proof: Proof) -> dict[str, Any]:
+    """One proof with its conditions."""
+    return said(proof) | {"conditions": conditions_document(conditions_of(program, proof))}
 
 
 def said(proof: Proof) -> dict[str, Any]:
@@ -70,7 +71,8 @@ def said(proof: Proof) -> dict[str, Any]:
     }
 
 
-def _conditions(product: Product) -> list[dict[str, str]]:
+def conditions_document(product: Product) -> list[dict[str, str]]:
+    """Conditions in SMT-LIB."""
     return [
         {"kind": condition.kind, "label": condition.label, "smt2": as_text(product, condition)}
         for condition in product.conditions
@@ -127,20 +129,35 @@ def faults_of(
         if hash_of(document["program"]) != document["hash"]:
             return ["the hash is not that of the program"]
         program = scoped(read_program(document["program"]), document["scope"])
-        proofs = tuple(read(proof) for proof in document["proofs"])
-        if not covers(program, proofs):
-            return ["there is not one proof for each direction"]
-        if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
-            return ["the Gaussian curve exceeds the claim"]
-        if any(map(unread, document["proofs"], [program] * len(proofs))):
-            return ["a proof has entries that no check reads"]
-        return [fault for proof in document["proofs"] for fault in _faults(program, proof, second)]
+        return proof_faults(program, document["proofs"], second, curve)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]
     except NoProofRule as error:
         return [f"the proof rule does not cover it: {error}"]
     except SfumatoError as error:
         return [f"it cannot be parsed: {error.message}"]
+
+
+def proof_faults(
+    program: Program,
+    documents: list[dict[str, Any]],
+    second: Callable[[str], bool | None] | None,
+    curve: Callable[[Program, Proof], bool] | None = None,
+) -> list[str]:
+    """Why documents of proofs do not prove a program's claim."""
+    proofs = tuple(read(proof) for proof in documents)
+    if not covers(program, proofs):
+        return ["there is not one proof for each direction"]
+    if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
+        return ["the Gaussian curve exceeds the claim"]
+    if any(unread(document, program) for document in documents):
+        return ["a proof has entries that no check reads"]
+    products = [conditions_of(program, proof) for proof in proofs]
+    return [
+        fault
+        for product, document in zip(products, documents, strict=True)
+        for fault in condition_faults(product, document["conditions"], second)
+    ]
 
 
 def unread(document: dict[str, Any], program: Program) -> bool:
@@ -157,20 +174,22 @@ def unread(document: dict[str, Any], program: Program) -> bool:
     )
 
 
-def _faults(program: Program, document: dict[str, Any], second: Callable[[str], bool | None] | None) -> list[str]:
-    product = conditions_of(program, read(document))
-    made = _conditions(product)  # before anything is solved: solving renumbers what the solver prints
+def condition_faults(
+    product: Product, said: list[dict[str, str]], second: Callable[[str], bool | None] | None
+) -> list[str]:
+    """Which conditions do not hold, or are not those that a document says."""
+    made = conditions_document(product)  # before anything is solved: solving renumbers what the solver prints
     if not is_admitting(product):
         return ["no input satisfies what the program requires"]
     step = contradiction(product)
     if step is not None:
         return [f"a path that is reached becomes impossible: {step.label}"]
-    if made != document["conditions"]:
+    if made != said:
         return ["the conditions are not those of the alignment and the invariants"]
     faults = []
-    for condition, said in zip(product.conditions, document["conditions"], strict=True):
+    for condition, text in zip(product.conditions, said, strict=True):
         if is_open(product, condition):
             faults.append(f"not proved: {condition.kind}, {condition.label}")
-        elif second is not None and second(said["smt2"]) is False:
+        elif second is not None and second(text["smt2"]) is False:
             faults.append(f"the second solver contradicts: {condition.kind}, {condition.label}")
     return faults
