@@ -173,6 +173,7 @@ class Tossed:
             {number: read_proof(text) for number, text in shifts.items()},
             curve=curve,
             tail=tail,
+            counted=self.law == "Steps",
             one_return=self.shape not in ("sum", "difference") and dice.random() < 0.9,
         )
 

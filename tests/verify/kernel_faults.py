@@ -171,11 +171,6 @@ DELTA_FAULTS = {
         "_lands(product, draw, state, noise + shift)\n        _pay",
         "_pay",
     ),
-    "moved exponential noise may be negative": (
-        "laws.py",
-        "_lands(product, draw, state, noise + shift)\n        _spend",
-        "_spend",
-    ),
     "steps cost nothing": ("laws.py", "_pay(product, draw, state, shift * rate.one)", "pass"),
     "the tail of Laplace noise is a quarter": ("tails.py", "most = most * number(2)", "most = most * number(4)"),
     "the tail of Geometric noise is smaller": (

@@ -18,9 +18,9 @@ from flint import arb
 
 from sfumato.verify.finite.field import NeedRoot, ball, with_precision
 from sfumato.verify.finite.inputs import Listing
-from sfumato.verify.kernel.proof import Proof
+from sfumato.verify.kernel.proof import Proof, fraction_of
 from sfumato.verify.run import NotRun, RunFault
-from sfumato.verify.tree import Expr, Num, Program
+from sfumato.verify.tree import Expr, Program
 
 BITS = 256
 
@@ -57,7 +57,7 @@ def keeps_within(program: Program, proof: Proof) -> bool:
         return False
     if proof.normal is not None:
         with_precision(BITS)
-        numbers = [part.value for part in proof.normal if isinstance(part, Num)]
+        numbers = [number for part in proof.normal if (number := fraction_of(part)) is not None]
         if len(numbers) < len(proof.normal):
             return False
         left, squares, delta = map(ball, numbers)

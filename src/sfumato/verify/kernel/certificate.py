@@ -66,6 +66,7 @@ def said(proof: Proof) -> dict[str, Any]:
         **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
         **({} if proof.normal is None else {"normal": [show(part) for part in proof.normal]}),
         **({} if proof.curve is None else {"curve": [proof.curve[0], *map(show, proof.curve[1:])]}),
+        **({"counted": True} if proof.counted else {}),
         **({"one_return": True} if proof.one_return else {}),
         **({} if proof.tail is None else {"tail": [*proof.tail[:2], show(proof.tail[2])]}),
     }
@@ -96,6 +97,7 @@ def read(document: dict[str, Any]) -> Proof:
         _pair(document["gauss"]) if "gauss" in document else None,
         _three(document["normal"]) if "normal" in document else None,
         (int(document["curve"][0]), *_pair(document["curve"][1:])) if "curve" in document else None,
+        bool(document.get("counted", False)),
         bool(document.get("one_return", False)),
         _tail(*document["tail"]) if "tail" in document else None,
     )

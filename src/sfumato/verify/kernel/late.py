@@ -1,8 +1,8 @@
 """Verify, kernel: noise is drawn when it is needed. Comes in: a program. Goes out: the same program, its draws later.
 
 A shift can only look at what was before its draw: a noise that is drawn before the sum that it hides has nothing to
-look at. Two rewritings help, beside those of branches.py and coins.py, and the kernel makes all of them itself, so that
-nobody has to be believed.
+look at. Two rewritings help, beside those of branches.py, coins.py and returns.py. The kernel makes all of them
+itself, so that nobody has to be believed.
 
 Guarantee: on every input the rewritten program has outputs with the same law as the program.
 Proof: (1) A draw changes place with the statement after it if that statement neither reads nor assigns the drawn
@@ -27,7 +27,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.verify.kernel.branches import joined_branches
-from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.tree import (
     Assign,
     Binary,
@@ -60,7 +59,7 @@ def late(program: Program, endless: frozenset[int] = frozenset()) -> Program:
     """The program with its draws as late as they can be; doing it twice changes nothing. Of loops in `endless` a proof
     does not ask that they end.
     """
-    program = joined_branches(counted_coins(program))
+    program = joined_branches(program)
     body = program.body
     for _ in statements(body):  # each time one list less
         found = _without_list(body)

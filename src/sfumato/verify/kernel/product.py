@@ -45,6 +45,7 @@ from typing import Any
 import z3
 
 from sfumato.verify.kernel.allowed import check_allowed
+from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.curves import check_curve
 from sfumato.verify.kernel.evaluate import Evaluator, State
 from sfumato.verify.kernel.kinds import kinds_of
@@ -52,7 +53,7 @@ from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.laws import check_weights, shifted_draw
 from sfumato.verify.kernel.merge import merged
 from sfumato.verify.kernel.polynomial import Poly, number
-from sfumato.verify.kernel.proof import Proof
+from sfumato.verify.kernel.proof import Proof, fraction_of
 from sfumato.verify.kernel.returns import one_return
 from sfumato.verify.kernel.rounds import joint_loop, quiet_loop, round_by_round
 from sfumato.verify.kernel.tails import check_tail
@@ -88,6 +89,7 @@ class Product:
     def __init__(self, program: Program, proof: Proof) -> None:
         loops = {part.number for part in statements(program.body) if isinstance(part, While)}
         endless = frozenset(loops - proof.ranks.keys() - proof.unrolled)
+        program = counted_coins(program) if proof.counted else program
         self.program = late(one_return(program) if proof.one_return else program, endless)
         self.proof = proof
         self.runs = Evaluator(self.program, proof.direction)
@@ -280,7 +282,7 @@ class Product:
 
     def _check_normal(self, said: tuple[Expr, Expr, Expr]) -> None:
         """The claim is never below, and the bound of squares never above, the numbers that the curve is asked about."""
-        if self.proof.gauss is None or len(self.program.claim) != 2 or not all(isinstance(part, Num) for part in said):
+        if self.proof.gauss is None or len(self.program.claim) != 2 or None in map(fraction_of, said):
             raise NoProofRule("numbers of a Gaussian proof")
         least, most, delta = (self.runs.number(part, self.start).one for part in said)
         named = (*self.program.claim, *self.proof.gauss)

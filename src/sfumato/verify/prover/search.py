@@ -15,6 +15,7 @@ from math import ceil, floor
 from sfumato.verify.cases import Dice, Maker, to_floats
 from sfumato.verify.effort import PROOF, EffortSpent, is_spent, limited, spend
 from sfumato.verify.kernel.check import conditions_of, first_open
+from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.late import late
@@ -70,6 +71,15 @@ class Attempt:
 
 def search(program: Program, hints: tuple[Expr, ...] = ()) -> Attempt:
     """A proof of the claim in every direction. Hints are candidates for invariants, and no more than that."""
+    counted = counted_coins(program)
+    if counted != program:
+        attempt = _in_all_directions(counted, hints)
+        if attempt.proofs is not None:
+            return attempt
+    return _in_all_directions(program, hints)
+
+
+def _in_all_directions(program: Program, hints: tuple[Expr, ...]) -> Attempt:
     single, program = late(one_return(program)), late(program)  # as the kernel reads it
     proofs: list[Proof] = []
     for direction in directions(program):
@@ -148,7 +158,7 @@ def _tried(
     paid: int | Tail | None,
 ) -> tuple[Proof, ...] | None:
     """The first proof; where others stop is noted."""
-    single = OUTPUT in changed(program.body)
+    counted, single = any(draw.law == "Steps" for draw in draws_of(program)), OUTPUT in changed(program.body)
     for pointwise in (False, True):
         if pointwise and (paid is not None or not answers_of(program)):
             continue
@@ -158,7 +168,8 @@ def _tried(
         for shifts in islice(_survivors(program, bench, trials, pointwise=pointwise), SURVIVORS):
             for units in _units(program):
                 try:
-                    begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail, one_return=single)
+                    begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail)
+                    begun = replace(begun, counted=counted, one_return=single)
                     guessed = _with_guesses(bench, trials, begun, hints)
                     proof, open_condition = settled(program, guessed)
                     if open_condition is not None and open_condition.kind == "rank" and not pointwise:
@@ -173,8 +184,8 @@ def _tried(
                 stuck.append(open_condition)
             if paid is not None:
                 continue
-            begun = Proof(direction, pointwise, shifts, next(_units(program)), case=case, one_return=single)
-            found = _round_by_round(program, begun)
+            begun = Proof(direction, pointwise, shifts, next(_units(program)), case=case)
+            found = _round_by_round(program, replace(begun, counted=counted, one_return=single))
             if found is not None:
                 return (found,)
     return None

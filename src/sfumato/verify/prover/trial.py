@@ -272,7 +272,7 @@ def priced(first: AtDraw, second: AtDraw, noise: float, shift: float) -> float |
             return None
         return float(shift / first.args[0])
     if first.draw.law == "Steps":
-        landed = first.args == second.args and shift == int(shift) and noise + shift >= 0
+        landed = first.args == second.args and shift == int(shift) and noise + shift >= 0 and 0 < first.args[0] < 1
         return float(shift * -log(first.args[0])) if landed else None
     if first.draw.law == "Choice" and first.args != second.args:
         return _chosen(first.args[0], second.args[0], int(noise)) if not shift else None
@@ -293,7 +293,7 @@ def _distance(first: AtDraw, second: AtDraw, shift: float) -> float | None:
         case "Uniform":
             return None if first.args != second.args else float(abs(shift) / (first.args[1] - first.args[0] + 1))
         case "Steps":
-            return float(abs(shift) * -log(first.args[0]))
+            return float(abs(shift) * -log(first.args[0])) if 0 < first.args[0] < 1 else None
     return priced(first, second, 0.0, shift)
 
 
