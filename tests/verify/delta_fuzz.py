@@ -105,7 +105,7 @@ class Tossed:
             return dice.choice((0, k)), "rest", dice.choice((1, half, Fraction(1, 3), 2))
         kind = {"Laplace": "half", "Geometric": "geometric"}.get(self.law, "whole")
         part = max(self.edge + dice.choice((0, 0, -1, -1, 1)), 0)
-        return k, kind, part * dice.choice((1, 1, half))
+        return k, kind, part + dice.choice((0, 0, half))
 
     def text(self):
         head = f"P(c : private {self.kind}) : public real adjacent one; claim {self.said};"

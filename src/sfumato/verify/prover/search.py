@@ -87,7 +87,8 @@ def _in_all_directions(program: Program, hints: tuple[Expr, ...]) -> Attempt:
             attempt = _search(program, direction, hints)
             sites = _paid_with_delta(program) if attempt.proofs is None else []
             tails = tails_to_try(single, sites)
-            ways = [*((program, paid) for paid in sites), *((single, tail) for tail in tails)]
+            ways: list[tuple[Program, int | Tail | None]] = [(program, paid) for paid in sites]
+            ways += [(single, tail) for tail in tails]
             if single != program and attempt.proofs is None:
                 ways += [(single, None), *((single, paid) for paid in sites)]
             for way, paid in ways:
