@@ -45,13 +45,15 @@ class Tossed:
         self.law = dice.choice(NOISES)
         if self.shape == "difference":
             self.law = dice.choice(("Steps", "Steps", "Exponential"))
-        if self.law == "Uniform" and dice.random() < 0.8:
-            self.shape = "sum"
+        elif self.shape != "sum":
+            self.law = dice.choice(("Laplace", "Laplace", "Geometric", "Geometric", "Steps", "Exponential"))
         self.kind = "real" if self.law in ("Exponential", "Laplace") and dice.random() < 0.5 else "int"
         if self.law not in ("Exponential", "Laplace") and dice.random() < 0.2:
             self.kind = "{0..2}"
         self.form = dice.choice(FORMS)
         self.edge = dice.randint(0, 3)
+        less = self.law in ("Laplace", "Exponential") or self.shape == "at least"
+        self.far = max(self.edge - less, 0)  # noise below this shows nobody who is alone
         self.sites = []
         self.body = self._body()
         self.said, self.factor, self.delta = limits(self._claim())
@@ -104,8 +106,7 @@ class Tossed:
         if self.shape in ("sum", "difference") and self.law in ("Exponential", "Steps"):
             return dice.choice((0, k)), "rest", dice.choice((1, half, Fraction(1, 3), 2))
         kind = {"Laplace": "half", "Geometric": "geometric"}.get(self.law, "whole")
-        part = max(self.edge + dice.choice((0, 0, -1, -1, 1)), 0)
-        return k, kind, part + dice.choice((0, 0, half))
+        return k, kind, max(self.far + dice.choice((0, 0, half, half, -1, 1)), 0)
 
     def text(self):
         head = f"P(c : private {self.kind}) : public real adjacent one; claim {self.said};"
@@ -164,7 +165,7 @@ class Tossed:
             }[self.law].format(dice.choice((1, 1, 1, 1, "1/2", 2, 0)))
             curve = (site, read_proof(dice.choice(["0"] * 6 + ["eps"])), read_proof(most))
         elif self.delta is not None and self.law != "Uniform" and dice.random() < 0.9:
-            bound = max(self.edge + dice.choice((0, 0, -1, -1, 1)), 0)
+            bound = max(self.far + dice.choice((0, 0, 0, 0, -1, 1)), 0)
             side = dice.choice(["below" if self.shape == "from below" else "above"] * 8 + ["above", "below"])
             tail = (site, side, read_proof(str(bound)))
         return Proof(

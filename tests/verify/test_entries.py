@@ -2,6 +2,8 @@
 
 import copy
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -73,3 +75,13 @@ def test_a_key_that_stands_twice_is_refused(documents, tmp_path):
     path.write_text('{"claim": "eps/100", ' + text[1:-1] + ', "claim": "eps"}')
     with pytest.raises(InputError, match="certificate"):
         check(path, as_json=True)
+
+
+def test_a_proof_is_checked_without_anything_that_searches():
+    """What `--check` imports for a proof by alignment: the language and the kernel."""
+    code = "import sys, sfumato.verify.checking; print(*sorted(m for m in sys.modules if m.startswith('sfumato.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    apart = {"prover", "refuter", "finite", "relational", "verdict", "cases", "pythonic", "run", "simulate"}
+    parts = {name.split(".")[2] for name in done.stdout.split() if name.startswith("sfumato.verify.")}
+    assert "kernel" in parts
+    assert not parts & apart

@@ -1,7 +1,8 @@
 """Verify: which check a certificate needs. Comes in: a document. Goes out: why it shows nothing; empty if it holds.
 
 A proof by alignment or by coupling is checked by the kernel (and the curve of Gaussian noise by finite/gauss.py), a
-proof by listing by the finite laws, a refutation by its chances, computed anew; nobody asks who searched.
+proof by listing by the finite laws, a refutation by its chances, computed anew; nobody asks who searched. Each check
+is imported when it is needed, so that a certificate is checked by what it needs and nothing else.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sfumato.errors import SfumatoError
-from sfumato.verify.finite import paper
-from sfumato.verify.finite.gauss import keeps_within
-from sfumato.verify.kernel import certificate, sampling, secrecy
+from sfumato.verify.kernel import certificate
+from sfumato.verify.kernel.proof import Proof
+from sfumato.verify.tree import Program
 
 Second = Callable[[str], bool | None] | None
 
@@ -71,9 +72,18 @@ def _kind(document: dict[str, Any]) -> str:
     return shown if document["verdict"] == "PROVED" else str(document["verdict"])
 
 
+def _keeps_within(program: Program, proof: Proof) -> bool:
+    """Whether a Gaussian proof keeps within its claim."""
+    from sfumato.verify.finite.gauss import keeps_within
+
+    return keeps_within(program, proof)
+
+
 def _faults_of(document: dict[str, Any], second: Second) -> list[str]:
     kind = document.get("kind")
     if kind == "coupling":
+        from sfumato.verify.kernel import secrecy
+
         return secrecy.faults_of(document, second)
     if kind in ("enumeration", "difference"):
         from sfumato.verify.relational.finding import faults_of as exactly
@@ -85,11 +95,15 @@ def _faults_of(document: dict[str, Any], second: Second) -> list[str]:
         inner = inner_certificate(document)
         return ["the claim is not that of the program"] if inner is None else faults_of(inner, second)
     if document.get("verdict") == "PROVED" and "listing" in document:
+        from sfumato.verify.finite import paper
+
         return paper.faults_of(document)
     if document.get("verdict") == "PROVED" and "sampled" in document:
+        from sfumato.verify.kernel import sampling
+
         return sampling.faults_of(document, second)
     if document.get("verdict") == "PROVED":
-        return certificate.faults_of(document, second, keeps_within)
+        return certificate.faults_of(document, second, _keeps_within)
     from sfumato.verify.verdict import witness_faults
 
     return witness_faults(document)
