@@ -21,7 +21,7 @@ TRIES = 4
 
 def limits(claim):
     """A claim as text and what it is: e^k, and its delta or None."""
-    k, kind, part = claim
+    k, kind, part, times = claim
     factor = (EPS * ball(k)).exp()
     if kind is None:
         return f"{k}*eps", factor, None
@@ -33,7 +33,7 @@ def limits(claim):
         "half": (f"exp(-{part}*eps)/2", decay / 2),
         "geometric": (f"exp(-{part}*eps)/(1 + exp(-eps))", decay / (1 + (-EPS).exp())),
     }[kind]
-    return f"({k}*eps, {said[0]})", factor, said[1]
+    return f"({k}*eps, {times}*({said[0]}))", factor, ball(times) * said[1]
 
 
 class Tossed:
@@ -99,14 +99,14 @@ class Tossed:
         dice, half = self.dice, Fraction(1, 2)
         k = dice.choice([1, 1, 1, half, 0, 2])
         if dice.random() < 0.1 or (self.shape == "difference" and dice.random() < 0.7):
-            return k, None, None
+            return k, None, None, 1
         if self.law == "Uniform":
             values = int(self.args[1][1]) + 1
-            return dice.choice((0, 0, k)), "number", Fraction(1, dice.choice((values, values, values + 1, 2)))
+            return dice.choice((0, 0, k)), "number", Fraction(1, dice.choice((values, values, values + 1, 2))), 1
         if self.shape in ("sum", "difference") and self.law in ("Exponential", "Steps"):
-            return dice.choice((0, k)), "rest", dice.choice((1, half, Fraction(1, 3), 2))
+            return dice.choice((0, k)), "rest", dice.choice((1, half, Fraction(1, 3), 2)), 1
         kind = {"Laplace": "half", "Geometric": "geometric"}.get(self.law, "whole")
-        return k, kind, max(self.far + dice.choice((0, 0, half, half, -1, 1)), 0)
+        return k, kind, max(self.far + dice.choice((0, 0, 0, 0, -1, 1)), 0), dice.choice((1, 1, half))
 
     def text(self):
         head = f"P(c : private {self.kind}) : public real adjacent one; claim {self.said};"
