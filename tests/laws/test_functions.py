@@ -23,8 +23,9 @@ from sfumato.errors import QueryError
 from sfumato.sql import interval_values as intervals
 from sfumato.sql import patterns
 from sfumato.sql.bind.constants import constant
-from sfumato.sql.functions import FUNCTIONS, away, bucket, call
-from sfumato.sql.interval_ends import ENDS
+from sfumato.sql.functions import FUNCTIONS, call
+from sfumato.sql.functions.curves import away, bucket
+from sfumato.sql.functions.interval_ends import ENDS
 from sfumato.sql.tree import (
     BOOLEAN,
     DATE,

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.sql.calendar_units import first_day, first_moment
+from sfumato.sql.functions.times import PARSED, parsed, pieces
 from sfumato.sql.interval_values import Span, between, shown
-from sfumato.sql.time_functions import PARSED, parsed, pieces
 from sfumato.sql.tree import DATE, INTERVAL, Call
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  times have no zone here

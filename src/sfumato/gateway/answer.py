@@ -18,7 +18,7 @@ from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.aggregates.base import CHOICE
 from sfumato.sql.finished_tables import FinishedTable
-from sfumato.sql.interval_ends import HIGH, LOW
+from sfumato.sql.functions.interval_ends import HIGH, LOW
 from sfumato.sql.intervals.cell_intervals import ends, told
 from sfumato.sql.intervals.provenance import Choice, Made, Maybe, Origin, ReleasedColumn
 from sfumato.sql.noise_sums import ONE, Ratio

@@ -14,8 +14,8 @@ from fractions import Fraction
 
 from sfumato.sql.calendar_units import CLOCK
 from sfumato.sql.functions import FUNCTIONS, call
+from sfumato.sql.functions.times import pieces
 from sfumato.sql.interval_values import DAY
-from sfumato.sql.time_functions import pieces
 from sfumato.sql.tree import DATE, TIMESTAMP, Call, Column, Constant, Facts, Node, children
 
 FINER = ("day", "hour", "minute", "second")

@@ -5,7 +5,7 @@ Comes in: a call and the SQL of its arguments. Goes out: SQL. An interval is a w
 
 from __future__ import annotations
 
-from sfumato.sql.time_functions import PARSED, parsed, pieces
+from sfumato.sql.functions.times import PARSED, parsed, pieces
 from sfumato.sql.tree import DATE, INTERVAL, Call, Node
 from sfumato.words import string
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from sfumato.engines.postgres import casts
 from sfumato.engines.postgres.spelling import once
-from sfumato.sql.time_functions import PARSED, parsed, pieces
+from sfumato.sql.functions.times import PARSED, parsed, pieces
 from sfumato.sql.tree import DATE, INTERVAL, Call
 from sfumato.words import string
 

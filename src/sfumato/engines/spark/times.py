@@ -12,7 +12,7 @@ from sfumato.engines.spark import casts
 from sfumato.engines.spark.spelling import WIDE, once, text, whole
 from sfumato.errors import QueryError
 from sfumato.sql import interval_values as intervals
-from sfumato.sql.time_functions import PARSED, parsed, pieces
+from sfumato.sql.functions.times import PARSED, parsed, pieces
 from sfumato.sql.tree import DATE, INTERVAL, Call
 
 DAY = 86_400_000_000

@@ -18,6 +18,7 @@ from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.bind import hints
 from sfumato.sql.bind import per_unit as persons
 from sfumato.sql.bind import public_aggregates as plain
+from sfumato.sql.bind.aggregate_names import aggregate_name
 from sfumato.sql.bind.bound_query import (
     MOST_AGGREGATES,
     MOST_COLUMNS,
@@ -32,7 +33,7 @@ from sfumato.sql.bind.bound_query import (
 )
 from sfumato.sql.bind.column_titles import title
 from sfumato.sql.bind.correlated import check_windows, inside, tied, value_around
-from sfumato.sql.bind.expressions import AGGREGATE_NAMES, Aggregator, Expressions, fold
+from sfumato.sql.bind.expressions import Aggregator, Expressions, fold
 from sfumato.sql.bind.factoring import factored
 from sfumato.sql.bind.grouping import MOST_SETS, grouping, grouping_sets
 from sfumato.sql.bind.joins import is_own_person
@@ -541,6 +542,6 @@ def _aggregates_in(tree: exp.Expression) -> bool:
         inner = tree.this.this if isinstance(tree.this, exp.Filter) else tree.this
         parts = [part for part in [*inner.iter_expressions(), *tree.iter_expressions()] if part is not tree.this]
         return any(_aggregates_in(part) for part in parts)
-    if type(tree) in AGGREGATE_NAMES or isinstance(tree, exp.WithinGroup | exp.Grouping):
+    if aggregate_name(tree) is not None or isinstance(tree, exp.WithinGroup | exp.Grouping):
         return True
     return any(_aggregates_in(part) for part in tree.iter_expressions())

@@ -19,6 +19,7 @@ from sfumato.interrupts import step
 from sfumato.sql import interval_values as intervals
 from sfumato.sql import patterns
 from sfumato.sql.bind import named_functions
+from sfumato.sql.bind.aggregate_names import AGGREGATE_NAMES, aggregate_name
 from sfumato.sql.bind.constants import cast_text, constant, interval_constant, number_constant, time_constant
 from sfumato.sql.bind.points import declared_point
 from sfumato.sql.bind.scope import Scope
@@ -268,9 +269,12 @@ class Expressions:
         """An aggregate, of the kind that stands here: released, of one person's rows, or over public rows."""
         if isinstance(node, exp.WithinGroup):
             return self._percentile(node, where)
-        name = AGGREGATE_NAMES[type(node)]
+        name = aggregate_name(node)
+        assert name is not None
+        if isinstance(node, exp.Anonymous):
+            return self._aggregated(name, tuple(map(self.node, node.expressions)), where, place(node))
         if isinstance(node, exp.GroupConcat | exp.ArrayAgg):
-            return self._listed(node, where)
+            return self._listed(name, node, where)
         this: exp.Expression | None = node.this
         if name == "count" and node.args.get("expressions"):
             raise QueryError("COUNT takes one argument", position=place(node))
@@ -288,9 +292,8 @@ class Expressions:
         parts += [node.expression] if node.args.get("expression") is not None else []
         return self._aggregated(name, tuple(self.node(part) for part in parts), where, place(node))
 
-    def _listed(self, node: exp.Expression, where: Node | None) -> Node:
+    def _listed(self, name: str, node: exp.Expression, where: Node | None) -> Node:
         """string_agg(x, between ORDER BY y) and array_agg(x ORDER BY y): one order at most; else the values' own."""
-        name = AGGREGATE_NAMES[type(node)]
         this, order, separator = node.this, [], node.args.get("separator")
         if isinstance(this, exp.Order):
             this, order = this.this, this.expressions
@@ -310,11 +313,12 @@ class Expressions:
     def _percentile(self, node: exp.Expression, where: Node | None) -> Node:
         """PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x), and MODE() WITHIN GROUP (ORDER BY x)."""
         order = node.expression.expressions if isinstance(node.expression, exp.Order) else []
-        if type(node.this) not in AGGREGATE_NAMES or len(order) != 1 or order[0].args.get("desc"):
+        name = aggregate_name(node.this)
+        if name is None or len(order) != 1 or order[0].args.get("desc"):
             raise QueryError("WITHIN GROUP needs a percentile and ORDER BY one column, ascending", position=place(node))
         args = [self.node(order[0].this)]
         args += [self.node(node.this.this)] if node.this.this is not None else []
-        return self._aggregated(AGGREGATE_NAMES[type(node.this)], tuple(args), where, place(node))
+        return self._aggregated(name, tuple(args), where, place(node))
 
     def _aggregated(self, name: str, args: tuple[Node, ...], where: Node | None, position: int) -> Node:
         if self.aggregator is None:
@@ -330,7 +334,7 @@ class Expressions:
 
     def filtered(self, node: exp.Expression) -> Node:
         """An aggregate with its FILTER."""
-        if type(node.this) not in AGGREGATE_NAMES and not isinstance(node.this, exp.WithinGroup):
+        if aggregate_name(node.this) is None and not isinstance(node.this, exp.WithinGroup):
             raise QueryError("FILTER needs an aggregate", position=place(node), sqlstate="42601")
         where = self.condition(node.expression)
         if where is not None and has(where, Aggregate):
@@ -340,7 +344,7 @@ class Expressions:
     def window(self, node: exp.Expression) -> Node:
         """A window function; `windows` says what is known of it where it stands."""
         inner = node.this
-        name = WINDOW_NAMES.get(type(inner)) or AGGREGATE_NAMES.get(type(inner))
+        name = WINDOW_NAMES.get(type(inner)) or aggregate_name(inner)
         name = name or spelled(inner).removeprefix("function ")
         if name not in _WINDOWS or self.windows is None:
             raise QueryError(f"window function {name} is not supported here", position=place(node))
@@ -579,45 +583,6 @@ _TYPES = {
     "BOOLEAN": BOOLEAN,
 }
 
-AGGREGATE_NAMES: dict[type[exp.Expression], str] = {
-    exp.Count: "count",
-    exp.Sum: "sum",
-    exp.Avg: "avg",
-    exp.Min: "min",
-    exp.Max: "max",
-    exp.LogicalAnd: "bool_and",
-    exp.LogicalOr: "bool_or",
-    exp.Variance: "var_samp",
-    exp.VariancePop: "var_pop",
-    exp.Stddev: "stddev_samp",
-    exp.StddevSamp: "stddev_samp",
-    exp.StddevPop: "stddev_pop",
-    exp.Median: "median",
-    exp.PercentileCont: "percentile_cont",
-    exp.PercentileDisc: "percentile_disc",
-    exp.Mode: "mode",
-    exp.ApproxDistinct: "count_distinct",
-    exp.Corr: "corr",
-    exp.CovarPop: "covar_pop",
-    exp.CovarSamp: "covar_samp",
-    exp.RegrSlope: "regr_slope",
-    exp.RegrIntercept: "regr_intercept",
-    exp.RegrR2: "regr_r2",
-    exp.RegrCount: "regr_count",
-    exp.RegrAvgx: "regr_avgx",
-    exp.RegrAvgy: "regr_avgy",
-    exp.RegrSxx: "regr_sxx",
-    exp.RegrSyy: "regr_syy",
-    exp.RegrSxy: "regr_sxy",
-    exp.AnyValue: "any_value",
-    exp.First: "first",
-    exp.Last: "last",
-    exp.ArgMax: "arg_max",
-    exp.ArgMin: "arg_min",
-    exp.GroupConcat: "string_agg",
-    exp.ArrayAgg: "array_agg",
-}
-"""The parser's aggregates and their names here."""
 WINDOW_NAMES: dict[type[exp.Expression], str] = {
     exp.RowNumber: "row_number",
     exp.Rank: "rank",
@@ -688,6 +653,7 @@ _KINDS: dict[type[exp.Expression], _Build] = {
     exp.Subquery: lambda b, n: b.subquery("value", n, None, n),
     exp.WithinGroup: lambda b, n: b.aggregate(n),
     **dict.fromkeys(AGGREGATE_NAMES, lambda b, n: b.aggregate(n)),
+    exp.Anonymous: lambda b, n: named_functions.by_name(b, n) if aggregate_name(n) is None else b.aggregate(n),
     **{
         kind: _plain(name)
         for kind, name in (

@@ -27,7 +27,7 @@ from sfumato.sql.bind.recursion import names_itself, recursive_rows
 from sfumato.sql.bind.rewrite import rewrite
 from sfumato.sql.bind.scope import Scope, ScopeColumn
 from sfumato.sql.bind.sources import Sources, renamed
-from sfumato.sql.functions import TypesDiffer, call, union
+from sfumato.sql.functions import Mismatch, call, union
 from sfumato.sql.public_rows import PublicRows
 from sfumato.sql.read.parser import place
 from sfumato.sql.read.spelling import spelled
@@ -182,7 +182,7 @@ class Binder:
         for i, ((_, a), (_, b)) in enumerate(zip(left.items, right.items, strict=True)):
             try:
                 facts = union([a.facts, b.facts], a.facts.nullable or b.facts.nullable)
-            except TypesDiffer as differ:
+            except Mismatch as differ:
                 raise QueryError(f"{word}: {differ}", position=place(tree), sqlstate="42804") from None
             alike = a.facts.kind == b.facts.kind and a.facts.kind in (INTEGER, TEXT)  # each written one is known
             lists = [listed(node) if alike else node.facts.values for node in (a, b)]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
+from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.intervals import interval_arithmetic as boxes
 from sfumato.sql.intervals import moments
 from sfumato.sql.intervals.provenance import (
@@ -145,10 +146,6 @@ def _listed(of: ListedAggregate, slots: Sequence[Any], source: ReleasedSource) -
     return Function(Made(f"{of.name} of", (), boxes.DOUBLES), tuple(found)) if len(found) <= _MOST else None
 
 
-_SEES_NULL = ("coalesce", "greatest", "least", "case", "is null", "nullif", "is distinct from", "concat")
-"""Functions that have a value where an argument is NULL."""
-
-
 def _may_miss(of: Origin | None, slots: Sequence[Any], source: ReleasedSource) -> bool:
     """Whether noise decides if this number is there at all, in this row."""
     match of:
@@ -180,9 +177,10 @@ def _nullified(of: Origin | None) -> bool:
 
 
 def _made(of: Made, slots: Sequence[Any], source: ReleasedSource) -> Told | None:
-    if of.name in _SEES_NULL and of.name != "nullif" and any(map(_nullified, of.args)):
+    sees_null = of.name in FUNCTIONS and FUNCTIONS[of.name].sees_null
+    if sees_null and of.name != "nullif" and any(map(_nullified, of.args)):
         return None  # what stands for NULL, or is left out, is another number
-    if of.name in _SEES_NULL and any(_may_miss(arg, slots, source) for arg in of.args):
+    if sees_null and any(_may_miss(arg, slots, source) for arg in of.args):
         return None  # without the row that noise let in, it would be another number, and not NULL
     if of.name == "case":
         return _case(of, slots, source)

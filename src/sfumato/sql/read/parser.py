@@ -16,6 +16,8 @@ from sqlglot import Dialect, exp
 from sqlglot import errors as sqlglot_errors
 
 from sfumato.errors import QueryError
+from sfumato.sql.aggregates import AGGREGATES
+from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.interval_values import WRITTEN
 from sfumato.sql.read.bounded_parser import trees
 from sfumato.sql.read.normalize import normalize
@@ -55,18 +57,6 @@ _ALONE = (
     exp.DenseRank, exp.PercentRank, exp.CumeDist,
 )  # fmt: skip
 
-BY_NAME = (
-    "sfumato_low",
-    "sfumato_high",
-    "sfumato_error",
-    "geo_cell",
-    "age",
-    "to_char",
-    "to_date",
-    "to_timestamp",
-    "make_date",
-)
-"""Functions that the parser has no kind of node for."""
 ALLOWED: dict[type[exp.Expression], frozenset[str]] = {
     exp.Anonymous: frozenset({"this", "expressions"}),
     **dict.fromkeys(_BINARY, frozenset({"this", "expression"})),
@@ -247,11 +237,17 @@ def _place_all(nodes: list[Any]) -> None:
 
 
 def _check(node: Any) -> None:
-    if type(node) not in ALLOWED or (isinstance(node, exp.Anonymous) and node.name.lower() not in BY_NAME):
+    if type(node) not in ALLOWED or (isinstance(node, exp.Anonymous) and not _is_known(node.name.lower())):
         raise _refused(node)
     for part, value in node.args.items():
         if value not in (None, False, []) and part not in ALLOWED[type(node)]:
             raise _refused(value) if type(value).__name__ in _WORDS else _refused(node, part)
+
+
+def _is_known(name: str) -> bool:
+    """Whether a function or an aggregate that has no kind of node is known by its name."""
+    known = FUNCTIONS.get(name) or AGGREGATES.get(name)
+    return known is not None and known.by_name
 
 
 def _check_intervals(text: str) -> None:

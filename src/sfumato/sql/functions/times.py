@@ -13,7 +13,8 @@ from fractions import Fraction
 
 from sfumato.sql import interval_values as intervals
 from sfumato.sql.calendar_units import CLOCK, UNITS, first_day
-from sfumato.sql.function_rules import Mismatch, Rule, nullable, text_facts
+from sfumato.sql.functions.record import ScalarFunction
+from sfumato.sql.functions.rules import Mismatch, Rule, nullable, text_facts
 from sfumato.sql.tree import DATE, DECIMAL, INTEGER, INTERVAL, NULL, TEXT, TIMES, TIMESTAMP, Call, Facts, Node
 
 MICRO, DAY = Fraction(1, 10**6), 86_400
@@ -242,16 +243,56 @@ def _interval_text(args: tuple[Node, ...], _: str) -> Facts:
     return Facts(TEXT, nullable=args[0].facts.nullable, length=40)
 
 
-TIME_FUNCTIONS: dict[str, Rule] = {
-    "extract": _extract,
-    "date_trunc": _date_trunc,
-    "age": _age,
-    "age_part": _age_part,
-    "to_char": _to_char,
-    "to_date": _from_text(DATE),
-    "to_timestamp": _from_text(TIMESTAMP),
-    "date_bin": _date_bin,
-    "make_date": _make_date,
-    "interval_text": _interval_text,
-}
-"""Functions of time by name."""
+def _shift(args: tuple[Node, ...], extra: str) -> Facts:
+    """A date or a timestamp and an interval: a timestamp; NULL beyond the years 1 to 9999."""
+    f, span = args[0].facts, intervals.stored(extra)
+    if f.kind not in TIMES:
+        raise Mismatch(f"an interval can only be added to a date or a timestamp, but this is {f.kind}")
+    first, last = intervals.FIRST, intervals.LAST
+    clock = intervals.DAY - 1 if f.kind == TIMESTAMP else 0
+    low = intervals.later_day(first if f.low is None else int(f.low), span)
+    high = intervals.later_day(last if f.high is None else int(f.high), span, clock)
+    if high < first or low > last:
+        raise Mismatch("the result is outside the years 1 to 9999")
+    inside = first <= low and high <= last
+    return Facts(TIMESTAMP, Fraction(max(low, first)), Fraction(min(high, last)), None, f.nullable or not inside)
+
+
+TIME_FUNCTIONS = (
+    ScalarFunction(
+        "extract", _extract, "extract(part from time)", "year, month, day, dow, hour, epoch and other parts"
+    ),
+    ScalarFunction(
+        "date_trunc", _date_trunc, "date_trunc('month', time)", "the beginning of the unit that holds a time"
+    ),
+    ScalarFunction("age", _age, "age(later, earlier)", "the interval between two times", by_name=True),
+    ScalarFunction(
+        "age_part", _age_part, "extract(year from age(later, earlier))", "whole years, months or days between two times"
+    ),
+    ScalarFunction("to_char", _to_char, "to_char(time, 'YYYY-MM')", "a time as text", by_name=True),
+    ScalarFunction(
+        "to_date",
+        _from_text(DATE),
+        "to_date(text, 'YYYY-MM-DD')",
+        "a text as a date; NULL where it does not read so",
+        by_name=True,
+    ),
+    ScalarFunction(
+        "to_timestamp",
+        _from_text(TIMESTAMP),
+        "to_timestamp(text, 'YYYY-MM-DD')",
+        "a text as a timestamp; NULL where it does not read so",
+        by_name=True,
+    ),
+    ScalarFunction(
+        "date_bin", _date_bin, "date_bin(stride, time, origin)", "the beginning of the stride that holds a time"
+    ),
+    ScalarFunction(
+        "make_date", _make_date, "make_date(year, month, day)", "a date; NULL where there is no such day", by_name=True
+    ),
+    ScalarFunction("interval_text", _interval_text, "interval::text", "an interval as PostgreSQL prints it"),
+    ScalarFunction(
+        "shift", _shift, "time + interval '1 month'", "a time moved by an interval; NULL beyond the years 1 to 9999"
+    ),
+)
+"""Functions of time."""
