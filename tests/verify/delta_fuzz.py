@@ -41,7 +41,7 @@ class Tossed:
 
     def __init__(self, dice):
         self.dice, self.required, self.draws = dice, None, 0
-        self.shape = dice.choice(SHAPES)
+        self.shape = dice.choice((*SHAPES, "sum", "sum"))
         self.law = dice.choice(NOISES)
         if self.shape == "difference":
             self.law = dice.choice(("Steps", "Steps", "Exponential"))
