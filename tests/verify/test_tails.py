@@ -119,3 +119,18 @@ def test_a_quiet_loop_without_a_rank_is_gone_round_together():
     assert not is_proved(read_program(text), (Proof("both", invariants=invariants),))
     public = text.replace("|| c = 1", "")
     assert is_proved(read_program(public), (Proof("both", invariants=invariants),))
+
+
+def test_an_explanation_speaks_of_the_program_that_was_proved():
+    from sfumato.verify.explain import explained
+    from sfumato.verify.verdict import verify
+
+    tree = made("Geometric")[0]
+    lines = "\n".join(explained(tree, verify(tree)))
+    assert "That draw 1 is at least T is left to delta." in lines
+    assert "each run decides (c = 0) separately" in lines
+    coins = read_program(
+        "P(c : private int) : public int adjacent one; claim (0, 1/2); n := 0; b :=$ Bernoulli(1/2);"
+        "while (b = 1) { n := n + 1; b :=$ Bernoulli(1/2) } return c + n"
+    )
+    assert "steps1 :=$ Steps(1 / 2)" in "\n".join(explained(coins, verify(coins)))
