@@ -207,11 +207,10 @@ class Limited(Relation):
 
 
 class Kept(Protocol):
-    """Public rows that an engine holds, under a name of its own: how many they are, and how much room they take."""
+    """Public rows that an engine holds, under a name of its own, and how many they are."""
 
     name: str
     rows: int
-    weight: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ from sfumato.engines.duckdb.unit_reports import elements_sql, histogram_sql
 from sfumato.errors import EngineError, QueryError, SfumatoError
 from sfumato.interrupts import FREE_SECONDS, Leash, Slots, Stopped, current, stopped, watched
 from sfumato.policy import Policy, Table
-from sfumato.recent import Recent, weight
+from sfumato.recent import Recent
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.aggregates.base import CHOICE
 from sfumato.sql.finished_tables import FinishedTable
@@ -51,10 +51,10 @@ from sfumato.words import Exact
 
 _FREE = max(2, os.cpu_count() or 1)
 """Free runs at the same time, each with one thread; one analyst has half of them at most."""
-_REMEMBERED = 1024
-"""Dry runs that are held once."""
-_ROOM = 400_000
-"""Values of public rows that are kept at most: some tens of megabytes."""
+_REMEMBERED = 16 * 2**20
+"""Bytes of dry runs that are held once, and of the rows of those above the releases."""
+_ROOM = 32 * 2**20
+"""Bytes of public rows that are kept at most."""
 
 
 class DuckDB:
@@ -344,7 +344,7 @@ class _Looks:
         rows = self._seen.get(sql)
         if rows is None:
             rows = self._run(sql)
-            self._seen.put(sql, rows, weight(sql, len(rows)))
+            self._seen.put(sql, rows)
         return rows
 
 
