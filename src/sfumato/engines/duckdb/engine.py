@@ -36,6 +36,7 @@ from sfumato.errors import EngineError, QueryError, SfumatoError
 from sfumato.interrupts import FREE_SECONDS, Leash, Slots, Stopped, current, stopped, watched
 from sfumato.policy import Policy, Table
 from sfumato.recent import Recent
+from sfumato.sql import keys as key_lists
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.aggregates.base import CHOICE
 from sfumato.sql.finished_tables import FinishedTable
@@ -80,7 +81,7 @@ class DuckDB:
 
     def forget(self) -> None:
         """Let go of what was read of public tables and of what was tried; it is read and tried again when needed."""
-        self._planning = PlanningRows(_Looks(self.run_public))
+        self._planning = PlanningRows(_Looks(self.run_public), _Looks(self._list_keys))
         self._tried: Recent[bool] = Recent(_REMEMBERED)
         self._rehearsed: Recent[list[tuple[Any, ...]]] = Recent(_REMEMBERED)
 
@@ -252,6 +253,16 @@ class DuckDB:
         """Rows of public tables and of kept rows, as private rows meet them."""
         with self._free_cursor(self._private) as cursor:
             return [tuple(row) for row in fetch_bounded(cursor.execute(sql))[0]]
+
+    def _list_keys(self, sql: str) -> list[tuple[Any, ...]]:
+        """Keys of groups, from public tables and declared domains: as many bytes as groups may have, with or without a
+        client.
+        """
+        with self._free_cursor(self._public) as cursor:
+            try:
+                return fetch_bounded(cursor.execute(sql), key_lists.MOST_BYTES, cell=key_lists.VALUE)[0]
+            except QueryError:
+                raise key_lists.too_long() from None
 
     def public_rows(self, relation: Relation, names: Sequence[str]) -> list[tuple[Any, ...]]:
         """Columns of a public table or of kept public rows, by their names in order, as private rows meet them."""

@@ -18,18 +18,21 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from fractions import Fraction
 from typing import Any
 
+from sfumato.interrupts import step
 from sfumato.sql.tree import BOOLEAN, DATE, DOUBLE, NULL, NUMBERS, Facts, Value
 
 TRUE, FALSE = "true", "false"
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _LOGIC = ("and", "or", "not", *_NEGATED)
 _TURNED = {">": "<", ">=": "<="}
+_PIECE = 10_000
+"""Characters that are written at once."""
 _LINEAR = ("+", "-", "*", "negate")
 _BY_VALUE = ("is null", "case", "coalesce", "nullif", "abs", "sign", "clamp")
 """Functions of the values of their arguments alone, whatever types these have; unless one is a double, for an exact
@@ -59,7 +62,43 @@ class NormalTerm:
 
 def key_of(*parts: Any) -> str:
     """The key of a list of texts, numbers and lists."""
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(_written(parts).encode()).hexdigest()
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def key_of_long(*parts: Any) -> str:
+    """The same key where some of the parts are long: written in pieces, so that others have their turn in between."""
+    found = hashlib.sha256()
+    for piece in _pieces(parts):
+        step()
+        found.update(piece.encode())
+    return found.hexdigest()
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    """What `key_of` writes, text by text, long texts in slices: each character is written by itself."""
+    if isinstance(value, str):
+        yield '"'
+        for at in range(0, len(value), _PIECE):
+            yield _written(value[at : at + _PIECE])[1:-1]
+        yield '"'
+    elif isinstance(value, list | tuple) and sum(_length(part) for part in value) > _PIECE:
+        for number, part in enumerate(value):
+            yield "," if number else "["
+            yield from _pieces(part)
+        yield "]"
+    else:
+        yield _written(value)
+
+
+def _length(value: Any) -> int:
+    """How long a part is when it is written, roughly."""
+    if isinstance(value, str):
+        return len(value) + 3
+    return 2 + sum(map(_length, value)) if isinstance(value, list | tuple) else 8
 
 
 class Keys:

@@ -38,7 +38,7 @@ from sfumato.sql.relations import (
     Stacked,
     Windowed,
 )
-from sfumato.sql.release.normal_form import Keys, NormalTerm, Place, key_of
+from sfumato.sql.release.normal_form import Keys, NormalTerm, Place, key_of, key_of_long
 from sfumato.sql.tree import Aggregate, Call, Column, Constant, Facts, Node, Over, Sorted
 
 _MOST_ORDERS = 24
@@ -130,7 +130,7 @@ class NormalRows:
 
     @rows.register
     def _(self, relation: Series) -> RowProduct:
-        return _placed(relation, key_of("series", *map(str, relation.values)), {relation.name: "value"})
+        return _placed(relation, key_of_long("series", *map(str, relation.values)), {relation.name: "value"})
 
     @rows.register
     def _(self, relation: Scan) -> RowProduct:
