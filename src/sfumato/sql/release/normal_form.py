@@ -101,11 +101,33 @@ def _length(value: Any) -> int:
     return 2 + sum(map(_length, value)) if isinstance(value, list | tuple) else 8
 
 
-class Keys:
-    """The keys of expressions over numbered places."""
+_READS = "_reads"
+SharedKeys = dict[tuple[object, ...], str]
+"""Keys by expression, whether it is negated, and the numbers of the places that it reads."""
 
-    def __init__(self, numbers: dict[Place, str]) -> None:
-        self._numbers = numbers
+
+def _reads(term: NormalTerm) -> tuple[Place, ...] | None:
+    """The places that an expression reads, worked out once; None where it reads other rows, by whichever places."""
+    known = vars(term)
+    if _READS not in known:
+        step()
+        inner = [_reads(arg) for arg in term.args]
+        found = dict.fromkeys((*term.places, *(place for places in inner for place in places or ())))
+        known[_READS] = None if term.inner is not None or None in inner else tuple(found)
+    reads: tuple[Place, ...] | None = known[_READS]
+    return reads
+
+
+class Keys:
+    """The keys of expressions over numbered places.
+
+    `shared` holds keys by what they depend on: the expression, and the numbers of the places that it reads. Other
+    numbers of other places leave them as they are.
+    """
+
+    def __init__(self, numbers: dict[Place, str], shared: SharedKeys | None = None) -> None:
+        self._numbers: dict[Place, str] = numbers
+        self._shared: SharedKeys = {} if shared is None else shared
         self._known: dict[tuple[NormalTerm, bool], str] = {}
         self._lines: dict[NormalTerm, tuple[Fraction, dict[str, Fraction]] | None] = {}
 
@@ -113,7 +135,15 @@ class Keys:
         """The key of an expression, or of its negation."""
         found = self._known.get((term, negated))
         if found is None:
-            found = self._known[term, negated] = self._negation(term) if negated else self._key(term)
+            reads = _reads(term)
+            place = None if reads is None else (term, negated, *(self._numbers[one] for one in reads))
+            found = None if place is None else self._shared.get(place)
+            if found is None:
+                step()
+                found = self._negation(term) if negated else self._key(term)
+                if place is not None:
+                    self._shared[place] = found
+            self._known[term, negated] = found
         return found
 
     def all_of(self, terms: list[NormalTerm]) -> list[str]:
