@@ -11,8 +11,17 @@ import pandas as pd
 import pytest
 
 import sfumato
+from sfumato.doors.allowance import Allowance
+from sfumato.doors.pgwire.reading import check_length
+from sfumato.doors.pgwire.results import WireTask
+from sfumato.doors.pgwire.settings import Settings
+from sfumato.doors.pgwire.shelf import SessionShelf
+from sfumato.errors import QueryError
 from sfumato.gateway import Gateway
 from sfumato.sql import relations, tree
+from sfumato.sql.read import parameters
+from sfumato.sql.read.lexer import statements
+from sfumato.sql.read.parameters import fill, types
 from sfumato.sql.release import impossible, joint_sensitivity, normal_form
 
 PEOPLE = pd.DataFrame({"ssn": [f"p{i}" for i in range(20)], "age": [i % 20 for i in range(20)]})
@@ -98,3 +107,84 @@ def test_no_long_work_is_without_a_step(gate: Gateway, monkeypatch: pytest.Monke
     assert set(most) == {name for _, name in WORK}
     for name, often in most.items():
         assert often <= 3 * values, name
+
+
+# parameters
+def prepared(count: int) -> str:
+    return f"SELECT COUNT(*) FROM p WHERE age IN ({', '.join(f'${i + 1}' for i in range(count))})"
+
+
+def test_types_of_many_parameters_are_found_in_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for count in (200, 400):
+        (statement,) = statements(prepared(count))
+        looked = list[int]()
+        inner = parameters._is_value
+        with monkeypatch.context() as patch:
+            patch.setattr(parameters, "_is_value", lambda token, n=looked, f=inner: n.append(1) or f(token))
+            assert set(types(statement, {"age": "bigint"}).values()) == {"bigint"}
+        found.append(len(looked))
+    assert found[0] <= len(statements(prepared(200))[0].tokens)
+    assert found[1] < 2.5 * found[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("SELECT 1 FROM p WHERE age IN ($1, 2, $2) AND day > $3", ["bigint", "bigint", "date"]),
+        ("SELECT 1 FROM p WHERE age BETWEEN $1 AND $2 OR NOT ($3 < age)", ["bigint", "bigint", "bigint"]),
+        ("SELECT $1", ["text"]),
+        ("SELECT $1::bigint, ($2)", ["bigint", "text"]),
+        ("SELECT 1 FROM p WHERE age = ANY ($1) LIMIT $2", ["bigint[]", "bigint"]),
+    ],
+)
+def test_types_are_those_of_the_walk_for_each(text: str, kinds: list[str]) -> None:
+    (statement,) = statements(text)
+    assert list(types(statement, {"age": "bigint", "day": "date"}).values()) == kinds
+
+
+def test_one_value_in_many_places_is_refused_while_the_text_grows() -> None:
+    """Its length counts in every place: a text of 60,000 characters in 1,000 places would be 60 MB."""
+    (statement,) = statements(f"SELECT {', '.join(['$1'] * 1_000)}")
+    told = list[int]()
+
+    def check(size: int) -> None:
+        told.append(size)
+        check_length(size)
+
+    with pytest.raises(QueryError) as refused:
+        fill(statement, ["v" * 60_000], check)
+    assert refused.value.sqlstate == "54000"
+    assert len(told) == 2
+    assert max(told) < 200_000
+
+
+def test_a_list_is_looked_for_near_its_parameter_alone() -> None:
+    (statement,) = statements("SELECT 1 FROM p WHERE age = ANY ($1" + ", 1" * 100 + ")")
+    with pytest.raises(QueryError, match="a list can only be used"):
+        fill(statement, [[1, 2]])
+    (statement,) = statements("SELECT 1 FROM p WHERE age = ANY ($1::pg_catalog.int4[])")
+    assert " IN (1, 2) " in fill(statement, [[1, 2]]).text
+
+
+@pytest.mark.parametrize(("text", "sqlstate", "planned"), [("a", "22023", 6), ("a" * 20_000, "22023", 2), ("a", "54000", 1)])
+def test_a_long_statement_is_not_tried_with_every_sample(text: str, sqlstate: str, planned: int) -> None:
+    """What reaches a limit reaches it with other values too; and what is long is planned twice at most."""
+    (statement,) = statements(f"SELECT COUNT(*) FROM p WHERE note = '{text}' AND note = $1")
+    shelf = SessionShelf(Settings("ana"), {}, Allowance(10**9))
+    steps, looks = shelf.checked(shelf.prepared(statement, ()), shelf.options(None)), 0
+    error: QueryError | None = None
+    try:
+        work = next(steps)
+        while True:
+            if work.task is WireTask.COMPUTE:
+                work = steps.send(work.compute())
+            else:
+                looks += 1
+                work = steps.throw(QueryError("no", sqlstate=sqlstate))
+    except StopIteration:
+        pass
+    except QueryError as raised:
+        error = raised
+    assert looks == planned
+    assert (error is not None) == (sqlstate == "54000")
