@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from sqlglot import exp
 
 import sfumato
 from sfumato.doors.allowance import Allowance
@@ -19,7 +20,7 @@ from sfumato.doors.pgwire.shelf import SessionShelf
 from sfumato.errors import QueryError
 from sfumato.gateway import Gateway
 from sfumato.sql import relations, tree
-from sfumato.sql.read import parameters
+from sfumato.sql.read import normalize, parameters, parser
 from sfumato.sql.read.lexer import statements
 from sfumato.sql.read.parameters import fill, types
 from sfumato.sql.release import impossible, joint_sensitivity, normal_form
@@ -188,3 +189,48 @@ def test_a_long_statement_is_not_tried_with_every_sample(text: str, sqlstate: st
         error = raised
     assert looks == planned
     assert (error is not None) == (sqlstate == "54000")
+
+
+# lists in texts
+def test_elements_of_a_written_list_count_as_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are counted before any of them becomes a node."""
+    monkeypatch.setattr(parser, "_MOST_TOKENS", 200)
+    made = counting(monkeypatch, (normalize, "written_array"))
+    for form in ("age = ANY('{{{0}}}')", "age < ALL('{{{0}}}')", "age = ANY($${{{0}}}$$)", "age = ANY (' {{{0}}} '::int[])"):
+        made.clear()
+        parser.parse(f"SELECT COUNT(*) FROM p WHERE {form.format(','.join(['1'] * 80))}")
+        assert made
+        made.clear()
+        with pytest.raises(QueryError, match="at most 200 tokens, but this one has") as refused:
+            parser.parse(f"SELECT COUNT(*) FROM p WHERE {form.format(','.join(['1'] * 120))}")
+        assert refused.value.sqlstate == "54000"
+        assert not made
+    parser.parse(f"SELECT COUNT(*) FROM p WHERE note = '{',' * 500}'")
+
+
+def test_a_list_is_not_copied_for_each_of_its_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    walk = exp.Expression.walk
+    for count in (100, 200):
+        seen = list[int]()
+        with monkeypatch.context() as patch:
+            patch.setattr(exp.Expression, "walk", lambda node, *a, n=seen, **k: (n.append(1) or one for one in walk(node, *a, **k)))
+            made = counting(patch, (exp.Literal, "__init__"))
+            parser.parse(f"SELECT COUNT(*) FROM p WHERE age < ALL (ARRAY[{', '.join(map(str, range(count)))}])")
+        found.append((len(seen), made["__init__"]))
+    assert min(found[0]) > 0
+    for one, twice in zip(*found, strict=True):
+        assert twice < 2.5 * one
+
+
+@pytest.mark.parametrize("operator", ["< ALL", "> ANY", "= ALL", "<> ANY", ">= SOME"])
+def test_a_long_list_of_few_values_is_a_set_and_one_of_many_is_refused(operator: str, gate: Gateway) -> None:
+    few, many = (",".join(str(i % size) for i in range(3_000)) for size in (10, 3_000))
+    short = gate.explain(f"SELECT COUNT(*) FROM p WHERE age {operator} ('{{{','.join(map(str, range(10)))}}}')")
+    long = gate.explain(f"SELECT COUNT(*) FROM p WHERE age {operator} ('{{{few}}}')")
+    assert long.refused is None
+    assert long.cost == short.cost
+    refused = gate.explain(f"SELECT COUNT(*) FROM p WHERE age {operator} ('{{{many}}}')").refused
+    assert refused is not None
+    assert refused.sqlstate == "54001"
+    assert "more than 1000 values" in refused.message
