@@ -34,7 +34,7 @@ from sfumato.sql.release.digest import PREFIX
 from sfumato.sql.release.normal_form import key_of
 from sfumato.sql.release.plan import Plan, noise_of, plan
 from sfumato.sql.release.releases import GAUSSIAN, GEOMETRIC
-from sfumato.words import positive, show, whole
+from sfumato.words import positive, show, told, whole
 
 _PLANS, _QUESTIONS = 64 * 2**20, 128 * 2**20
 """Bytes of plans and of bound queries that are kept at most, with the public rows that an engine keeps for them."""
@@ -71,7 +71,7 @@ class Planner:
         """The plan of a query on a day, made now."""
         noise, rows_per_unit, within = query.noise, query.rows_per_unit, query.within
         if noise not in (None, GEOMETRIC, GAUSSIAN):
-            raise InputError(f'noise "{noise}" is not known', hint='Use "geometric" or "gaussian".')
+            raise InputError(f'noise "{str(noise):.40}" is not known', hint='Use "geometric" or "gaussian".')
         if query.epsilon is not None and within is not None:
             raise InputError("give epsilon or within, not both")
         try:
@@ -158,7 +158,7 @@ class Planner:
     def _allowed(self, epsilon: Fraction) -> Fraction:
         least = self._policy.privacy.min_epsilon
         if epsilon < least:
-            raise InputError(f"epsilon must be at least {show(least)} under this policy, but is {show(epsilon)}")
+            raise InputError(f"epsilon must be at least {show(least)} under this policy, but is {told(epsilon)}")
         return epsilon
 
     def _as_stored(self, made: Plan) -> Plan:
