@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -17,6 +18,9 @@ from sfumato.doors.pgwire.reading import check_length
 from sfumato.doors.pgwire.results import WireTask
 from sfumato.doors.pgwire.settings import Settings
 from sfumato.doors.pgwire.shelf import SessionShelf
+from sfumato.engines import base
+from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.duckdb import relations as select
 from sfumato.errors import QueryError
 from sfumato.gateway import Gateway
 from sfumato.sql import relations, tree
@@ -234,3 +238,50 @@ def test_a_long_list_of_few_values_is_a_set_and_one_of_many_is_refused(operator:
     assert refused is not None
     assert refused.sqlstate == "54001"
     assert "more than 1000 values" in refused.message
+
+
+# SQL that is written out
+WIDE = {
+    "unions": "WITH a0 AS (SELECT k FROM y WHERE k IN ({0})), "
+    + ", ".join(f"a{i + 1} AS (SELECT * FROM a{i} UNION ALL SELECT * FROM a{i})" for i in range(5))
+    + " SELECT COUNT(*) FROM a5",
+    "joins": "WITH c AS (SELECT k FROM y WHERE k IN ({0})) SELECT COUNT(*) FROM c "
+    + " ".join(f"JOIN c AS c{i} USING (k)" for i in range(30)),
+    "grouping sets": "SELECT COUNT(*) FROM (SELECT k, v, w FROM y WHERE k IN ({0})) AS q GROUP BY CUBE (k, v, w, k + v, k + w)",
+    "people": "WITH c AS (SELECT ssn FROM p WHERE age IN ({0})) SELECT COUNT(*) FROM c "
+    + " ".join(f"JOIN c AS c{i} USING (ssn)" for i in range(30)),
+    "people and marks": "WITH a0 AS (SELECT ssn, age FROM p WHERE age IN ({0})), "
+    + ", ".join(f"a{i + 1} AS (SELECT * FROM a{i} WHERE age IN (SELECT k FROM y WHERE k IN ({{0}})))" for i in range(5))
+    + " SELECT COUNT(*) FROM a5",
+}
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Iterator[Gateway]:
+    PEOPLE.to_csv(tmp_path / "p.csv", index=False)
+    pd.DataFrame({"k": range(9), "v": range(9), "w": range(9)}).to_csv(tmp_path / "y.csv", index=False)
+    (tmp_path / "sfumato.toml").write_text(
+        '[source]\nengine = "duckdb"\nfiles = { p = "p.csv", y = "y.csv" }\n[data]\nid = "d"\nversion = "1"\nledger = "d.ledger"\n'
+        '[privacy]\nepsilon = 100\n[tables.p]\nunit = "ssn"\nrows_per_unit = 1\n[tables.p.columns]\n'
+        'ssn = { type = "text", max_length = 9 }\nage = { type = "integer", min = 0, max = 120 }\n[tables.y]\npublic = true\n'
+    )
+    with sfumato.open(tmp_path / "sfumato.toml") as made:
+        yield made
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_sql_that_is_written_out_is_bounded(kind: str, beside: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read often is written often: it is refused while it is written, and no engine sees it."""
+    monkeypatch.setattr(base, "LONGEST_SQL", 20_000)
+    ran, longest = list[int](), list[int]()
+    inner, selects = DuckDB._free_cursor, select._select
+    monkeypatch.setattr(DuckDB, "_free_cursor", lambda *of: ran.append(1) or inner(*of))
+    monkeypatch.setattr(select, "_select", lambda *of: longest.append(len(text := selects(*of))) or text)
+    assert beside.explain(WIDE[kind].format("1, 2")).refused is None
+    ran.clear()
+    longest.clear()
+    refused = beside.explain(WIDE[kind].format(", ".join(map(str, range(800))))).refused
+    assert refused is not None
+    assert (refused.sqlstate, "written out" in refused.message) == ("54001", True)
+    assert max(longest) < 3 * 20_000, "two sides of a join at most"
+    assert len(ran) <= (5 if "marks" in kind else 0), "public rows that private ones meet are computed one by one"
