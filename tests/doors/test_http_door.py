@@ -73,7 +73,8 @@ def test_every_response_is_dressed(policy):
     ("host", "status"),
     [("127.0.0.1:9", 200), ("localhost", 200), ("LOCALHOST:1", 200), ("[::1]:5", 200), ("evil.example", 421),
      ("127.0.0.1.evil.example", 421), ("localhost.evil.example:80", 421), ("", 421), ("dp.example", 200),
-     ("[::1]evil", 421), ("[::1].evil.example", 421), ("[::1]:5evil", 421), ("[dp.example]", 421), ("localhost:1:2", 421), ("localhost:", 200)],
+     ("[::1]evil", 421), ("[::1].evil.example", 421), ("[::1]:5evil", 421),
+     ("[dp.example]", 421), ("localhost:1:2", 421), ("localhost:", 200)],
 )  # fmt: skip
 def test_a_name_that_was_made_to_lead_here_is_not_ours(policy, host, status):
     with web.serving(policy, hosts=("dp.example",)) as served:
@@ -81,7 +82,10 @@ def test_a_name_that_was_made_to_lead_here_is_not_ours(policy, host, status):
         assert answer.startswith(f"HTTP/1.1 {status} ".encode()), answer
 
 
-@pytest.mark.parametrize(("number", "sqlstate", "words"), [(errno.ENOSPC, "53100", "No space left on device."), (errno.EIO, "58030", "Input/output error.")])
+@pytest.mark.parametrize(
+    ("number", "sqlstate", "words"),
+    [(errno.ENOSPC, "53100", "No space left on device."), (errno.EIO, "58030", "Input/output error.")],
+)
 def test_a_log_in_on_a_full_disk_names_the_disk(policy, monkeypatch, number, sqlstate, words):
     with web.serving(policy) as served, served.client(None) as client:
 

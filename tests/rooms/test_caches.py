@@ -22,7 +22,9 @@ PEOPLE = pd.DataFrame({"ssn": [f"p{i}" for i in range(20)], "age": [i % 20 for i
 
 @pytest.fixture
 def gate() -> Iterator[Gateway]:
-    with sfumato.protect(PEOPLE, unit="ssn", rows_per_unit=1, epsilon=10**9, bounds={"age": (0, 120)}, name="p") as made:
+    with sfumato.protect(
+        PEOPLE, unit="ssn", rows_per_unit=1, epsilon=10**9, bounds={"age": (0, 120)}, name="p"
+    ) as made:
         yield made
 
 
@@ -37,9 +39,13 @@ LONG = {
     "long keys": lambda i: f"SELECT age::text || '{'a' * 9_000}{i}', COUNT(*) FROM p GROUP BY 1",
     "long texts": lambda i: f"SELECT COUNT(*) FROM p WHERE ssn = '{'b' * 40_000}{i}'",
     "lists": lambda i: f"SELECT COUNT(*) FROM p WHERE age IN ({', '.join(map(str, range(i, 2_000 + i)))})",
-    "many names": lambda i: f"SELECT {', '.join(f'COUNT(*) + {i} AS {chr(97 + j % 26) * 60}{j}' for j in range(150))} FROM p",
-    "read often": lambda i: f"WITH c AS (SELECT ssn, age FROM p WHERE age IN ({', '.join(map(str, range(i, 500 + i)))})) SELECT COUNT(*) FROM c "
-    + " ".join(f"JOIN c AS c{j} USING (ssn)" for j in range(5)),
+    "many names": lambda i: (
+        f"SELECT {', '.join(f'COUNT(*) + {i} AS {chr(97 + j % 26) * 60}{j}' for j in range(150))} FROM p"
+    ),
+    "read often": lambda i: (
+        f"WITH c AS (SELECT ssn, age FROM p WHERE age IN ({', '.join(map(str, range(i, 500 + i)))})) SELECT COUNT(*) FROM c "
+        + " ".join(f"JOIN c AS c{j} USING (ssn)" for j in range(5))
+    ),
 }
 
 

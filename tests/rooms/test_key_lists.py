@@ -83,7 +83,13 @@ def test_keys_are_written_in_pieces_with_steps(gate: Gateway, monkeypatch: pytes
     found = []
     for most in (9, 99):
         steps.update(bundles=0, normal_form=0)
-        assert refusal(gate, f"SELECT age, age % 50, x || '{'y' * 1_000}', COUNT(*) FROM p WHERE age <= {most} GROUP BY 1, 2, 3") is None
+        assert (
+            refusal(
+                gate,
+                f"SELECT age, age % 50, x || '{'y' * 1_000}', COUNT(*) FROM p WHERE age <= {most} GROUP BY 1, 2, 3",
+            )
+            is None
+        )
         found.append(dict(steps))
     text = 100 * 2 * 1_000
     assert found[1]["bundles"] - found[0]["bundles"] >= 180 // bundles._PIECE

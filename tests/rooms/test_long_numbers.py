@@ -52,7 +52,12 @@ def test_a_number_has_a_thousand_digits_at_most() -> None:
 def test_messages_tell_the_size_of_a_long_number() -> None:
     assert told(Fraction(1, 8)) == "0.125"
     assert told(-(10**300)) == "about -1e300"
-    for ask in (lambda x: positive(-x, "x"), lambda x: probability(x, "x"), lambda x: whole(x / 7, "x"), lambda x: whole(-x, "x", 0)):
+    for ask in (
+        lambda x: positive(-x, "x"),
+        lambda x: probability(x, "x"),
+        lambda x: whole(x / 7, "x"),
+        lambda x: whole(-x, "x", 0),
+    ):
         with pytest.raises(InputError) as refused:
             ask(Fraction(10**300))
         assert len(refused.value.message) < 100

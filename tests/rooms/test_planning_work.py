@@ -34,7 +34,9 @@ PEOPLE = pd.DataFrame({"ssn": [f"p{i}" for i in range(20)], "age": [i % 20 for i
 
 @pytest.fixture
 def gate() -> Iterator[Gateway]:
-    with sfumato.protect(PEOPLE, unit="ssn", rows_per_unit=1, epsilon=10**9, bounds={"age": (0, 120)}, name="p") as made:
+    with sfumato.protect(
+        PEOPLE, unit="ssn", rows_per_unit=1, epsilon=10**9, bounds={"age": (0, 120)}, name="p"
+    ) as made:
         yield made
 
 
@@ -72,7 +74,9 @@ WORK = (
 )
 
 
-def test_a_list_that_is_read_often_is_looked_at_once_for_each_time(gate: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_that_is_read_often_is_looked_at_once_for_each_time(
+    gate: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Twice the joins are twice the work, not four times: conditions and the columns that they read are kept."""
     calls = counting(monkeypatch, *WORK)
     found = []
@@ -172,7 +176,9 @@ def test_a_list_is_looked_for_near_its_parameter_alone() -> None:
     assert " IN (1, 2) " in fill(statement, [[1, 2]]).text
 
 
-@pytest.mark.parametrize(("text", "sqlstate", "planned"), [("a", "22023", 6), ("a" * 20_000, "22023", 2), ("a", "54000", 1)])
+@pytest.mark.parametrize(
+    ("text", "sqlstate", "planned"), [("a", "22023", 6), ("a" * 20_000, "22023", 2), ("a", "54000", 1)]
+)
 def test_a_long_statement_is_not_tried_with_every_sample(text: str, sqlstate: str, planned: int) -> None:
     """What reaches a limit reaches it with other values too; and what is long is planned twice at most."""
     (statement,) = statements(f"SELECT COUNT(*) FROM p WHERE note = '{text}' AND note = $1")
@@ -200,7 +206,12 @@ def test_elements_of_a_written_list_count_as_tokens(monkeypatch: pytest.MonkeyPa
     """They are counted before any of them becomes a node."""
     monkeypatch.setattr(parser, "_MOST_TOKENS", 200)
     made = counting(monkeypatch, (normalize, "written_array"))
-    for form in ("age = ANY('{{{0}}}')", "age < ALL('{{{0}}}')", "age = ANY($${{{0}}}$$)", "age = ANY (' {{{0}}} '::int[])"):
+    for form in (
+        "age = ANY('{{{0}}}')",
+        "age < ALL('{{{0}}}')",
+        "age = ANY($${{{0}}}$$)",
+        "age = ANY (' {{{0}}} '::int[])",
+    ):
         made.clear()
         parser.parse(f"SELECT COUNT(*) FROM p WHERE {form.format(','.join(['1'] * 80))}")
         assert made
@@ -218,7 +229,11 @@ def test_a_list_is_not_copied_for_each_of_its_elements(monkeypatch: pytest.Monke
     for count in (100, 200):
         seen = list[int]()
         with monkeypatch.context() as patch:
-            patch.setattr(exp.Expression, "walk", lambda node, *a, n=seen, **k: (n.append(1) or one for one in walk(node, *a, **k)))
+            patch.setattr(
+                exp.Expression,
+                "walk",
+                lambda node, *a, n=seen, **k: (n.append(1) or one for one in walk(node, *a, **k)),
+            )
             made = counting(patch, (exp.Literal, "__init__"))
             parser.parse(f"SELECT COUNT(*) FROM p WHERE age < ALL (ARRAY[{', '.join(map(str, range(count)))}])")
         found.append((len(seen), made["__init__"]))

@@ -30,8 +30,8 @@ _LONGEST = 100_000
 """A question of more characters is refused: nobody types it, and a parser has limits."""
 
 _MOST_TOKENS = 20_000
-"""Words and signs of a question, those of a list in a text included: each becomes an object of the parser, and the interpreter stands still while it looks
-for unused ones among all of them."""
+"""Words and signs of a question, those of a list in a text included: each becomes an object of the parser, and the
+interpreter stands still while it looks for unused ones among all of them."""
 _DEEPEST = 1_000
 """Brackets within brackets: the parser would give up far below that, but only after it has made a frame for each."""
 
