@@ -48,20 +48,18 @@ class RequestGuard:
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = [*message.get("headers", ())]
-                given = {name for name, _ in headers}
-                added = _SECURE if scope["scheme"] == "https" else _PLAIN
-                message["headers"] = headers + [header for header in added if header[0] not in given]
+                message["headers"] = dress([*message.get("headers", ())], scope["scheme"])
             await send(message)
 
         try:
-            self._check(scope)
+            self.check(scope)
         except Turned as refused:
             await respond(refused)(scope, receive, dressed)
             return
         await self.app(scope, receive, dressed)
 
-    def _check(self, scope: Scope) -> None:
+    def check(self, scope: Scope) -> None:
+        """Raise where this door is not meant, or may not be used from there."""
         if scope["scheme"] == "https":
             return
         peer = scope["client"][0] if scope.get("client") else "local"
@@ -84,6 +82,12 @@ class RequestGuard:
 
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^:\[\]]+))(?::[0-9]{0,5})?")
 """A name or an address, an address with colons in brackets, and a port: nothing before, between or after."""
+
+
+def dress(headers: list[tuple[bytes, bytes]], scheme: str) -> list[tuple[bytes, bytes]]:
+    """The headers of a response, with those that every response carries."""
+    given = {name for name, _ in headers}
+    return headers + [header for header in (_SECURE if scheme == "https" else _PLAIN) if header[0] not in given]
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sfumato.errors import QueryError
+from sfumato.errors import GeneralHint, Obstacle, QueryError
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.bind import hints
 from sfumato.sql.bind import per_unit as persons
@@ -252,6 +252,7 @@ class Clauses:
                 "this window function would read rows of other people",
                 position=over.position,
                 hint=hints.window_per_person(relation),
+                obstacle=Obstacle.OTHERS_IN_WINDOW,
             )
         rest = tuple(p for p in over.partition if p not in person)
         told = over.name in persons.ORDERED or over.frame.startswith("ROWS")
@@ -260,6 +261,7 @@ class Clauses:
                 f"{over.name.upper()} depends on the physical order of rows that tie in ORDER BY",
                 position=over.position,
                 hint=hints.window_per_person(relation),
+                obstacle=Obstacle.TIES_IN_WINDOW,
             )
         return replace(over, partition=rest)
 
@@ -411,6 +413,7 @@ class Clauses:
                     "these groups would mix people: every grouping set must contain the privacy unit, as a bare column",
                     position=key.position,
                     hint=hints.per_person(self.scope.relation),
+                    obstacle=Obstacle.PERSON_MISSING,
                 )
         check_keys(keys, place(self.tree))
 
@@ -503,6 +506,7 @@ def _released_aggregate(
             position=position,
             sqlstate="42501",
             hint=hints.count_persons(relation),
+            obstacle=Obstacle.PERSON_SHOWN,
         )
     if name not in AGGREGATES:
         raise QueryError(
@@ -512,7 +516,7 @@ def _released_aggregate(
             if name in _DIFFERENT
             else f"aggregate {name.upper()} is not supported",
             position=position,
-            hint=f"Supported aggregates: {', '.join(sorted(AGGREGATES)).upper()}.",
+            hint=GeneralHint(f"Supported aggregates: {', '.join(sorted(AGGREGATES)).upper()}."),
         )
     return AGGREGATES[name].bind(args, where, position)
 

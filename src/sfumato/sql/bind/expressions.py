@@ -14,7 +14,7 @@ from functools import reduce
 
 from sqlglot import exp
 
-from sfumato.errors import InputError, QueryError
+from sfumato.errors import InputError, Obstacle, QueryError
 from sfumato.interrupts import step
 from sfumato.sql import interval_values as intervals
 from sfumato.sql import patterns
@@ -99,7 +99,12 @@ class Expressions:
             return None
         node = self.node(clause.this)
         if has(node, Over):
-            raise QueryError("window functions are not allowed in WHERE", position=place(clause), sqlstate="42P20")
+            raise QueryError(
+                "window functions are not allowed in WHERE",
+                position=place(clause),
+                obstacle=Obstacle.WINDOW,
+                sqlstate="42P20",
+            )
         if node.facts.kind not in (BOOLEAN, NULL):
             raise QueryError("WHERE needs a condition", position=place(clause), sqlstate="42804")
         return node
@@ -347,15 +352,21 @@ class Expressions:
         name = WINDOW_NAMES.get(type(inner)) or aggregate_name(inner)
         name = name or spelled(inner).removeprefix("function ")
         if name not in _WINDOWS or self.windows is None:
-            raise QueryError(f"window function {name} is not supported here", position=place(node))
+            raise QueryError(
+                f"window function {name} is not supported here", position=place(node), obstacle=Obstacle.WINDOW
+            )
         if isinstance(inner.this, exp.Distinct):
-            raise QueryError("DISTINCT is not supported in a window function", position=place(node))
+            raise QueryError(
+                "DISTINCT is not supported in a window function", position=place(node), obstacle=Obstacle.WINDOW
+            )
         parts = [inner.this] if inner.this is not None and not isinstance(inner.this, exp.Star) else []
         args = tuple(self.node(arg) for arg in parts)
         if name in ("lag", "lead", "nth_value"):
             args += self._offset(inner)
         elif inner.args.get("expressions"):
-            raise QueryError(f"window function {name} takes one argument", position=place(node))
+            raise QueryError(
+                f"window function {name} takes one argument", position=place(node), obstacle=Obstacle.WINDOW
+            )
         order = node.args.get("order")
         return Over(
             name,
@@ -466,8 +477,10 @@ class Expressions:
         return call("not", (test,), "", place(node)) if node.args.get("negate") else test
 
     def escaped(self, node: exp.Expression) -> Node:
-        """LIKE and ILIKE with a sign of escape: the same pattern with a backslash."""
+        """LIKE and ILIKE with a sign of escape: the same pattern with a backslash. SIMILAR TO with its own."""
         test, sign = node.this, node.expression
+        if isinstance(test, exp.SimilarTo) and sign.is_string and len(sign.name) <= 1:
+            return named_functions.similar_to(self, test, sign.name)
         if not isinstance(test, exp.Like | exp.ILike) or not test.expression.is_string or not sign.is_string:
             raise QueryError("ESCAPE needs LIKE with a literal pattern", position=place(node))
         pattern = patterns.without_escape(test.expression.name, sign.name) if len(sign.name) <= 1 else None
@@ -510,7 +523,7 @@ def _frame(spec: exp.Expression | None) -> str:
             return f"UNBOUNDED {str(side).upper()}"
         if isinstance(value, exp.Literal) and _is_count(value.this):
             return f"{int(value.this)} {str(side).upper()}"
-        raise QueryError("the frame of a window needs integer literals", position=place(spec))
+        raise QueryError("the frame of a window needs integer literals", position=place(spec), obstacle=Obstacle.WINDOW)
 
     kind, args = str(spec.args.get("kind") or "RANGE").upper(), spec.args
     first = end(args.get("start"), args.get("start_side"))

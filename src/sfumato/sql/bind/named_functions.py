@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from sfumato.errors import QueryError
 from sfumato.sql import interval_values as intervals
+from sfumato.sql import patterns
 from sfumato.sql.bind.constants import constant, time_constant
 from sfumato.sql.bind.points import cell_call
 from sfumato.sql.functions import FUNCTIONS, add_parts, call
@@ -192,6 +193,20 @@ def regexp_ilike(binds: Binds, node: exp.Expression) -> Node:
     return call("regexp_like", (binds.node(node.this), constant(written, pattern.position)), "", place(node))
 
 
+def similar_to(binds: Binds, node: exp.Expression, sign: str = "\\") -> Node:
+    """x SIMILAR TO pattern: a regular expression of the whole text."""
+    pattern = binds.node(node.expression)
+    written = isinstance(pattern, Constant) and isinstance(pattern.value, str)
+    made = patterns.similar(pattern.value, sign) if written else None  # type: ignore[union-attr, arg-type]
+    if made is None:
+        raise QueryError(
+            "SIMILAR TO needs a literal pattern, which does not end in its sign of escape",
+            position=place(node),
+            sqlstate="22025",
+        )
+    return call("regexp_like", (binds.node(node.this), constant(made, pattern.position)), "", place(node))
+
+
 def regexp_replace(binds: Binds, node: exp.Expression) -> Node:
     """A text with what matches replaced; the flag i is written into the pattern."""
     if any(node.args.get(part) is not None for part in ("position", "occurrence")):
@@ -244,6 +259,7 @@ KINDS: dict[type[exp.Expression], Callable[[Any, Any], Node]] = {
     exp.ConcatWs: concat_ws,
     exp.DateBin: date_bin,
     exp.RegexpILike: regexp_ilike,
+    exp.SimilarTo: similar_to,
     exp.RegexpReplace: regexp_replace,
     exp.Substring: substring,
     exp.Extract: extract,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sfumato.errors import QueryError
+from sfumato.errors import Obstacle, QueryError
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.aggregates.over_unit import one_of_them
 from sfumato.sql.tree import (
@@ -82,7 +82,11 @@ def window_facts(name: str, args: tuple[Node, ...], rows: int, position: int) ->
     if name in ("lag", "lead", "first_value", "last_value"):
         return one_of_them(name, args, rows, position)
     if name not in ("count", "sum", "avg", "min", "max"):
-        raise QueryError(f"window function {name} over one person's rows is not supported", position=position)
+        raise QueryError(
+            f"window function {name} over one person's rows is not supported",
+            position=position,
+            obstacle=Obstacle.WINDOW,
+        )
     rule = AGGREGATES[name].over_unit
     assert rule is not None
     return rule(name, args, rows, position)

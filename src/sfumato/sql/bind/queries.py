@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from sfumato.errors import QueryError
+from sfumato.errors import Obstacle, QueryError
 from sfumato.policy import Policy
 from sfumato.sql.bind import hints
 from sfumato.sql.bind.bound_query import Bound, FreshNumbers, Names, Shared, by_place, check_keys, written_count
@@ -140,6 +140,7 @@ class Binder:
                 "LIMIT over rows of individual people would make the selection depend on other people",
                 position=place(tree),
                 hint=hints.each_person_once(bound.relation),
+                obstacle=Obstacle.ROWS_CUT,
             )
         relation = limited(bound.relation, bound.order, bound.limit, bound.offset)
         return replace(bound, relation=relation, order=(), limit=None, offset=0, whole=False)
@@ -162,6 +163,7 @@ class Binder:
                 f"{word} cannot combine rows of people with public rows: some rows would belong to nobody",
                 position=place(tree),
                 hint="Query both separately, or aggregate first.",
+                obstacle=Obstacle.NOBODYS_ROWS,
             )
         columns = self._common(word, left, right, tree)
         sides = [(part.relation, tuple(node for _, node in part.items)) for part in parts]
@@ -202,6 +204,7 @@ class Binder:
                 f"{word} over private rows needs the privacy unit in the same column of both sides, and no ALL",
                 position=position,
                 hint=hints.persons_among(left.relation, right.relation),
+                obstacle=Obstacle.PERSON_MISSING,
             )
         mark = f"{self.numbers.next()}.mark"
         relation = marked(left.relation, right.relation, tuple(_alike(a, b) for a, b in pairs), mark, position)
@@ -277,6 +280,7 @@ class Binder:
                     " with other columns another person's row would decide",
                     position=sub.position,
                     hint=hints.persons_among(relation, sub.relation),
+                    obstacle=Obstacle.OTHERS_COMPARED,
                 )
             sub = replace(sub, on=(*sub.on, call("=", (sub.operand, sub.value))))
         outer = marked(relation, sub.relation, sub.on, name, sub.position)

@@ -159,22 +159,53 @@ def _years(a: Fraction | None, b: Fraction | None) -> int:
 
 FORMATS: dict[str, int] = {
     "YYYY": 4, "MM": 2, "DD": 2, "HH24": 2, "MI": 2, "SS": 2, "DDD": 3, "IW": 2, "IYYY": 4, "Q": 1, "D": 1, "ID": 1,
-    "Dy": 3, "Mon": 3, "MON": 3, "DY": 3, "YY": 2, "MS": 3, "US": 6,
+    "Dy": 3, "Mon": 3, "MON": 3, "DY": 3, "YY": 2, "MS": 3, "US": 6, "HH12": 2, "HH": 2, "WW": 2, "W": 1,
+    "dy": 3, "mon": 3, "AM": 2, "PM": 2, "am": 2, "pm": 2, "Day": 9, "DAY": 9, "day": 9, "Month": 9, "MONTH": 9,
+    "month": 9,
 }  # fmt: skip
-"""The patterns of to_char, with their widths: all of one width, so that nothing depends on a locale or a blank."""
-_PIECE = re.compile("|".join(sorted(map(re.escape, FORMATS), key=len, reverse=True)) + r'|"[^"]*"|[^A-Za-z"\\]')
+"""The patterns of to_char, with their widths: all of one width, as PostgreSQL fills them, and no locale."""
+WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_NAMES = ("MON", "DY", "DAY", "MONTH", "AM", "PM")
+_NUMBERS = tuple(word for word in FORMATS if word == word.upper() and word not in _NAMES)
+_WORDS = sorted({*FORMATS, *(word.lower() for word in _NUMBERS)}, key=len, reverse=True)
+_PIECE = re.compile(f"(FM|fm)?({'|'.join(_WORDS)})" + r'|"[^"]*"|[^A-Za-z"\\]')
 
 
 def pieces(pattern: str) -> list[str] | None:
-    """The parts of a to_char pattern: known words, and signs for themselves; None where a part is not known."""
+    """The parts of a to_char pattern: known words, and signs for themselves; None where a part is not known.
+
+    Numbers are in capitals whatever was written, and FM before a word, which is then not filled, is a part of it.
+    """
     found, at = [], 0
     while at < len(pattern):
         match = _PIECE.match(pattern, at)
         if match is None:
             return None
-        found.append(match[0])
+        bare, word = match[1], match[2]
+        if bare and word.upper() in ("MS", "US"):
+            return None  # which are filled even so
+        if word is None:
+            found.append(match[0])
+        else:
+            found.append(("FM" if bare else "") + (word.upper() if word.upper() in _NUMBERS else word))
         at = match.end()
     return found
+
+
+def names(part: str) -> tuple[str, tuple[str, ...]] | None:
+    """Of a pattern that is a name: the part of a date that it names (dow counts from Sunday), and all names of it."""
+    word = part.removeprefix("FM")
+    kind, whole = ("dow", WEEKDAYS) if word.lower() in ("day", "dy") else ("month", MONTHS)
+    if word.lower() not in ("day", "dy", "month", "mon"):
+        return None
+    made = [name if word.lower() in ("day", "month") else name[:3] for name in whole]
+    made = [name.upper() if word.isupper() else name.lower() if word.islower() else name for name in made]
+    filled = word.lower() in ("day", "month") and word == part
+    return kind, tuple(name.ljust(9) if filled else name for name in made)
 
 
 def _to_char(args: tuple[Node, ...], extra: str) -> Facts:
@@ -184,7 +215,8 @@ def _to_char(args: tuple[Node, ...], extra: str) -> Facts:
     parts = pieces(extra)
     if parts is None or len(extra) > 100:
         raise Mismatch(f"to_char needs a pattern of {', '.join(FORMATS)} and separators between them")
-    return Facts(TEXT, nullable=f.nullable, length=sum(FORMATS.get(part, len(part)) for part in parts))
+    widths = (FORMATS.get(part.removeprefix("FM"), len(part)) for part in parts)
+    return Facts(TEXT, nullable=f.nullable, length=sum(widths))
 
 
 PARSED = {"%Y": "[0-9]{4}", "%m": "[0-9]{2}", "%d": "[0-9]{2}", "%H": "[0-9]{2}", "%M": "[0-9]{2}", "%S": "[0-9]{2}"}

@@ -15,7 +15,7 @@ import sqlglot
 from sqlglot import Dialect, exp
 from sqlglot import errors as sqlglot_errors
 
-from sfumato.errors import QueryError
+from sfumato.errors import GeneralHint, QueryError
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.interval_values import WRITTEN
@@ -40,7 +40,7 @@ _OPENING, _CLOSING = sqlglot.TokenType.L_PAREN, sqlglot.TokenType.R_PAREN
 _BINARY = (
     exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Nullif,
     exp.Extract, exp.Filter, exp.IntDiv, exp.Pow, exp.Log, exp.Left, exp.Right, exp.StartsWith, exp.RegexpLike,
-    exp.RegexpILike, exp.Initcap,
+    exp.RegexpILike, exp.SimilarTo, exp.Initcap,
     exp.NullSafeEQ, exp.NullSafeNEQ, exp.Escape,
     exp.WithinGroup, exp.ArgMax, exp.ArgMin, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept,
     exp.RegrR2, exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy, exp.RegrSxx, exp.RegrSyy, exp.RegrSxy,
@@ -154,7 +154,6 @@ _WORDS: dict[str, tuple[str, str]] = {
     "CurrentTime": ("the time of day is not available", "Write now(), which is the start of this day in UTC."),
     "Localtime": ("the time of day is not available", "Write now(), which is the start of this day in UTC."),
     "ReadCSV": ("files cannot be read from a query", "Query a table of the policy."),
-    "SimilarTo": ("SIMILAR TO is not supported", "Write LIKE, or ~ with a regular expression."),
     "Parameter": ("parameters are not supported yet", "Write the value."),
     "Placeholder": ("parameters are not supported yet", "Write the value."),
     "Lock": ("FOR UPDATE is not supported: nothing can be changed", "Leave it out."),
@@ -284,7 +283,7 @@ def _refused(node: Any, part: str | None = None) -> QueryError:
     kind = type(node).__name__
     if kind == "Anonymous":
         what = f"function {node.name.lower()} is not supported yet"
-        return QueryError(what, position=place(node), hint="Write the query without it.")
+        return QueryError(what, position=place(node), hint=GeneralHint("Write the query without it."))
     if part is None and kind in _WORDS:
         what, hint = _WORDS[kind]
         return QueryError(what, position=place(node), hint=hint)
@@ -297,7 +296,7 @@ def _refused(node: Any, part: str | None = None) -> QueryError:
             hint="Write a SELECT. Tools that create tables need a database of their own.",
         )
     what = f"{spelled(node, part)} is not supported yet"
-    return QueryError(what, position=place(node), hint="Write the query without it.")
+    return QueryError(what, position=place(node), hint=GeneralHint("Write the query without it."))
 
 
 _COMMAND_WORDS = {"Transaction": "BEGIN", "TruncateTable": "TRUNCATE", "AlterSession": "ALTER", "LoadData": "LOAD"}
