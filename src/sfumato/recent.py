@@ -1,21 +1,46 @@
-"""A cache of the last things that were used, bounded by what they weigh."""
+"""A cache of the last things that were used, bounded by the bytes that they hold.
+
+Comes in: keys and values. Goes out: the same values, as long as there is room. What an entry holds is counted here and
+not by who keeps it: texts, lists, records and what they refer to, and the key itself.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import is_dataclass
+from fractions import Fraction
+from functools import partial
+from sys import getsizeof
+from types import CellType, FunctionType, MethodType
+from typing import Any, Generic, TypeVar
 
 V = TypeVar("V")
+SHARE = 4
+"""One entry may take at most one part in so many of all the room."""
+_SHARED = "sfumato.policy"
+"""Records of the policy are the same ones in every entry."""
 
 
 class Recent(Generic[V]):
-    """The last things that were used, by key, as many as weigh at most `most`. Any number of threads."""
+    """The last things that were used, by key, as many as hold at most `most` bytes together. Any number of threads.
+
+    Guarantee: what is kept holds at most `most` bytes, as `bytes_held` counts them when it is put in; no entry holds
+        more than a quarter of that.
+    Proof: the sum of the weights is kept with the entries, under one lock; what weighs too much is not put in.
+    Reference: docs/threats.md, Availability.
+    Checked by: rooms::caches_are_bounded_in_bytes, rooms::what_an_entry_holds_is_what_it_weighs
+    """
 
     def __init__(self, most: int) -> None:
         self._most, self._weight, self._lock = most, 0, threading.Lock()
         self._kept: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
+
+    @property
+    def held(self) -> int:
+        """The bytes that are kept."""
+        return self._weight
 
     def get(self, key: Hashable) -> V | None:
         """What is kept under a key."""
@@ -26,11 +51,16 @@ class Recent(Generic[V]):
             self._kept.move_to_end(key)
             return found[0]
 
-    def put(self, key: Hashable, value: V, weight: int = 1) -> None:
-        """Keep it, and let go of what was not used for longest; what would push out a quarter of all is not kept."""
+    def put(self, key: Hashable, value: V, more: int = 0) -> None:
+        """Keep it, and let go of what was not used for longest; what would push out a quarter of all is not kept.
+
+        `more` are bytes that it will hold later.
+        """
+        share = self._most // SHARE
+        weight = more + bytes_held((key, value), share) if more <= share else more
         with self._lock:
             self._weight -= self._kept.pop(key, (None, 0))[1]
-            if 4 * weight > self._most:
+            if weight > share:
                 return
             self._kept[key] = (value, weight)
             self._weight += weight
@@ -38,6 +68,62 @@ class Recent(Generic[V]):
                 self._weight -= self._kept.popitem(last=False)[1][1]
 
 
-def weight(sql: str, values: int) -> int:
-    """What a question and what was made of it weigh, in values."""
-    return 100 + len(sql) // 50 + values
+def bytes_held(thing: Any, most: int) -> int:
+    """Roughly how many bytes a thing keeps in memory, everything once; more than `most` is not counted to its end.
+
+    Engines, sockets and whatever else is neither a value, a record nor a function are somebody else's.
+    """
+    waiting: list[Any] = [thing]
+    seen: set[int] = set()
+    size = 0
+    while waiting and size <= most:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        size += getsizeof(one)
+        look = _LOOKS.get(type(one), _of_record)
+        if look is not None:
+            waiting.extend(look(one))
+    return size
+
+
+def _of_dict(one: dict[Any, Any]) -> Iterable[Any]:
+    return (*one, *one.values())
+
+
+def _of_function(one: FunctionType) -> Iterable[Any]:
+    return one.__closure__ or ()
+
+
+def _of_cell(one: CellType) -> Iterable[Any]:
+    try:
+        return (one.cell_contents,)
+    except ValueError:  # not filled yet
+        return ()
+
+
+def _of_record(one: Any) -> Iterable[Any]:
+    """The fields of a record of this package, and what is in its slots."""
+    kind = type(one)
+    if isinstance(one, tuple):  # with names
+        return one
+    if isinstance(one, Exception):
+        return (*one.args, vars(one))
+    if not is_dataclass(kind) or kind.__module__.startswith(_SHARED):
+        return ()
+    fields = getattr(one, "__dict__", None)
+    return (fields,) if fields is not None else [getattr(one, name, None) for name in kind.__dataclass_fields__]
+
+
+_LOOKS: dict[type, Callable[[Any], Iterable[Any]] | None] = {
+    **dict.fromkeys((str, bytes, int, float, bool, type(None), type)),
+    **dict.fromkeys((tuple, list, set, frozenset), iter),
+    dict: _of_dict,
+    Fraction: lambda one: (one.numerator, one.denominator),
+    FunctionType: _of_function,
+    CellType: _of_cell,
+    MethodType: lambda one: (one.__self__,),
+    partial: lambda one: (one.func, one.args, one.keywords),
+}
+"""What is behind a thing, by its type; a record where it is not listed."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from math import log10
 from typing import Any, NoReturn
 
 from sfumato.errors import InputError
@@ -21,6 +22,10 @@ from sfumato.errors import InputError
 UNIT = Fraction(1, 10**15)
 """Prices are whole multiples of this (semantics 5.3), so that sums of prices are sums of integers."""
 
+_MOST_BITS = 3_322
+"""Of a number of a thousand digits."""
+_TOLD, _TOLD_BITS = 60, 200
+"""Characters of a number, or its bits, that an error message repeats."""
 _LEAST_CHANCE = Fraction(1, 10**100)
 
 
@@ -38,7 +43,7 @@ def as_written(value: object, what: str = "number") -> Fraction:
         if isinstance(value, Fraction):  # its parts may be integers of NumPy, which wrap around
             return Fraction(operator.index(value.numerator), operator.index(value.denominator))
         if isinstance(value, numbers.Integral):
-            return Fraction(operator.index(value))
+            return Fraction(_bounded(operator.index(value), what))
     except TypeError:  # a span of time of NumPy is an Integral by name
         raise InputError(f"{what} must be a number, but is {type(value).__name__}") from None
     if isinstance(value, (float, Decimal, str, numbers.Real)):
@@ -49,7 +54,7 @@ def as_written(value: object, what: str = "number") -> Fraction:
             _check_exponent(text, what)
             return Fraction(text)
         except (ValueError, ZeroDivisionError):
-            raise InputError(f"{what} must be a finite number, but is {text!r}") from None
+            raise InputError(f"{what} must be a finite number, but is {_cut(text)!r}") from None
     raise InputError(f"{what} must be a number, but is {type(value).__name__}")
 
 
@@ -57,14 +62,39 @@ def _check_exponent(text: str, what: str) -> None:
     """1e999999999 is eleven characters and a gigabyte: refuse it before it is expanded."""
     _, marker, exponent = text.lower().partition("e")
     if marker and abs(int(exponent)) > 1000:
-        raise InputError(f"{what} must be a finite number with an exponent of at most 1000, but is {text!r}")
+        raise InputError(f"{what} must be a finite number with an exponent of at most 1000, but is {_cut(text)!r}")
+
+
+def _bounded(number: int, what: str) -> int:
+    """A whole number of at most a thousand digits: Python writes no long ones, and nobody reads them."""
+    if number.bit_length() > _MOST_BITS:
+        raise InputError(f"{what} must be written in at most 1000 characters")
+    return number
+
+
+def _cut(text: str) -> str:
+    """The beginning of a text that is too long for a message."""
+    return text if len(text) <= _TOLD else f"{text[:_TOLD]}…"
+
+
+def told(number: Fraction | int) -> str:
+    """A number in a message: as it is written, or its size where that is long.
+
+    >>> told(Fraction(1, 10)), told(Fraction(10) ** 200), told(Fraction(1, 10**90 + 1))
+    ('0.1', 'about 1e200', 'about 1e-90')
+    """
+    number = Fraction(number)
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) <= _TOLD_BITS:
+        return _cut(show(number))
+    digits = round((abs(number.numerator).bit_length() - number.denominator.bit_length()) * log10(2))
+    return f"about {'-' if number < 0 else ''}1e{digits}"
 
 
 def positive(value: object, what: str) -> Fraction:
     """A number above zero, or one clear error that says what is allowed."""
     number = as_written(value, what)
     if number <= 0:
-        raise InputError(f"{what} must be above 0, but is {show(number)}")
+        raise InputError(f"{what} must be above 0, but is {told(number)}")
     return number
 
 
@@ -72,9 +102,9 @@ def whole(value: object, what: str, low: int | None = None) -> int:
     """A whole number, at least `low`, or one clear error that says what is allowed."""
     number = as_written(value, what)
     if number.denominator != 1:
-        raise InputError(f"{what} must be a whole number, but is {show(number)}")
+        raise InputError(f"{what} must be a whole number, but is {told(number)}")
     if low is not None and number < low:
-        raise InputError(f"{what} must be at least {low}, but is {show(number)}")
+        raise InputError(f"{what} must be at least {low}, but is {told(number)}")
     return int(number)
 
 
@@ -82,7 +112,7 @@ def probability(value: object, what: str) -> Fraction:
     """A number strictly between 0 and 1."""
     number = as_written(value, what)
     if not 0 < number < 1:
-        raise InputError(f"{what} must be above 0 and below 1, but is {show(number)}")
+        raise InputError(f"{what} must be above 0 and below 1, but is {told(number)}")
     return number
 
 

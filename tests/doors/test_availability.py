@@ -24,6 +24,7 @@ from sfumato.doors.http import office as office_module
 from sfumato.doors.pgwire import catalog_process, reading
 from sfumato.doors.pgwire.entrance import WireLimits
 from sfumato.doors.pgwire.wire import Wire
+from sfumato.doors.running import ending
 from sfumato.engines.duckdb import engine as engine_module
 from sfumato.errors import SfumatoError
 from sfumato.interrupts import PLANNING, step
@@ -753,3 +754,48 @@ def test_the_texts_of_a_query_are_bounded_together(policy):
             items = ", ".join(f"{long} AS c{i}" for i in range(count))
             said = client.post("/api/explain", json={"sql": f"SELECT {items} FROM region r0"}).json()
             assert (said["refused"] or {}).get("sqlstate") == state, said
+
+
+TEARDOWN = """
+import atexit, os
+atexit.register(lambda: open(os.environ["TORN"], "a").write("x"))
+"""
+
+
+def test_a_server_does_not_wait_for_the_interpreter_to_end(policy, tmp_path, monkeypatch):
+    """After its last line it is gone: what the interpreter does at its end is not done, and nothing is missing."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(TEARDOWN, encoding="utf-8")
+    path = [str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+    monkeypatch.setenv("TORN", str(tmp_path / "torn"))
+    subprocess.run([sys.executable, "-c", ""], check=True)
+    assert (tmp_path / "torn").read_text() == "x", "a process that ends as usual is noticed"
+    with running(policy) as server:
+        with server.connect("ana") as client:
+            client.execute("SELECT COUNT(*) FROM patient").fetchone()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(LONG) == 0
+        assert server.log()[-1]["message"] == "stopped"
+        assert server.process.stderr.read() == ""
+    assert (tmp_path / "torn").read_text() == "x"
+    assert ledger_of(policy).count("answer") == 1
+    assert not list(Path(policy).parent.glob("**/*-wal")), "the ledger was closed"
+
+
+def test_what_was_written_is_written_when_a_process_leaves(tmp_path):
+    program = (
+        "import logging, sys, atexit; from sfumato.doors.running.ending import leave\n"
+        f"logging.basicConfig(filename={str(tmp_path / 'log')!r}); atexit.register(print, 'torn')\n"
+        "logging.warning('last line'); sys.stdout.write('said'); sys.stderr.write('warned'); leave(3)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "said", "warned")
+    assert "last line" in (tmp_path / "log").read_text()
+
+
+def test_workers_are_killed_well_before_ten_seconds():
+    """The end of a server has room for a busy machine: workers drain, end themselves, are killed, and the crew ends."""
+    promised = 10.0
+    assert WireLimits().drain < ending.WORKER < ending.CREW < ending.LAST <= promised - 1.5
+    assert promised - 2.5 >= ending.CREW

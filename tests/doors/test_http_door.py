@@ -1,8 +1,10 @@
 """The HTTP door as a server: limits, slow clients, names, both doors on one budget, reload, the end, the logs."""
 
 import asyncio
+import errno
 import json
 import logging
+import os
 import re
 import socket
 import threading
@@ -16,6 +18,7 @@ from tests.doors import pg, web
 from tests.doors.web import COUNT
 
 import sfumato
+from sfumato.doors import users
 from sfumato.doors.http.guard import RequestGuard
 from sfumato.doors.operator import keep_log
 
@@ -69,12 +72,32 @@ def test_every_response_is_dressed(policy):
 @pytest.mark.parametrize(
     ("host", "status"),
     [("127.0.0.1:9", 200), ("localhost", 200), ("LOCALHOST:1", 200), ("[::1]:5", 200), ("evil.example", 421),
-     ("127.0.0.1.evil.example", 421), ("localhost.evil.example:80", 421), ("", 421), ("dp.example", 200)],
+     ("127.0.0.1.evil.example", 421), ("localhost.evil.example:80", 421), ("", 421), ("dp.example", 200),
+     ("[::1]evil", 421), ("[::1].evil.example", 421), ("[::1]:5evil", 421),
+     ("[dp.example]", 421), ("localhost:1:2", 421), ("localhost:", 200)],
 )  # fmt: skip
 def test_a_name_that_was_made_to_lead_here_is_not_ours(policy, host, status):
     with web.serving(policy, hosts=("dp.example",)) as served:
         answer = raw(served, f"GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         assert answer.startswith(f"HTTP/1.1 {status} ".encode()), answer
+
+
+@pytest.mark.parametrize(
+    ("number", "sqlstate", "words"),
+    [(errno.ENOSPC, "53100", "No space left on device."), (errno.EIO, "58030", "Input/output error.")],
+)
+def test_a_log_in_on_a_full_disk_names_the_disk(policy, monkeypatch, number, sqlstate, words):
+    with web.serving(policy) as served, served.client(None) as client:
+
+        def full(file, data):
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(users, "replace_file", full)
+        answer = client.post("/login", json={"name": "ana", "password": pg.PASSWORD})
+        assert answer.status_code == 503
+        assert answer.json()["sqlstate"] == sqlstate
+        assert answer.json()["detail"] == words
+        assert "set-cookie" not in answer.headers
 
 
 def test_other_machines_need_tls():

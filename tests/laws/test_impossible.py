@@ -123,7 +123,7 @@ def test_a_filter_that_matches_nobody_is_free(tmp_path: Path) -> None:
 def test_a_wrong_word_costs_no_privacy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Were everything called impossible, every answer would be a constant: no row is read for it."""
     write_clinic(tmp_path)
-    monkeypatch.setattr(impossible, "_empty", lambda _: (joint_sensitivity.FALSE,))
+    monkeypatch.setattr(impossible, "_empty", lambda *_: (joint_sensitivity.FALSE,))
     with sfumato.open(tmp_path / "sfumato.toml") as clinic:
         monkeypatch.setattr(type(clinic._engine), "run", lambda *_: pytest.fail("rows were read"))
         assert clinic.sql("SELECT COUNT(*) FROM patient").rows == [(0,)]

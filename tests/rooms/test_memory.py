@@ -125,17 +125,19 @@ def test_a_question_is_planned_once_a_day(gate, monkeypatch):
 
 
 def test_the_last_things_are_kept_and_not_more_than_there_is_room_for():
-    kept = Recent(100)
+    kept = Recent(100_000)
     for i in range(10):
-        kept.put(i, str(i), 20)
+        kept.put(i, str(i) * 19_000)
     assert [i for i in range(10) if kept.get(i)] == [5, 6, 7, 8, 9]
     kept.get(5)
-    kept.put(10, "10", 20)
+    kept.put(10, "x" * 19_000)
     assert [i for i in range(11) if kept.get(i)] == [5, 7, 8, 9, 10]
-    kept.put(5, "large", 26)
+    kept.put(5, "x" * 26_000)
     assert kept.get(5) is None, "what would push out the others is not kept"
+    kept.put(5, "x", more=26_000)
+    assert kept.get(5) is None, "nor what will do so later"
     for _ in range(100):
-        kept.put("same", "x", 20)
+        kept.put("same", "x" * 19_000)
     assert sum(kept.get(i) is not None for i in range(11)) == 4
 
 

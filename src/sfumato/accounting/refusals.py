@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import isqrt
 
 from sfumato.errors import BudgetError
-from sfumato.words import Loss, show
+from sfumato.words import Loss, show, told
 
 STEP = Fraction(1, 10**6)
 """A proposed epsilon is rounded down to this, so that a person can type it."""
@@ -29,7 +29,7 @@ def refusal(composition: str, loss: Loss, left: Loss, limit: Loss) -> BudgetErro
 
 
 def _spent(currency: str, cost: Fraction, left: Fraction | None, limit: Fraction, hint: str) -> BudgetError:
-    detail = f"This release costs {currency} {show(cost)}; {show(left or 0)} of {show(limit)} remains."
+    detail = f"This release costs {currency} {told(cost)}; {show(left or 0)} of {show(limit)} remains."
     return BudgetError("budget is spent", detail=detail, hint=hint)
 
 

@@ -6,6 +6,7 @@ is not known gets one too, which no password fits. The file is replaced in one s
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -20,7 +21,7 @@ from typing import Any
 
 from sfumato.doors.login_throttle import Failures
 from sfumato.doors.scram import Verifier, mock, verifier
-from sfumato.errors import InputError, QueryError
+from sfumato.errors import InputError, QueryError, SfumatoError
 from sfumato.files import make_private_directory, replace_file
 
 ANALYST, OWNER, AUDITOR = "analyst", "owner", "auditor"
@@ -98,13 +99,15 @@ class Users:
     @contextmanager
     def changing(self) -> Iterator[dict[str, Any]]:
         """The document, to be changed by one process at a time; written when the block ends."""
-        make_private_directory(self._home)
-        handle = os.open(self._home / "users.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        with _naming_the_disk():
+            make_private_directory(self._home)
+            handle = os.open(self._home / "users.lock", os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             document = self.document()
             yield document
-            self._write(document)
+            with _naming_the_disk():
+                self._write(document)
         finally:
             os.close(handle)
 
@@ -125,6 +128,20 @@ class Users:
                     raise InputError(f'"{self._file}" must be readable by its owner only', hint="Run chmod 600 on it.")
                 self._read = (mark, json.loads(self._file.read_text(encoding="utf-8")))
             return _copy(self._read[1])
+
+
+@contextmanager
+def _naming_the_disk() -> Iterator[None]:
+    """A file that cannot be written is no fault of who logs in: the error says what is wrong."""
+    try:
+        yield
+    except OSError as error:
+        raise SfumatoError(
+            "the file of users could not be written",
+            detail=f"{(error.strerror or type(error).__name__).capitalize()}.",
+            hint="The owner must free space or repair the disk.",
+            sqlstate="53100" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "58030",
+        ) from None
 
 
 def check_may_ask(user: User) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-from sfumato.errors import EngineError
+from sfumato.errors import EngineError, QueryError
 from sfumato.policy import Policy, Table
 from sfumato.sql.finished_tables import FinishedTable
 from sfumato.sql.job import Job
@@ -30,6 +30,22 @@ OPERATOR = logging.getLogger("sfumato.operator")
 Rows = list[tuple[tuple[Any, ...], Exact]]
 """Groups in the clear, each with its sealed numbers."""
 Say = Callable[[str], object]
+
+
+LONGEST_SQL = 1_000_000
+"""Characters of SQL that is written for one query: what is read often is written often, and an engine takes hundreds of
+bytes for each character of a list, which its own limit of memory does not count."""
+
+
+def bounded_sql(text: str, times: int = 1) -> str:
+    """A part of a statement, which stands in it so many times; refused before it is written that often."""
+    if len(text) * times > LONGEST_SQL:
+        raise QueryError(
+            f"this query has more than {LONGEST_SQL:,} characters when its sub-queries are written out",
+            sqlstate="54001",
+            hint="Read long lists fewer times: put them into a public table and join it, or split the query.",
+        )
+    return text
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from sfumato.gateway.within import epsilon_within
 from sfumato.interrupts import planning
 from sfumato.ledger import Entry, Ledger
 from sfumato.policy import Policy, Unknown
-from sfumato.recent import Recent, weight
+from sfumato.recent import Recent
 from sfumato.sql.functions import bounded_work
 from sfumato.sql.question import Question, bind
 from sfumato.sql.read.parser import parse
@@ -34,12 +34,10 @@ from sfumato.sql.release.digest import PREFIX
 from sfumato.sql.release.normal_form import key_of
 from sfumato.sql.release.plan import Plan, noise_of, plan
 from sfumato.sql.release.releases import GAUSSIAN, GEOMETRIC
-from sfumato.words import positive, show, whole
+from sfumato.words import positive, show, told, whole
 
-_MOST_GROUPS = 400_000
-"""Groups of plans that are kept at most: some tens of megabytes."""
-_MOST_ROWS = 4_000_000
-"""Public rows that bound queries may keep, each query counted as a hundred rows more."""
+_PLANS, _QUESTIONS = 64 * 2**20, 128 * 2**20
+"""Bytes of plans and of bound queries that are kept at most, with the public rows that an engine keeps for them."""
 
 
 class Planner:
@@ -51,8 +49,8 @@ class Planner:
         self._policy, self._engine, self._ledger = policy, engine, ledger
         self._bounds, self._version = bounds, version
         self._views, self._stored = engine.views(), engine.stored()
-        self._plans: Recent[Plan] = Recent(_MOST_GROUPS)
-        self._questions: Recent[Question] = Recent(_MOST_ROWS)
+        self._plans: Recent[Plan] = Recent(_PLANS)
+        self._questions: Recent[Question] = Recent(_QUESTIONS)
         self._dry_run = Rehearsal(engine)
         self._has_first_digests = ledger.has_other_questions(PREFIX)
 
@@ -66,15 +64,14 @@ class Planner:
             if at.rows and known.event is not None:
                 known = replace(known, digest=f"{PREFIX}{key_of('rows', known.digest, at.rows)}")
             if key is not None and not known.missing:  # one with stand-ins is made anew when the bounds are known
-                groups = sum(len(part.groups) for cut in known.cuts for part in cut.parts)
-                self._plans.put(key, known, weight(query.sql, groups + known.question.kept_rows))
+                self._plans.put(key, known)
         return self._as_stored(known)
 
     def fresh(self, query: Query, day: date) -> Plan:
         """The plan of a query on a day, made now."""
         noise, rows_per_unit, within = query.noise, query.rows_per_unit, query.within
         if noise not in (None, GEOMETRIC, GAUSSIAN):
-            raise InputError(f'noise "{noise}" is not known', hint='Use "geometric" or "gaussian".')
+            raise InputError(f'noise "{noise!s:.40}" is not known', hint='Use "geometric" or "gaussian".')
         if query.epsilon is not None and within is not None:
             raise InputError("give epsilon or within, not both")
         try:
@@ -143,7 +140,7 @@ class Planner:
         question = self._questions.get((sql, today, found))
         if question is None:
             question = self._bind(sql, self._bounds.settled(dict(found)), today)
-            self._questions.put((sql, today, found), question, weight(sql, question.kept_rows))
+            self._questions.put((sql, today, found), question)
         return question
 
     def _bind(self, sql: str, policy: Policy, today: date) -> Question:
@@ -161,7 +158,7 @@ class Planner:
     def _allowed(self, epsilon: Fraction) -> Fraction:
         least = self._policy.privacy.min_epsilon
         if epsilon < least:
-            raise InputError(f"epsilon must be at least {show(least)} under this policy, but is {show(epsilon)}")
+            raise InputError(f"epsilon must be at least {show(least)} under this policy, but is {told(epsilon)}")
         return epsilon
 
     def _as_stored(self, made: Plan) -> Plan:

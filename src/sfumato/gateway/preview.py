@@ -35,7 +35,7 @@ from sfumato.sql.release.claims import Reason
 from sfumato.sql.release.plan import Plan
 from sfumato.sql.release.releases import GAUSSIAN, GEOMETRIC, contribution
 from sfumato.sql.tree import columns_of as columns_in
-from sfumato.words import Loss, certainty, show
+from sfumato.words import Loss, certainty, show, told
 
 _FINE = Fraction(1, 10**6)
 """Square roots are shown to this step, rounded up."""
@@ -296,7 +296,7 @@ def said(cost: Loss, left: Spent) -> str:
 def lacking(cost: Spent, left: Spent) -> str:
     """What does not suffice: delta, or epsilon, or rho where the price or what is left is counted in it."""
     if cost.delta > left.delta:
-        return f"It costs delta {show(cost.delta)}; {show(left.delta)} remains."
+        return f"It costs delta {told(cost.delta)}; {show(left.delta)} remains."
     if cost.epsilon is None or (not left.epsilon and left.rho is not None):
-        return f"It costs rho {show(cost.rho or 0)}; {show(left.rho or 0)} remains."
-    return f"It costs epsilon {show(cost.epsilon)}; {show(left.epsilon or 0)} remains."
+        return f"It costs rho {told(cost.rho or 0)}; {show(left.rho or 0)} remains."
+    return f"It costs epsilon {told(cost.epsilon)}; {show(left.epsilon or 0)} remains."

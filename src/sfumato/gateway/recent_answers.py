@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from sfumato.gateway.answer import Answer, Spent
 from sfumato.gateway.query import Query, QueryTime
-from sfumato.recent import Recent, weight
+from sfumato.recent import Recent
 from sfumato.sql.release.plan import Plan
 
-_ROOM = 400_000
-"""Values of answers that are kept at most: some tens of megabytes."""
+_ROOM = 64 * 2**20
+"""Bytes of answers that are kept at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,5 +59,4 @@ class Memory:
         """An answer that the ledger holds, unless it is too large."""
         key = query.key(at)
         if key is not None:
-            values = len(told.answer.rows) * len(told.answer.columns) + told.asked.question.kept_rows
-            self._told.put(key, told, weight(query.sql, values))
+            self._told.put(key, told)

@@ -15,6 +15,7 @@ from math import prod
 from typing import Any
 
 from sfumato.errors import QueryError
+from sfumato.interrupts import step
 from sfumato.sql.calendar_units import CLOCK, days
 from sfumato.sql.key_ranges import FINER, Range, finest, grain, narrowed, with_ranges
 from sfumato.sql.public_rows import DeclaredValues, KeyList, PublicRows, TableValues
@@ -23,6 +24,9 @@ from sfumato.sql.tied_keys import MOST_TRIED, clusters, tied
 from sfumato.sql.tree import BOOLEAN, DATE, TIMESTAMP, Call, Column, Constant, Node, children, columns_of
 
 MOST_GROUPS = 1_000_000
+MOST_BYTES = 64 * 2**20
+"""Bytes of the keys of all groups: characters of texts, and `VALUE` for each value."""
+VALUE = 8
 _DAY = 86_400
 
 
@@ -137,7 +141,10 @@ def groups(relation: Relation, nodes: list[Node], rows: PublicRows) -> list[tupl
     for number, (indices, images) in enumerate(lists):
         left = _left(relation, [nodes[i] for i in indices], known, rows)
         lists[number] = indices, images if left is None else [image for image in images if image in left]
-    check_groups(prod(len(images) for _, images in lists))
+    total = prod(len(images) for _, images in lists)
+    check_groups(total)
+    if total:
+        check_bytes(sum(_bytes(images) * (total // len(images)) for _, images in lists))
     found = _combined(len(nodes), lists)
     for indices in clusters(together, [_read(part, relation) for part in known]):
         left = _left(relation, [nodes[i] for i in indices], known, rows)
@@ -184,6 +191,30 @@ def check_groups(total: int) -> None:
         )
 
 
+def check_bytes(size: int) -> None:
+    """Refuse keys that would take too much room, before they are written out."""
+    if size > MOST_BYTES:
+        raise too_long()
+
+
+def too_long() -> QueryError:
+    """The error of groups whose keys take too much room."""
+    return QueryError(
+        f"the keys of this query's groups are longer than {MOST_BYTES >> 20} MiB together",
+        sqlstate="54000",
+        hint="Group by shorter texts, or by fewer columns: what is the same in every group can be added to the result.",
+    )
+
+
+def _bytes(images: list[tuple[Any, ...]]) -> int:
+    """Bytes of the keys of these groups."""
+    size = 0
+    for image in images:
+        step()
+        size += VALUE * len(image) + sum(len(value) for value in image if isinstance(value, str))
+    return size
+
+
 def _sources(node: Node, relation: Relation) -> set[str]:
     """What a key is worked out from: columns, and whole public tables; nothing, where its form says it all."""
     if _by_form(node, relation):
@@ -212,6 +243,7 @@ def _combined(count: int, lists: list[tuple[list[int], list[tuple[Any, ...]]]]) 
         return list(product(*sorted_lists))
     result = []
     for combination in product(*(images for _, images in lists)):
+        step()
         row: list[Any] = [None] * count
         for (indices, _), image in zip(lists, combination, strict=True):
             for i, value in zip(indices, image, strict=True):
@@ -276,8 +308,8 @@ def _possible(node: Node) -> list[Any]:
         assert facts.high is not None
         assert facts.grid is not None
         first, last = int(facts.low / facts.grid), int(facts.high / facts.grid)
-        step = int(_stride(node) / facts.grid)
-        return [*range(first, last + 1, step), *([None] if facts.nullable else [])]
+        stride = int(_stride(node) / facts.grid)
+        return [*range(first, last + 1, stride), *([None] if facts.nullable else [])]
     if facts.exact and facts.grid is not None:
         values = tuple(int(Fraction(value) / facts.grid) for value in values)
     if facts.kind == TIMESTAMP:  # a day among moments is its first one

@@ -31,7 +31,7 @@ from sfumato.sql.intervals.row_provenance import trace
 from sfumato.sql.prefix_sums import totals_in, wholes_in
 from sfumato.sql.public_rows import PublicRows
 from sfumato.sql.read.parser import parse, place
-from sfumato.sql.relations import Relation, Release, fixed_in, releases_in
+from sfumato.sql.relations import Relation, Release, releases_in
 from sfumato.sql.tree import INTERVAL, PERSON, Call, Column, Constant, Node, Sorted
 from sfumato.words import identifier
 
@@ -55,12 +55,6 @@ class Question:
     """The slots of the origins."""
     ends: tuple[tuple[int, str, Origin | None], ...] = ()
     """Which items show an end of an interval instead of their number, and what that number is made of."""
-
-    @property
-    def kept_rows(self) -> int:
-        """How many public rows are kept for it: those of sub-queries that private rows meet."""
-        fixed = (one for release in self.releases for one in fixed_in(release.below))
-        return sum(one.kept.weight for one in fixed if one.kept is not None)
 
     @property
     def releases(self) -> list[Release]:

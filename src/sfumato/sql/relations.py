@@ -14,6 +14,7 @@ from functools import cached_property, wraps
 from math import prod
 from typing import Any, Protocol, TypeVar
 
+from sfumato.interrupts import step
 from sfumato.policy import Table
 from sfumato.sql import geo_cells
 from sfumato.sql.calendar_units import units_between
@@ -75,6 +76,11 @@ class Relation:
     def size(self) -> int:
         """How many relations there are once those that are read twice are written twice."""
         return 1 + sum(part.size for part in below(self))
+
+    @cached_property
+    def conditions(self) -> tuple[Node, ...]:
+        """What is known to hold of every row: see the function of this name."""
+        return tuple(_conditions(self))
 
     @property
     def person_rows(self) -> int:
@@ -207,11 +213,10 @@ class Limited(Relation):
 
 
 class Kept(Protocol):
-    """Public rows that an engine holds, under a name of its own: how many they are, and how much room they take."""
+    """Public rows that an engine holds, under a name of its own, and how many they are."""
 
     name: str
     rows: int
-    weight: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,6 +309,11 @@ def _renamed(node: Node, names: dict[str, Column]) -> Node:
 
 def conditions(relation: Relation) -> list[Node]:
     """What is known to hold of every row, as far as it speaks of the relation's own columns."""
+    return list(relation.conditions)
+
+
+def _conditions(relation: Relation) -> list[Node]:
+    step()
     found: list[Node] = []
     if isinstance(relation, Filter):
         found = [*conjuncts(relation.condition), *conditions(relation.below)]
@@ -318,7 +328,7 @@ def conditions(relation: Relation) -> list[Node]:
         found = [
             _renamed(part, names) for part in conditions(relation.below) if columns_of(part).keys() <= names.keys()
         ]
-    return [part for part in found if set(columns_of(part)) <= set(relation.columns)]
+    return [part for part in found if columns_of(part).keys() <= relation.columns.keys()]
 
 
 def fixed_in(relation: Relation) -> list[Fixed]:

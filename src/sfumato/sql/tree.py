@@ -14,6 +14,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
+from sfumato.interrupts import step
 from sfumato.sql.interval_values import Span
 
 INTEGER, DECIMAL, DOUBLE = "integer", "decimal", "double"
@@ -22,6 +23,9 @@ INTERVAL = "interval"
 """A span of time, held as the number of seconds by which PostgreSQL compares intervals: a month has 30 days."""
 NUMBERS = (INTEGER, DECIMAL, DOUBLE)
 TIMES = (DATE, TIMESTAMP)
+
+_READS = "_reads"
+"""Where a node keeps the columns that it reads: no field, so that it takes no part in comparisons."""
 
 Value = int | Fraction | str | bool | date | datetime | Span | None
 
@@ -177,14 +181,27 @@ def size(node: Node) -> int:
 
 def columns_of(node: Node) -> dict[str, Column]:
     """The columns that a node reads, by name; of a sub-query those of the row around it."""
+    return dict(_columns(node))
+
+
+def _columns(node: Node) -> dict[str, Column]:
+    """The same, worked out once for each node: a list of thousands is asked about at every relation above it."""
+    if isinstance(node, Constant):
+        return {}
     if isinstance(node, Column):
         return {node.name: node}
-    found: dict[str, Column] = {}
-    for child in children(node):
-        found |= columns_of(child)
-    if isinstance(node, Sub):
-        found = {name: column for name, column in found.items() if name not in node.relation.columns}
-    return found
+    known = vars(node)
+    if _READS not in known:
+        step()
+        found: dict[str, Column] = {}
+        for child in children(node):
+            if not isinstance(child, Constant):
+                found |= _columns(child)
+        if isinstance(node, Sub):
+            found = {name: column for name, column in found.items() if name not in node.relation.columns}
+        known[_READS] = found
+    kept: dict[str, Column] = known[_READS]
+    return kept
 
 
 def conjuncts(node: Node | None) -> list[Node]:

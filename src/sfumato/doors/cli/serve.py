@@ -13,6 +13,7 @@ from pathlib import Path
 from sfumato.doors.cli.say import console, print_json
 from sfumato.doors.pgwire.entrance import WireLimits
 from sfumato.doors.running.control import tell_all, unpacked
+from sfumato.doors.running.ending import leave
 from sfumato.doors.running.order import MOST_WORKERS, ServeOrder, Sockets, address, listen, read_text, shown
 from sfumato.doors.running.stay import Stay
 from sfumato.doors.users import Users
@@ -61,7 +62,7 @@ def serve(order: ServeOrder, *, workers: int, check: bool) -> None:
     lines = [*links(order, sockets, policy.data.id).values(), "ready"]
     try:
         visit = (lambda: None) if check else None
-        asyncio.run(Stay(order, sockets, workers, lambda: say(lines), visit).run())
+        asyncio.run(Stay(order, sockets, workers, lambda: say(lines), visit, leave).run())
     finally:
         sockets.close()
 

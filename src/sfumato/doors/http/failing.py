@@ -15,7 +15,17 @@ from starlette.responses import Response
 
 from sfumato.errors import BudgetError, EngineError, InputError, LedgerError, PolicyError, QueryError, SfumatoError
 
-_STATUS = {"42501": 403, "28000": 401, "28P01": 401, "08P01": 400, "53300": 429, "57P01": 503, "XX000": 500}
+_STATUS = {
+    "42501": 403,
+    "28000": 401,
+    "28P01": 401,
+    "08P01": 400,
+    "53300": 429,
+    "57P01": 503,
+    "53100": 503,
+    "58030": 503,
+    "XX000": 500,
+}
 
 
 class Turned(Exception):

@@ -6,6 +6,7 @@ vouches for it: a page of another site, whose name was made to lead here (DNS re
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
@@ -72,8 +73,15 @@ class RequestGuard:
 
     def _is_ours(self, host: str) -> bool:
         """An address cannot be made to lead elsewhere; a name can, unless it is one of ours."""
-        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        form = _HOST.fullmatch(host)
+        if form is None:
+            return False
+        name = form[1] or form[2]
         return name in self.hosts or name == "localhost" or _is_address(name)
+
+
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^:\[\]]+))(?::[0-9]{0,5})?")
+"""A name or an address, an address with colons in brackets, and a port: nothing before, between or after."""
 
 
 def dress(headers: list[tuple[bytes, bytes]], scheme: str) -> list[tuple[bytes, bytes]]:

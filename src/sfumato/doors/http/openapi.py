@@ -82,7 +82,7 @@ def _refusals(entry: Route) -> list[int]:
         found |= {402, 422}
     if entry.path.startswith("/api/policy/") or entry.path == "/api/redteam":
         found.add(422)
-    if entry.path not in ("/api/me", "/openapi.json", "/login", "/logout"):
+    if entry.path not in ("/api/me", "/openapi.json"):
         found.add(503)
     return sorted(found)
 

@@ -27,7 +27,7 @@ from sfumato.errors import QueryError, SfumatoError
 from sfumato.gateway import Answer, Gateway, Preview, Query
 from sfumato.gateway.answer import width_of
 from sfumato.interrupts import FINISHING, planning, who
-from sfumato.recent import Recent, weight
+from sfumato.recent import Recent
 from sfumato.sql.catalog.queries import configured
 from sfumato.sql.catalog.tableless import computes_alone
 from sfumato.sql.read.lexer import without_schema
@@ -38,8 +38,8 @@ _MOST_CATALOG = 32_768
 """Characters of a catalog query: no tool writes more."""
 _MANY = 200
 """Noisy numbers of an answer from which on their intervals are worked out only if somebody asks for them."""
-_ROOM = 400_000
-"""Values of results that are kept at most."""
+_ROOM = 32 * 2**20
+"""Bytes of results that are kept at most, of each kind."""
 
 
 class Desk:
@@ -129,7 +129,7 @@ class Desk:
         if work.task is WireTask.PREVIEW:
             return _plan(preview)
         fields = self._typed(_fields(preview, work.options.intervals), work.sql)
-        self._looked.put((work.sql, work.options), fields, weight(work.sql, len(fields)))
+        self._looked.put((work.sql, work.options), fields)
         return fields
 
     def _look_up(self, about: str, work: Work, user: User) -> Any:
@@ -142,7 +142,7 @@ class Desk:
             result.sets = configured(work.sql)
         if not self._catalog.is_moving(about):
             more = (work.settings,) if self._catalog.reads_settings(about) else ()
-            self._found.put((work.sql, user.name, *more), result, _weight(work, result) + 2 * len(work.settings))
+            self._found.put((work.sql, user.name, *more), result, result.size)
         return result.fields if work.task is WireTask.LOOK else result
 
     def _typed(self, fields: tuple[Field, ...], text: str) -> tuple[Field, ...]:
@@ -174,7 +174,7 @@ class Desk:
             made = _make(answer, work.options.intervals)
             if made.result.fields is not None:
                 made.result.fields = self._typed(made.result.fields, work.sql)
-        self._made.put(key, made, _weight(work, made.result))
+        self._made.put(key, made, made.result.size)
         return made.result
 
     def _budget(self, user: User) -> Result:
@@ -185,11 +185,6 @@ class Desk:
             for name, loss in amounts
         ]
         return Result(BUDGET_FIELDS, rows, "SHOW")
-
-
-def _weight(work: Work, result: Result) -> int:
-    """What a result takes, in values: for its rows, and the same as bytes for the wire."""
-    return weight(work.sql, 2 * result.size // CELL)
 
 
 def _decimal(value: Fraction | None, *, up: bool) -> Decimal | None:

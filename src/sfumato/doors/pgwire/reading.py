@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from typing import TypeVar
 
 from sfumato.doors.pgwire.commands import (
@@ -28,6 +27,7 @@ from sfumato.doors.pgwire.commands import (
     Transaction,
 )
 from sfumato.errors import QueryError, SfumatoError
+from sfumato.recent import Recent
 from sfumato.sql.read.lexer import NUMBER, QUOTED, STRING, WORD, SqlStatement, SqlToken, statements
 
 T = TypeVar("T")
@@ -49,14 +49,26 @@ def command(statement: SqlStatement) -> Command:
 SHORT = 2_000
 """Characters that are read in a few milliseconds: between other clients' messages. A longer text goes to a thread."""
 KEPT = 10_000
+"""Characters of a text that is kept with what was read in it."""
+_ROOM = 16 * 2**20
+"""Bytes of texts that are kept, with what was read in them."""
 MOST_TEXT = 100_000
 """Characters that one message may hold, as many as a query may have: more is refused before it is read."""
 
 
 def remembered(make: Callable[[str], T]) -> Callable[[str], T]:
-    """The same for the same text, without work; long texts are not kept."""
-    kept = lru_cache(maxsize=512)(make)
-    return lambda text: kept(text) if len(text) <= KEPT else make(text)
+    """The same for the same text, without work; long texts are not kept, nor more than there is room for."""
+    kept: Recent[tuple[T]] = Recent(_ROOM)
+
+    def made(text: str) -> T:
+        found = kept.get(text) if len(text) <= KEPT else None
+        if found is None:
+            found = (make(text),)
+            if len(text) <= KEPT:
+                kept.put(text, found)
+        return found[0]
+
+    return made
 
 
 def check_length(size: int) -> None:

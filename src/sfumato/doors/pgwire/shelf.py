@@ -31,6 +31,7 @@ from sfumato.doors.pgwire.commands import (
 from sfumato.doors.pgwire.messages import TEXT
 from sfumato.doors.pgwire.portals import Portal, PreparedStatement
 from sfumato.doors.pgwire.reading import (
+    KEPT,
     SHORT,
     check_length,
     moved,
@@ -52,6 +53,8 @@ MOST = 1000
 """Prepared statements, and cursors, of one session."""
 _BY_TEXT = ("42", "0A", "54")
 """Classes of refusals that are about the text of a question, not about a value in it."""
+_LIMIT = "54"
+"""The class of limits: other values of the same types are planned as long, and are refused as well."""
 _WORDS = ("day", "2020-01-01", "1 day", "1")
 """Texts that a place may take which takes no other: a unit of time, a moment, an interval, a number."""
 _SAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1, "numeric": 1, "text": "a"}
@@ -144,12 +147,14 @@ class SessionShelf:
             yield from self.fields(Portal(prepared.command, prepared, options))
             return
         refused: list[SfumatoError] = []
-        for values in _samples(prepared.oids):
+        for values in _samples(prepared):
             try:
                 portal = yield from self.filled(prepared, values, options, ())
                 yield from self.fields(replace(portal, prepared=None))
                 return
             except SfumatoError as error:
+                if error.sqlstate.startswith(_LIMIT):
+                    raise
                 refused.append(error)
         if len({(error.sqlstate, error.message) for error in refused}) == 1 and refused[0].sqlstate[:2] in _BY_TEXT:
             raise refused[0]
@@ -170,10 +175,12 @@ class SessionShelf:
         if options.intervals in prepared.looked:
             return prepared.looked[options.intervals]
         refused: SfumatoError | None = None
-        for values in _samples(prepared.oids):
+        for values in _samples(prepared):
             try:
                 return (yield from self.fields((yield from self.filled(prepared, values, options, ()))))
             except SfumatoError as error:
+                if error.sqlstate.startswith(_LIMIT):
+                    raise
                 refused = refused or error
         assert refused is not None
         raise refused
@@ -329,7 +336,7 @@ class SessionShelf:
 
 def _fill(statement: SqlStatement, values: list[Any]) -> tuple[Filled, Command]:
     """The text with its values, and its command."""
-    filled = fill(statement, values)
+    filled = fill(statement, values, check_length)
     check_length(len(filled.text))
     return filled, read(filled.text)[0][1]
 
@@ -340,12 +347,17 @@ def _put(kept: dict[str, Any], name: str, thing: Any, what: str) -> None:
     kept[name] = thing
 
 
-def _samples(oids: tuple[int, ...]) -> Iterator[list[Any]]:
-    """Values of these types, for a look at the columns: one of them may be one that its place takes."""
+def _samples(prepared: PreparedStatement) -> Iterator[list[Any]]:
+    """Values of its types, for a look at the columns: one of them may be one that its place takes.
+
+    A long statement is planned twice at most: each time takes as long as planning may.
+    """
+    oids, statement = prepared.oids, prepared.statement
     yield [_sample(oid) for oid in oids]
     if oids:
         yield [None] * len(oids)
-        for word in _WORDS if any(_family(oid) == "text" for oid in oids) else ():
+        short = statement is None or len(statement.text) <= KEPT
+        for word in _WORDS if short and any(_family(oid) == "text" for oid in oids) else ():
             yield [word if _family(oid) == "text" else _sample(oid) for oid in oids]
 
 

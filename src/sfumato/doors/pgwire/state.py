@@ -22,6 +22,7 @@ from sfumato.doors.pgwire.settings import Settings
 from sfumato.doors.pgwire.shelf import SessionShelf, Steps, computed
 from sfumato.doors.pgwire.types import decode, encode, size_of
 from sfumato.errors import QueryError, SfumatoError
+from sfumato.recent import Recent
 
 _FEW = 5000
 _SMALL = 2**20
@@ -223,10 +224,17 @@ def _formats(given: tuple[int, ...], fields: tuple[Field, ...]) -> tuple[int, ..
     return given * len(fields) if len(given) == 1 else given or (m.TEXT,) * len(fields)
 
 
-@lru_cache(maxsize=512)
+_DESCRIBED: Recent[bytes] = Recent(8 * 2**20)
+"""Columns as messages, in so many bytes."""
+
+
 def _description(fields: tuple[Field, ...], given: tuple[int, ...]) -> bytes:
-    forms = _formats(given, fields)
-    return m.row_description([(f.name, f.oid, size_of(f.oid), form) for f, form in zip(fields, forms, strict=True)])
+    found = _DESCRIBED.get((fields, given))
+    if found is None:
+        shown = zip(fields, _formats(given, fields), strict=True)
+        found = m.row_description([(f.name, f.oid, size_of(f.oid), form) for f, form in shown])
+        _DESCRIBED.put((fields, given), found)
+    return found
 
 
 def _rows(rows: list[Row], fields: tuple[Field, ...], forms: tuple[int, ...]) -> Iterator[bytes]:

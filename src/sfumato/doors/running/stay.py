@@ -36,6 +36,8 @@ class Stay:
     """Called when all doors are open."""
     visit: Callable[[], None] | None = None
     """What to do while the doors are open, instead of waiting for a signal; then it stops."""
+    leave: Callable[[], None] = lambda: None
+    """Called at the very end, where a signal said stop: nothing is left to be done."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     failure: SfumatoError | None = None
     _reloading: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -62,6 +64,8 @@ class Stay:
             tell("stopped")
         if self.failure is not None:
             raise self.failure
+        if self.visit is None:
+            self.leave()
 
     async def _started(self) -> bool:
         """Whether all doors are open; somebody may say stop before."""

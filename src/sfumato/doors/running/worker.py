@@ -20,7 +20,7 @@ from sfumato.doors.cli.say import exit_code
 from sfumato.doors.operator import warn
 from sfumato.doors.pgwire.messages import Cancel
 from sfumato.doors.running.control import packed
-from sfumato.doors.running.ending import WORKER, end_with, end_within, share_interpreter
+from sfumato.doors.running.ending import WORKER, end_with, end_within, leave, share_interpreter
 from sfumato.doors.running.order import ServeOrder, Sockets
 from sfumato.doors.running.station import Station
 from sfumato.errors import EngineError, SfumatoError
@@ -53,6 +53,7 @@ class Worker:
         end_within(WORKER)
         listening.cancel()
         await self._station.stop()
+        leave()  # doors, ledger and logs are closed; threads may still be busy
         return 0
 
     def _say(self, document: dict[str, Any]) -> None:

@@ -35,7 +35,8 @@ from sfumato.engines.duckdb.unit_reports import elements_sql, histogram_sql
 from sfumato.errors import EngineError, QueryError, SfumatoError
 from sfumato.interrupts import FREE_SECONDS, Leash, Slots, Stopped, current, stopped, watched
 from sfumato.policy import Policy, Table
-from sfumato.recent import Recent, weight
+from sfumato.recent import Recent
+from sfumato.sql import keys as key_lists
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.aggregates.base import CHOICE
 from sfumato.sql.finished_tables import FinishedTable
@@ -51,10 +52,10 @@ from sfumato.words import Exact
 
 _FREE = max(2, os.cpu_count() or 1)
 """Free runs at the same time, each with one thread; one analyst has half of them at most."""
-_REMEMBERED = 1024
-"""Dry runs that are held once."""
-_ROOM = 400_000
-"""Values of public rows that are kept at most: some tens of megabytes."""
+_REMEMBERED = 16 * 2**20
+"""Bytes of dry runs that are held once, and of the rows of those above the releases."""
+_ROOM = 32 * 2**20
+"""Bytes of public rows that are kept at most."""
 
 
 class DuckDB:
@@ -80,7 +81,7 @@ class DuckDB:
 
     def forget(self) -> None:
         """Let go of what was read of public tables and of what was tried; it is read and tried again when needed."""
-        self._planning = PlanningRows(_Looks(self.run_public))
+        self._planning = PlanningRows(_Looks(self.run_public), _Looks(self._list_keys))
         self._tried: Recent[bool] = Recent(_REMEMBERED)
         self._rehearsed: Recent[list[tuple[Any, ...]]] = Recent(_REMEMBERED)
 
@@ -253,6 +254,16 @@ class DuckDB:
         with self._free_cursor(self._private) as cursor:
             return [tuple(row) for row in fetch_bounded(cursor.execute(sql))[0]]
 
+    def _list_keys(self, sql: str) -> list[tuple[Any, ...]]:
+        """Keys of groups, from public tables and declared domains: as many bytes as groups may have, with or without a
+        client.
+        """
+        with self._free_cursor(self._public) as cursor:
+            try:
+                return fetch_bounded(cursor.execute(sql), key_lists.MOST_BYTES, cell=key_lists.VALUE)[0]
+            except QueryError:
+                raise key_lists.too_long() from None
+
     def public_rows(self, relation: Relation, names: Sequence[str]) -> list[tuple[Any, ...]]:
         """Columns of a public table or of kept public rows, by their names in order, as private rows meet them."""
         return self._look(select(relation, names))
@@ -344,7 +355,7 @@ class _Looks:
         rows = self._seen.get(sql)
         if rows is None:
             rows = self._run(sql)
-            self._seen.put(sql, rows, weight(sql, len(rows)))
+            self._seen.put(sql, rows)
         return rows
 
 

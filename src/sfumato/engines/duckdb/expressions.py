@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import date, datetime
 from fractions import Fraction
 
+from sfumato.engines.base import bounded_sql
 from sfumato.engines.duckdb.text_spelling import TEXT_SPELLINGS
 from sfumato.engines.duckdb.time_spelling import TIME_SPELLINGS, difference
 from sfumato.errors import QueryError
@@ -100,7 +101,7 @@ def expression(node: Node) -> str:
         spelling = INTERNAL.get(node.name) or FUNCTIONS[node.name].spellings.get(ENGINE)
         if spelling is None:
             raise _not_yet(node)
-        return spelling(node)
+        return bounded_sql(spelling(node))
     raise AssertionError(f"{type(node).__name__} is emitted by its relation")
 
 

@@ -26,9 +26,12 @@ _NARROW = ("INT", "DECIMAL", "DOUBLE", "FLOAT", "BOOL", "DATE", "TIME", "UUID", 
 
 
 def fetch_bounded(
-    cursor: duckdb.DuckDBPyConnection, most: int = MOST_BYTES, rows_at_most: int | None = None
+    cursor: duckdb.DuckDBPyConnection,
+    most: int = MOST_BYTES,
+    rows_at_most: int | None = None,
+    cell: int = CELL,
 ) -> tuple[list[tuple[Any, ...]], int]:
-    """All rows, and roughly how many bytes they take.
+    """All rows, and roughly how many bytes they take: what texts hold, and `cell` for every value.
 
     Guarantee: the rows that are held when this returns or raises have at most `most` bytes and what one step adds.
     Proof: each step is counted before the next one is fetched.
@@ -41,12 +44,12 @@ def fetch_bounded(
     held, size = 0, _FIRST
     while more := cursor.fetchmany(size):
         rows += more
-        held += len(more) * CELL * len(kinds) + sum(size_of(row[i]) for row in more for i in wide)
+        held += len(more) * cell * len(kinds) + sum(size_of(row[i]) for row in more for i in wide)
         if held > most:
             raise too_large(f"{most >> 20} MiB")
         if rows_at_most is not None and len(rows) > rows_at_most:
             raise too_large(f"{rows_at_most} rows")
-        size = min(4 * size, _LARGEST, max(1, _STEP * len(rows) // held))
+        size = min(4 * size, _LARGEST, max(1, _STEP * len(rows) // max(1, held)))
     return rows, held
 
 

@@ -29,10 +29,14 @@ _SCHEMA = identifier("#fixed")
 class FixedRows:
     """A table of public rows; it is dropped some time after the last reference to this handle."""
 
-    __slots__ = ("__weakref__", "name", "rows", "weight")
+    __slots__ = ("__weakref__", "_size", "name", "rows")
 
     def __init__(self, name: str, rows: int, size: int) -> None:
-        self.name, self.rows, self.weight = name, rows, max(rows, size // 100)
+        self.name, self.rows, self._size = name, rows, size
+
+    def __sizeof__(self) -> int:
+        """The bytes of its rows: who keeps the handle keeps them."""
+        return object.__sizeof__(self) + self._size
 
 
 class FixedStore:

@@ -25,12 +25,14 @@ Run = Callable[[str], list[tuple[Any, ...]]]
 class PlanningRows:
     """Public rows, by SQL that `run` runs; without a keeper public sub-queries are part of what is run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, listing: Run | None = None) -> None:
         self._run = run
+        self._listing = run if listing is None else listing
+        """Where lists of keys are read, which have a limit of their own."""
 
     def images(self, keys: KeyList) -> list[tuple[Any, ...]]:
         """The different images of a list of keys, in order."""
-        return [tuple(row) for row in self._run(_images(keys))]
+        return [tuple(row) for row in self._listing(_images(keys))]
 
     def count_values(self, table: TableValues) -> int:
         """How many rows these values of a public table are."""

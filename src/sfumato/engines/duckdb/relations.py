@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import singledispatch
 
+from sfumato.engines.base import bounded_sql
 from sfumato.engines.duckdb import per_unit, public_aggregates
 from sfumato.engines.duckdb.expressions import alike, expression, literal, over, represented, sort_key
 from sfumato.engines.duckdb.scans import enforced
@@ -74,7 +75,8 @@ def ordering(order: Iterable[Sorted]) -> list[Sorted]:
 def select(relation: Relation, wanted: Iterable[str]) -> str:
     """The SELECT that gives these columns, and the person where the relation is private."""
     step()
-    return _select(relation, sorted(set(wanted)))
+    text = _select(relation, sorted(set(wanted)))
+    return text if isinstance(relation, Scan) else bounded_sql(text)  # domains are the policy's, however long
 
 
 @singledispatch
@@ -241,8 +243,8 @@ def _(relation: Grouped, wanted: list[str]) -> str:
     nodes = [node for _, node in relation.keys]
     for _, aggregate in relation.aggregates:
         nodes += [node for node in (aggregate.arg, aggregate.second, aggregate.where) if node is not None]
-    inner = select(relation.below, _reads(*nodes))
     sets = relation.sets or (tuple(range(len(relation.keys))),)
+    inner = bounded_sql(select(relation.below, _reads(*nodes)), len(sets))
     return " UNION ALL ".join(_group(relation, wanted, inner, number, kept) for number, kept in enumerate(sets))
 
 

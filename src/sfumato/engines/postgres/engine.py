@@ -45,8 +45,8 @@ from sfumato.sql.release.unit_histogram import Histogram
 from sfumato.sql.tree import Node
 from sfumato.words import Exact
 
-_REMEMBERED = 1024
-"""Dry runs that are held once, and compiled jobs."""
+_REMEMBERED = 32 * 2**20
+"""Bytes of dry runs that are held once, and of compiled jobs."""
 _FREE = 4
 """Free statements on the server at the same time; one analyst has half of them at most."""
 

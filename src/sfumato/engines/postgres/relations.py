@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfumato.engines.base import bounded_sql
 from sfumato.engines.postgres import per_unit
 from sfumato.engines.postgres.expressions import alike, expression, patterns_in, represented, truth
 from sfumato.engines.postgres.scans import enforced
@@ -74,7 +75,8 @@ class Writer:
             raise QueryError(
                 f"this query is not supported by PostgreSQL yet: {type(relation).__name__.lower()} of public rows"
             )
-        return form(relation, sorted(set(wanted)))
+        text = form(relation, sorted(set(wanted)))
+        return text if isinstance(relation, Scan) else bounded_sql(text)  # domains are the policy's, however long
 
     def read(self, node: Node) -> str:
         """An expression whose patterns a dry run must read."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfumato.engines.base import bounded_sql
 from sfumato.engines.spark import per_unit
 from sfumato.engines.spark.expressions import alike, expression, represented, truth
 from sfumato.engines.spark.scans import enforced
@@ -74,7 +75,8 @@ class SparkWriter:
             raise QueryError(
                 f"this query is not supported by Spark yet: {type(relation).__name__.lower()} of public rows"
             )
-        return form(relation, sorted(set(wanted)))
+        text = form(relation, sorted(set(wanted)))
+        return text if isinstance(relation, Scan) else bounded_sql(text)  # domains are the policy's, however long
 
     # rows that are there
     def _handed(self, relation: Scan | Fixed, wanted: list[str]) -> str:

@@ -33,6 +33,17 @@ def written_array(text: str) -> list[str | None] | None:
         at += 1  # a comma
 
 
+def written_signs(text: str) -> int:
+    """How many words and signs a text would be as an array: at least as many as its elements and commas; 0 for what is
+    no array.
+
+    >>> written_signs("{1,2,3}"), written_signs("a,b")
+    (5, 0)
+    """
+    body = text.strip()
+    return 2 * body.count(",") + 1 if body.startswith("{") and body.endswith("}") else 0
+
+
 def _element(body: str, at: int) -> tuple[str | None, int] | None:  # noqa: C901  one loop over characters
     """One element and the place after it: a comma, or the end."""
     while body[at : at + 1].isspace():

@@ -14,6 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from sfumato.errors import QueryError
+from sfumato.interrupts import step
 from sfumato.sql.read.arrays import written_array
 from sfumato.sql.read.lateral import without_lateral
 
@@ -21,12 +22,15 @@ UTC = ("utc", "gmt", "z", "zulu", "universal", "etc/utc", "etc/gmt", "uct", "+00
 """Names of the only time zone."""
 _MOST_ROWS = 1_000
 """Rows of one VALUES list."""
+_MOST_TESTS = 1_000
+"""Values of a list that are compared one by one: as many as there may be ANDs and ORs."""
 
 
 def normalize(tree: Any) -> Any:
     """The tree with other spellings rewritten; places in the text stay with the nodes."""
     tree = _rewritten(tree)
     for node in reversed(list(tree.walk())):  # what is below first: what is above may copy it
+        step()
         change = _CHANGES.get(type(node))
         replacement = None if change is None else change(node)
         if replacement is not None:
@@ -127,6 +131,14 @@ def _quantified(node: Any) -> Any:
         return exp.In(this=node.this.copy(), expressions=[value.copy() for value in values])
     if isinstance(node, exp.NEQ) and every:
         return exp.Not(this=exp.In(this=node.this.copy(), expressions=[value.copy() for value in values]))
+    if len(values) > _MOST_TESTS:  # what is written twice is tested once
+        values = list({_word(value): value for value in values}.values())
+    if len(values) > _MOST_TESTS:
+        raise QueryError(
+            f"a list of more than {_MOST_TESTS} values can only be compared by = ANY or <> ALL",
+            sqlstate="54001",
+            hint="Compare with the smallest or the largest of them, or put them into a public table.",
+        )
     tests = [_with(node, value) for value in values]
     joined: Any = exp.And if every else exp.Or
     return exp.Paren(this=reduce(lambda a, b: joined(this=a, expression=b), tests))
@@ -150,9 +162,18 @@ def _raw(node: Any) -> Any:
     return exp.Literal.string(node.name)
 
 
+def _word(value: Any) -> tuple[Any, ...]:
+    """What tells two values of a list apart; anything but a literal is only like itself."""
+    if isinstance(value, exp.Literal):
+        return value.is_string, value.name
+    return (exp.Null,) if isinstance(value, exp.Null) else (id(value),)
+
+
 def _with(node: Any, value: Any) -> Any:
-    test = node.copy()
-    test.set("expression", value.copy())
+    """The same comparison with another value; the list itself is not copied for each of its elements."""
+    step()
+    test = type(node)(this=node.this.copy(), expression=value.copy())
+    test.meta.update(node.meta)
     return test
 
 

@@ -12,7 +12,7 @@ Checked by: doors::a_value_stays_a_literal_whatever_it_holds
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -22,6 +22,7 @@ import sqlglot
 from sqlglot import errors as sqlglot_errors
 
 from sfumato.errors import QueryError
+from sfumato.interrupts import step
 from sfumato.sql.read.lexer import PARAMETER, SIGN, WORD, SqlStatement, SqlToken, statements
 from sfumato.words import string
 
@@ -56,43 +57,49 @@ def numbers(statement: SqlStatement) -> int:
     return max(found, default=0)
 
 
-def fill(statement: SqlStatement, values: Sequence[Any]) -> Filled:
-    """The statement with literals in the place of its parameters."""
+def fill(statement: SqlStatement, values: Sequence[Any], check: Callable[[int], None] = lambda _: None) -> Filled:
+    """The statement with literals in the place of its parameters; `check` is told how long it is as it grows, for one
+    value may stand in thousands of places.
+    """
     if numbers(statement) > len(values):
         raise QueryError(
             f"the statement has {numbers(statement)} parameters, but {len(values)} values were given", sqlstate="08P01"
         )
     pieces, moved, last, size = [], [], 0, 0
     for start, end, text in _replacements(statement, values):
+        step()
         pieces += [statement.text[last:start], text]
         size += start - last
         moved.append((size, len(text), end - start))
         size += len(text)
+        check(size)
         last = end
     filled = Filled("".join([*pieces, statement.text[last:]]), tuple(moved))
     _check(statement, filled)
     return filled
 
 
-def _replacements(statement: SqlStatement, values: Sequence[Any]) -> list[tuple[int, int, str]]:
-    found, tokens = [], statement.tokens
+def _replacements(statement: SqlStatement, values: Sequence[Any]) -> Iterator[tuple[int, int, str]]:
+    tokens = statement.tokens
     for i, token in enumerate(tokens):
         if token.kind != PARAMETER:
             continue
         value = values[int(token.text[1:]) - 1]
         if isinstance(value, list | tuple):
             first, last = _any_of(tokens, i)
-            found.append((tokens[first].start, tokens[last].end, _listed(value, tokens[first].text != "=")))
+            yield tokens[first].start, tokens[last].end, _listed(value, tokens[first].text != "=")
         else:
-            found.append((token.start, token.end, f" {literal(value)} "))
-    return found
+            yield token.start, token.end, f" {literal(value)} "
+
+
+_CAST = 16
+"""Words and signs that a parameter has before its bracket closes, with a cast."""
 
 
 def _any_of(tokens: tuple[SqlToken, ...], at: int) -> tuple[int, int]:
     """The span of `= ANY ($1)` or `<> ALL ($1)` around a parameter that is a list."""
-    last = at + 1
-    while last < len(tokens) and tokens[last].text != ")":
-        last += 1
+    near = range(at + 1, min(at + _CAST, len(tokens)))
+    last = next((i for i in near if tokens[i].text == ")"), len(tokens))
     before = [token.word for token in tokens[max(0, at - 3) : at]]
     known = (["=", "any", "("], ["=", "some", "("], ["<>", "all", "("], ["!=", "all", "("])
     if before not in known or last >= len(tokens):
@@ -140,7 +147,7 @@ def _check(statement: SqlStatement, filled: Filled) -> None:
         raise QueryError("a value can only be used in a query", sqlstate="0A000", position=first + 1)
     places = [(at - first, size) for at, size, _ in filled.moved]
     try:
-        wanted = [[(t.token_type, t.text) for t in sqlglot.tokenize(part, read="postgres")] for part in parts]
+        known = {part: [(t.token_type, t.text) for t in sqlglot.tokenize(part, read="postgres")] for part in set(parts)}
         seen = sqlglot.tokenize(filled.text[first:], read="postgres")
     except sqlglot_errors.SqlglotError:
         raise QueryError("the statement cannot be read", sqlstate="42601") from None
@@ -152,7 +159,7 @@ def _check(statement: SqlStatement, filled: Filled) -> None:
         if which < len(parts) and token.start >= places[which][0]:
             ends_inside = token.end < sum(places[which])
             inside[which].append((token.token_type, token.text if ends_inside else ""))
-    if inside != wanted or len(statements(filled.text)) != len(statements(statement.text)):
+    if inside != [known[part] for part in parts] or len(statements(filled.text)) != len(statements(statement.text)):
         raise QueryError("a value cannot be used at this place of the statement", sqlstate="0A000")
 
 
@@ -174,9 +181,11 @@ def types(statement: SqlStatement, columns: Mapping[str, str]) -> dict[int, str]
     A cast says it, else the nearest word beside an operator that compares or computes; what nothing says is text.
     """
     found: dict[int, str] = {}
+    stops = _stops(statement.tokens)
     for i, token in enumerate(statement.tokens):
         if token.kind == PARAMETER:
-            kind = _cast(statement.tokens, i) or _beside(statement.tokens, i, columns)
+            step()
+            kind = _cast(statement.tokens, i) or _beside(statement.tokens, i, columns, stops)
             number = int(token.text[1:])
             if kind is not None and found.get(number, kind) == kind:
                 found[number] = kind
@@ -203,14 +212,24 @@ def _cast(tokens: tuple[SqlToken, ...], at: int) -> str | None:
     return None
 
 
-def _beside(tokens: tuple[SqlToken, ...], at: int, columns: Mapping[str, str]) -> str | None:
+def _stops(tokens: tuple[SqlToken, ...]) -> list[int]:
+    """For each token the nearest one, itself or before it, that is no value, bracket or comma of a list: found in one
+    walk, for a list may have thousands of parameters.
+    """
+    found: list[int] = []
+    for i, token in enumerate(tokens):
+        passed = i > 0 and (token.word in _PASSED or _is_value(token))
+        found.append(found[i - 1] if passed else i)
+    return found
+
+
+def _beside(tokens: tuple[SqlToken, ...], at: int, columns: Mapping[str, str], stops: list[int]) -> str | None:
     """What a parameter is compared or computed with."""
     before = at - 1
     if before >= 0 and tokens[before].word in ("limit", "offset", "fetch"):
         return "bigint"
     listed = before > 0 and tokens[before].text == "(" and tokens[before - 1].word in ("any", "some", "all")
-    while before > 0 and (tokens[before].word in _PASSED or _is_value(tokens[before])):
-        before -= 1
+    before = stops[before] if before > 0 else before
     if before > 0 and tokens[before].word in (*_COMPARE, *_COMPUTE):
         kind = _named(tokens, before - 1, columns, -1)
         if kind is not None:

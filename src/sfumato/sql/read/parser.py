@@ -19,6 +19,7 @@ from sfumato.errors import GeneralHint, QueryError
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.interval_values import WRITTEN
+from sfumato.sql.read.arrays import written_signs
 from sfumato.sql.read.bounded_parser import trees
 from sfumato.sql.read.normalize import normalize
 from sfumato.sql.read.spelling import FAULTS, note_calls, spelled
@@ -29,8 +30,8 @@ _LONGEST = 100_000
 """A question of more characters is refused: nobody types it, and a parser has limits."""
 
 _MOST_TOKENS = 20_000
-"""Words and signs of a question: each becomes an object of the parser, and the interpreter stands still while it looks
-for unused ones among all of them."""
+"""Words and signs of a question, those of a list in a text included: each becomes an object of the parser, and the
+interpreter stands still while it looks for unused ones among all of them."""
 _DEEPEST = 1_000
 """Brackets within brackets: the parser would give up far below that, but only after it has made a frame for each."""
 
@@ -199,9 +200,10 @@ def parse(text: str) -> exp.Query:
 
 def _check_tokens(tokens: list[Any]) -> None:
     """Refuse before parsing what would keep everybody waiting, or be refused as too deep anyway."""
-    if len(tokens) > _MOST_TOKENS:
+    total = len(tokens) + sum(written_signs(token.text) for token in tokens if "," in token.text)
+    if total > _MOST_TOKENS:
         raise QueryError(
-            f"a query may have at most {_MOST_TOKENS} tokens, but this one has {len(tokens)}",
+            f"a query may have at most {_MOST_TOKENS} tokens, but this one has {total}",
             sqlstate="54000",
             hint="Split it into several queries.",
         )

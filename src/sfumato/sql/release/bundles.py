@@ -31,6 +31,9 @@ NULL = Formula("null", lambda *_: None)
 _FEW = 4096
 """Groups of one question that are kept for another time."""
 
+_PIECE = 100
+"""Groups that are written at once."""
+
 Groups = tuple[tuple[Any, ...], ...]
 
 
@@ -150,8 +153,17 @@ def _listed(release: Release, keys: tuple[int, ...], rows: PublicRows) -> tuple[
     return found, _words(found)
 
 
+WRITTEN = 4
+"""How many characters of text one byte of a key may become, with quotes and commas."""
+
+
 def _words(groups: Groups) -> str:
-    return as_json([list(map(str, group)) for group in groups])
+    """The groups as `as_json` would write them, in pieces: others have their turn in between."""
+    pieces = []
+    for at in range(0, len(groups), _PIECE):
+        step()
+        pieces.append(as_json([list(map(str, group)) for group in groups[at : at + _PIECE]])[1:-1])
+    return f"[{', '.join(pieces)}]"
 
 
 def as_json(value: Any) -> str:

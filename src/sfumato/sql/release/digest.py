@@ -23,7 +23,7 @@ from sfumato.policy import Policy
 from sfumato.sql.intervals.fine_numbers import fine_name
 from sfumato.sql.relations import Release
 from sfumato.sql.release.bundles import Summed, bundles_of
-from sfumato.sql.release.normal_form import key_of
+from sfumato.sql.release.normal_form import key_of, key_of_long
 from sfumato.sql.release.normal_rows import Closed, NormalRows
 from sfumato.sql.release.releases import GAUSSIAN, Cut, Part, ReleasedBundle
 
@@ -68,7 +68,7 @@ def digest(policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> tuple[str, Layo
         known = _named(cut, released)
         arranged = tuple(_arrange(known, part, cut) for part in cut.parts)
         parts = [_part(cut, part, known, how) for part, how in zip(cut.parts, arranged, strict=True)]
-        key = key_of("release", known.rows, parts)
+        key = key_of_long("release", known.rows, parts)
         released[cut.release] = key, _words(cut, known, key)
         layout.append(arranged)
     keys = [key for key, _ in released.values()]
@@ -135,7 +135,7 @@ def _part(cut: Cut, part: Part, known: _Named, how: Arrangement) -> list[Any]:
     else:
         order = sorted(range(len(part.kept)), key=lambda i: known.by[part.kept[i]])
         keys = [known.by[part.kept[i]] for i in order]
-        groups = key_of([[str(part.groups[at][i]) for i in order] for at in how.groups])
+        groups = key_of_long([[str(part.groups[at][i]) for i in order] for at in how.groups])
     bounds = [limits.alone, limits.gaussian, str(limits.bound), limits.most, limits.keys, limits.few]
     held = [str(job.clip), job.together, part.selection and str(part.selection.delta)]
     if part.least is not None:

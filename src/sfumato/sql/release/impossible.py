@@ -19,6 +19,7 @@ from datetime import date
 from difflib import get_close_matches
 from fractions import Fraction
 
+from sfumato.interrupts import step
 from sfumato.sql.relations import (
     Distinct,
     Filter,
@@ -49,7 +50,7 @@ Impossible = tuple[Node, ...]
 @remembered
 def nobody(release: Release) -> Impossible:
     """The conditions by which no row can reach this release; nothing where one might."""
-    return _empty(release.below)
+    return _empty(release.below, _Tried())
 
 
 @remembered
@@ -58,18 +59,19 @@ def no_row(release: Release, where: Node) -> Impossible:
     return unfulfillable([*conjuncts(where), *conditions(release.below)])
 
 
-def _empty(relation: Relation) -> Impossible:  # noqa: PLR0911  one case for each operator
-    if isinstance(relation, Filter | Join) and (parts := unfulfillable(conditions(relation))):
+def _empty(relation: Relation, tried: _Tried) -> Impossible:  # noqa: PLR0911  one case for each operator
+    step()
+    if isinstance(relation, Filter | Join) and (parts := tried.unfulfillable(conditions(relation))):
         return parts
     if isinstance(relation, Filter | Named | Marked | Windowed | Distinct | Fixed):
-        return _empty(relation.below)
+        return _empty(relation.below, tried)
     if isinstance(relation, Grouped):
-        return _empty(relation.below) if relation.private else ()  # of public rows a total has a row of its own
+        return _empty(relation.below, tried) if relation.private else ()  # of public rows a total has a row of its own
     if isinstance(relation, Stacked):
-        sides = [_empty(part) for part, _ in relation.parts]
+        sides = [_empty(part, tried) for part, _ in relation.parts]
         return tuple(part for side in sides for part in side) if all(sides) else ()
     if isinstance(relation, Join):
-        left, right = _empty(relation.left), _empty(relation.right)
+        left, right = _empty(relation.left, tried), _empty(relation.right, tried)
         if relation.kind == "full":
             return (*left, *right) if left and right else ()
         return left or (right if relation.kind == "inner" else ())
@@ -78,23 +80,49 @@ def _empty(relation: Relation) -> Impossible:  # noqa: PLR0911  one case for eac
 
 def unfulfillable(parts: list[Node]) -> Impossible:
     """Those of these conditions that no row can fulfil together; nothing where none are found."""
-    left = [(part, plain) for part in parts if (plain := _plain(part)) is not None]
-    while left:
-        tied, left = [left[0]], left[1:]
-        while more := [one for one in left if _reads(tied) & _reads([one])]:
-            tied, left = [*tied, *more], [one for one in left if one not in more]
-        if not can_hold([plain for _, plain in tied]):
-            alone = [one for one, plain in tied if not can_hold([plain])]
-            return tuple(alone[:1] or [one for one, _ in tied])
-    return ()
+    return _Tried().unfulfillable(parts)
 
 
-def _reads(parts: list[tuple[Node, Node]]) -> set[str]:
-    return {name for _, plain in parts for name in columns_of(plain)}
+class _Tried:
+    """What was found of conditions, each once: a join has those of both its sides, and so has each join above it."""
+
+    def __init__(self) -> None:
+        self._plain: dict[int, tuple[Node, Node | None]] = {}
+        self._found: dict[tuple[int, ...], Impossible] = {}
+
+    def unfulfillable(self, parts: list[Node]) -> Impossible:
+        """Those that no row can fulfil together: those that share columns are tried together."""
+        left = [(part, plain, columns_of(plain).keys()) for part in parts if (plain := self._made(part)) is not None]
+        while left:
+            step()
+            tied, reads, left = [left[0]], set(left[0][2]), left[1:]
+            while more := [one for one in left if reads & one[2]]:
+                tied, left = [*tied, *more], [one for one in left if not reads & one[2]]
+                reads.update(name for one in more for name in one[2])
+            key = tuple(id(part) for part, _, _ in tied)
+            if key not in self._found:
+                self._found[key] = _impossible([(part, plain) for part, plain, _ in tied])
+            if self._found[key]:
+                return self._found[key]
+        return ()
+
+    def _made(self, part: Node) -> Node | None:
+        """What `_plain` makes of it; the part is kept beside, so that its identity stays its own."""
+        if id(part) not in self._plain:
+            self._plain[id(part)] = part, _plain(part)
+        return self._plain[id(part)][1]
+
+
+def _impossible(tied: list[tuple[Node, Node]]) -> Impossible:
+    if can_hold([plain for _, plain in tied]):
+        return ()
+    alone = [one for one, plain in tied if not can_hold([plain])]
+    return tuple(alone[:1] or [one for one, _ in tied])
 
 
 def _plain(node: Node) -> Node | None:  # noqa: PLR0911  one case for each kind of node
     """A condition made of comparisons of bare columns with constants; None where there is anything else in it."""
+    step()
     if isinstance(node, Constant):
         return node
     if not isinstance(node, Call):

@@ -25,6 +25,7 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 
+from sfumato.interrupts import step
 from sfumato.sql.aggregates.base import Bundle
 from sfumato.sql.tree import BOOLEAN, DATE, TEXT, Call, Column, Constant, Facts, Node
 
@@ -126,6 +127,7 @@ def is_atom(node: Node) -> bool:
 
 def _survey(node: Node, atoms: dict[str, list[Call]], opaque: list[Node], places: dict[int, int]) -> None:
     """The atoms by column, and the opaque conditions, each once; and which of these each node is, by its identity."""
+    step()
     if isinstance(node, Call) and node.name in ("and", "or", "not"):
         for arg in node.args:
             _survey(arg, atoms, opaque, places)
@@ -160,6 +162,7 @@ def _numbers(facts: Facts, constants: set[Fraction]) -> Iterator[Fraction]:
     grid = facts.grid or Fraction(1)
     tried: set[Fraction] = {end for end in (facts.low, facts.high) if end is not None}
     for constant in constants:
+        step()
         below = constant // grid * grid
         tried |= {below - grid, below, below + grid}
     tried = tried or {Fraction(0)}
@@ -178,6 +181,7 @@ def _comparable(node: Node) -> object:
 def _worlds(cells: dict[str, list[object]], opaque: int, places: dict[int, int]) -> Iterator[World]:
     names = list(cells)
     for values in product(*cells.values()):
+        step()
         for truths in product((True, False, None), repeat=opaque):
             world: World = dict(zip(names, values, strict=True))
             world.update((node, truths[place]) for node, place in places.items())

@@ -18,18 +18,21 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from fractions import Fraction
 from typing import Any
 
+from sfumato.interrupts import step
 from sfumato.sql.tree import BOOLEAN, DATE, DOUBLE, NULL, NUMBERS, Facts, Value
 
 TRUE, FALSE = "true", "false"
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _LOGIC = ("and", "or", "not", *_NEGATED)
 _TURNED = {">": "<", ">=": "<="}
+_PIECE = 10_000
+"""Characters that are written at once."""
 _LINEAR = ("+", "-", "*", "negate")
 _BY_VALUE = ("is null", "case", "coalesce", "nullif", "abs", "sign", "clamp")
 """Functions of the values of their arguments alone, whatever types these have; unless one is a double, for an exact
@@ -59,14 +62,72 @@ class NormalTerm:
 
 def key_of(*parts: Any) -> str:
     """The key of a list of texts, numbers and lists."""
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(_written(parts).encode()).hexdigest()
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def key_of_long(*parts: Any) -> str:
+    """The same key where some of the parts are long: written in pieces, so that others have their turn in between."""
+    found = hashlib.sha256()
+    for piece in _pieces(parts):
+        step()
+        found.update(piece.encode())
+    return found.hexdigest()
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    """What `key_of` writes, text by text, long texts in slices: each character is written by itself."""
+    if isinstance(value, str):
+        yield '"'
+        for at in range(0, len(value), _PIECE):
+            yield _written(value[at : at + _PIECE])[1:-1]
+        yield '"'
+    elif isinstance(value, list | tuple) and sum(_length(part) for part in value) > _PIECE:
+        for number, part in enumerate(value):
+            yield "," if number else "["
+            yield from _pieces(part)
+        yield "]"
+    else:
+        yield _written(value)
+
+
+def _length(value: Any) -> int:
+    """How long a part is when it is written, roughly."""
+    if isinstance(value, str):
+        return len(value) + 3
+    return 2 + sum(map(_length, value)) if isinstance(value, list | tuple) else 8
+
+
+_READS = "_reads"
+SharedKeys = dict[tuple[object, ...], str]
+"""Keys by expression, whether it is negated, and the numbers of the places that it reads."""
+
+
+def _reads(term: NormalTerm) -> tuple[Place, ...] | None:
+    """The places that an expression reads, worked out once; None where it reads other rows, by whichever places."""
+    known = vars(term)
+    if _READS not in known:
+        step()
+        inner = [_reads(arg) for arg in term.args]
+        found = dict.fromkeys((*term.places, *(place for places in inner for place in places or ())))
+        known[_READS] = None if term.inner is not None or None in inner else tuple(found)
+    reads: tuple[Place, ...] | None = known[_READS]
+    return reads
 
 
 class Keys:
-    """The keys of expressions over numbered places."""
+    """The keys of expressions over numbered places.
 
-    def __init__(self, numbers: dict[Place, str]) -> None:
-        self._numbers = numbers
+    `shared` holds keys by what they depend on: the expression, and the numbers of the places that it reads. Other
+    numbers of other places leave them as they are.
+    """
+
+    def __init__(self, numbers: dict[Place, str], shared: SharedKeys | None = None) -> None:
+        self._numbers: dict[Place, str] = numbers
+        self._shared: SharedKeys = {} if shared is None else shared
         self._known: dict[tuple[NormalTerm, bool], str] = {}
         self._lines: dict[NormalTerm, tuple[Fraction, dict[str, Fraction]] | None] = {}
 
@@ -74,7 +135,15 @@ class Keys:
         """The key of an expression, or of its negation."""
         found = self._known.get((term, negated))
         if found is None:
-            found = self._known[term, negated] = self._negation(term) if negated else self._key(term)
+            reads = _reads(term)
+            place = None if reads is None else (term, negated, *(self._numbers[one] for one in reads))
+            found = None if place is None else self._shared.get(place)
+            if found is None:
+                step()
+                found = self._negation(term) if negated else self._key(term)
+                if place is not None:
+                    self._shared[place] = found
+            self._known[term, negated] = found
         return found
 
     def all_of(self, terms: list[NormalTerm]) -> list[str]:

@@ -38,7 +38,7 @@ from sfumato.sql.relations import (
     Stacked,
     Windowed,
 )
-from sfumato.sql.release.normal_form import Keys, NormalTerm, Place, key_of
+from sfumato.sql.release.normal_form import Keys, NormalTerm, Place, SharedKeys, key_of, key_of_long
 from sfumato.sql.tree import Aggregate, Call, Column, Constant, Facts, Node, Over, Sorted
 
 _MOST_ORDERS = 24
@@ -60,6 +60,7 @@ class RowProduct:
         if isinstance(node, Constant):
             return NormalTerm("constant", (), node.facts, value=node.value)
         if isinstance(node, Call):
+            step()
             return NormalTerm(node.name, tuple(self.node(arg) for arg in node.args), node.facts, node.extra)
         raise AssertionError(f"a {type(node).__name__} is no expression over rows")
 
@@ -98,10 +99,11 @@ def close(rows: RowProduct, prefix: str = "") -> Closed:
     alike = [list(group) for _, group in groupby(places, key=lambda place: place.key)]
     found: Closed | None = None
     some = [islice(permutations(group), _MOST_ORDERS) for group in alike]  # `product` reads each to its end first
+    shared: SharedKeys = {}
     for order in islice(product(*some), _MOST_ORDERS):
         step()
         numbers = {place: f"{prefix}{i}" for i, place in enumerate(one for group in order for one in group)}
-        keys = Keys(numbers)
+        keys = Keys(numbers, shared)
         key = key_of("product", [place.key for place in places], keys.all_of(list(rows.conditions)))
         if found is None or key < found.key:
             found = Closed(key, rows, keys, numbers)
@@ -130,7 +132,7 @@ class NormalRows:
 
     @rows.register
     def _(self, relation: Series) -> RowProduct:
-        return _placed(relation, key_of("series", *map(str, relation.values)), {relation.name: "value"})
+        return _placed(relation, key_of_long("series", *map(str, relation.values)), {relation.name: "value"})
 
     @rows.register
     def _(self, relation: Scan) -> RowProduct:

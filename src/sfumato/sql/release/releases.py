@@ -30,7 +30,16 @@ from sfumato.sql.prefix_sums import Running, Total, WindowReading, independent_v
 from sfumato.sql.public_rows import PublicRows
 from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, scans_in
 from sfumato.sql.release import impossible
-from sfumato.sql.release.bundles import BundleSource, Sources, as_json, bundles_of, fed_together, job_of, listed
+from sfumato.sql.release.bundles import (
+    WRITTEN,
+    BundleSource,
+    Sources,
+    as_json,
+    bundles_of,
+    fed_together,
+    job_of,
+    listed,
+)
 from sfumato.sql.release.choice_steps import steps_of
 from sfumato.sql.release.impossible import no_row, nobody
 from sfumato.sql.tree import Aggregate, Column
@@ -316,6 +325,7 @@ class _Work:
         for kept in self.release.sets:
             parts.append(self.part(kept, rows))
             keys.check_groups(sum(len(part.groups) for part in parts))
+            keys.check_bytes(sum(len(part.words) for part in parts) // WRITTEN)
         return tuple(parts)
 
     def part(self, kept: tuple[int, ...], rows: PublicRows) -> Part:
