@@ -6,7 +6,7 @@ import pytest
 
 from sfumato.anonymity import AnonymizeRequest, anonymize, check_release
 from sfumato.doors.cli.anonymize import note, place_of
-from sfumato.doors.cli.release_check import recorded
+from sfumato.doors.cli.release_record import recorded
 from sfumato.errors import EngineError, InputError
 
 psycopg = pytest.importorskip("psycopg")
@@ -65,5 +65,5 @@ def test_a_record_of_releases_has_addresses_and_no_passwords(server, tmp_path):
     assert "hunter2" not in notes.read_text()
     assert [json.loads(line)["data"] for line in notes.read_text().splitlines()] == [place_of(raw)] * 2
     assert recorded(notes, f"{server}#two", raw) == [place_of(f"{server}#one")]
-    report = check_release(f"{server}#two", raw, ("age",), "ill", earlier=recorded(notes, f"{server}#two", raw))
+    report = check_release(f"{server}#two", raw, ("age",), "ill", earlier=recorded(notes, f"{server}#two", raw)[0])
     assert report.meet == (("one", 2),)

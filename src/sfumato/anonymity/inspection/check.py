@@ -27,7 +27,7 @@ from sfumato.anonymity.inspection.exact import (
 )
 from sfumato.anonymity.inspection.meaning import Trees, read_trees
 from sfumato.anonymity.inspection.reading import NULL, PublishedTable, read_published
-from sfumato.anonymity.inspection.together import JointGroup, joint_groups
+from sfumato.anonymity.inspection.together import EarlierRelease, JointGroup, ShownRelease, changed_groups, joint_groups
 from sfumato.anonymity.inspection.traces import (
     ReleaseFault,
     find_columns,
@@ -115,7 +115,7 @@ def check_release(
     *,
     keep: Sequence[str] = (),
     hierarchies: Path | None = None,
-    earlier: Sequence[str | Path] = (),
+    earlier: Sequence[str | Path | EarlierRelease] = (),
     claims: Claims | None = None,
     order: Sequence[str] = (),
 ) -> ReleaseReport:
@@ -146,7 +146,7 @@ def check_release(
     coverage = cover(columns, list(classes.items()), people, trees)
     case = _Case(published, original, columns, sensitive, classes, people, coverage, trees, order, claims or Claims())
     _check_order(case)
-    meet, worse = _meet(case, earlier, hierarchies)
+    together = _meet(case, earlier, tuple(keep), hierarchies)
     faults = (
         *_claimed(case),
         *_uncovered(case),
@@ -157,9 +157,9 @@ def check_release(
         *find_formats(published, original, known, max(case.claims.k or 0, case.least)),
         *find_extras(published),
         *(ReleaseFault("format", "NULL stands beside empty texts, and marks its rows", name) for name in only),
-        *worse,
+        *together.faults,
     )
-    return _report(case, faults, meet)
+    return _report(case, faults, together)
 
 
 @dataclass(frozen=True)
@@ -329,26 +329,67 @@ def _order(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
     yield from faults
 
 
+@dataclass
+class _Together:
+    """What was found of earlier releases: the k of each, faults, and labels whose meaning is not known."""
+
+    k: list[tuple[str, int]] = field(default_factory=list)
+    faults: list[ReleaseFault] = field(default_factory=list)
+    unread: dict[str, list[str]] = field(default_factory=dict)
+
+
 def _meet(
-    case: _Case, earlier: Sequence[str | Path], hierarchies: Path | None
-) -> tuple[tuple[tuple[str, int], ...], list[ReleaseFault]]:
+    case: _Case, earlier: Sequence[str | Path | EarlierRelease], keep: Key, hierarchies: Path | None
+) -> _Together:
     """The smallest group that this release and earlier ones of the same people leave together."""
     original, values = case.original, _values(case.original, case.sensitive)
-    marks: list[tuple[int, ...]] = [(case.coverage.masks[key],) for key in original.parts(case.columns)]
-    found, faults = [], []
-    for other in earlier:
-        table = read_published(other)
-        shared = tuple(name for name in table.columns if name in original.columns and name != case.sensitive)
-        if not shared:
-            raise InputError(f'"{table.name}" shares no column with the original table')
-        before = by_class(table.parts(shared), [""] * len(table.rows))
-        people = by_class(original.parts(shared), [""] * len(original.rows))
-        masks = cover(shared, list(before.items()), people, read_trees(hierarchies, shared)).masks
-        marks = [(*mark, masks[key]) for mark, key in zip(marks, original.parts(shared), strict=True)]
-        groups = joint_groups(marks, values)
-        found.append((table.name, min([case.least, *(group.size for group in groups)])))
-        faults += [ReleaseFault("composition", words) for words in _worse(case, table, groups)]
-    return tuple(found), faults
+    masks = [case.coverage.masks[key] for key in original.parts(case.columns)]
+    this = ShownRelease(case.published.name, list(case.classes.values()), masks)
+    shown, found = [this], _Together()
+    for one in earlier:
+        known = one if isinstance(one, EarlierRelease) else EarlierRelease(one)
+        table = read_published(known.file)
+        columns = _known_columns(case, table, known.quasi, keep)
+        before = by_class(table.parts(columns), _values(table, case.sensitive if _has(case, table) else None))
+        people = by_class(original.parts(columns), [""] * len(original.rows))
+        coverage = cover(columns, [(key, Counter()) for key in before], people, read_trees(hierarchies, columns))
+        covering = [coverage.masks[key] for key in original.parts(columns)]
+        found.unread |= {f"{table.name}: {name}": labels for name, labels in _unread(columns, before, coverage).items()}
+        shown.append(ShownRelease(table.name, list(before.values()), covering))
+        groups = joint_groups(shown, values)
+        changed = list(changed_groups(this, shown[-1])) if _has(case, table) else []
+        found.k.append((table.name, min([case.least, *(group.size for group in [*groups, *changed])])))
+        found.faults += [ReleaseFault("composition", words) for words in _worse(case, table, groups)]
+        found.faults += [ReleaseFault("composition", words) for words in _came(case, table, changed)]
+    return found
+
+
+def _has(case: _Case, table: PublishedTable) -> bool:
+    """Whether an earlier release has the sensitive column too."""
+    return case.sensitive is not None and case.sensitive in table.columns
+
+
+def _known_columns(case: _Case, table: PublishedTable, quasi: Key, keep: Key) -> Key:
+    """The columns of an earlier release by which people are known: its quasi-identifiers; else all that may be."""
+    there = [name for name in table.columns if name in case.original.columns and name != case.sensitive]
+    named = tuple(name for name in there if name in quasi)
+    columns = named or tuple(name for name in there if name not in keep) or tuple(there)
+    if not columns:
+        raise InputError(f'"{table.name}" shares no column with the original table')
+    return columns
+
+
+def _unread(columns: Key, classes: dict[Key, Counter[str]], coverage: Coverage) -> dict[str, list[str]]:
+    """Labels of an earlier release whose meaning is not known, and those that stand for no value of the original."""
+    found = {name: list(labels) for name, labels in coverage.unread.items()}
+    for j, name in enumerate(columns):
+        reached = 0
+        for mask in coverage.by_column[j].values():
+            reached |= mask
+        lost = {key[j] for i, key in enumerate(classes) if not reached >> i & 1}
+        if lost:
+            found[name] = sorted({*found.get(name, ()), *lost})
+    return found
 
 
 def _worse(case: _Case, table: PublishedTable, groups: Sequence[JointGroup]) -> Iterator[str]:
@@ -358,7 +399,7 @@ def _worse(case: _Case, table: PublishedTable, groups: Sequence[JointGroup]) -> 
     small = [group.size for group in groups if group.size < wanted]
     if small:
         yield f"{start} {sum(small)} people are in groups below {wanted}, the smallest {min(small)}"
-    if case.sensitive is None or case.sensitive not in table.columns:
+    if not _has(case, table):
         return
     if claims.l is not None:
         bad = sum(group.size for group in groups if not _is_diverse(group.values, claims, claims.l))
@@ -370,6 +411,18 @@ def _worse(case: _Case, table: PublishedTable, groups: Sequence[JointGroup]) -> 
         )
         if far > claims.t:
             yield f"{start} a group is {show(far)} from the table, farther than {show(claims.t)}"
+
+
+def _came(case: _Case, table: PublishedTable, groups: Sequence[JointGroup]) -> Iterator[str]:
+    """Rows of a few who came or left between two releases: the difference shows their values."""
+    claims = case.claims
+    wanted = max(2, case.least if claims.k is None else claims.k)
+    small = [group.size for group in groups if group.size < wanted]
+    if small:
+        words = f"{sum(small)} rows of classes with the same people are more or fewer than"
+        yield f'{words} in "{table.name}", the fewest {min(small)}: the difference shows who came or left'
+    elif claims.l is not None and not all(_is_diverse(group.values, claims, claims.l) for group in groups):
+        yield f'the rows that are more or fewer than in "{table.name}" are not {show(claims.l)}-diverse'
 
 
 def _populations(case: _Case) -> list[int]:
@@ -384,7 +437,7 @@ def _populations(case: _Case) -> list[int]:
     return found
 
 
-def _report(case: _Case, faults: tuple[ReleaseFault, ...], meet: tuple[tuple[str, int], ...]) -> ReleaseReport:
+def _report(case: _Case, faults: tuple[ReleaseFault, ...], together: _Together) -> ReleaseReport:
     classes = case.classes.values()
     sizes = [one.total() for one in classes]
     many, everybody, known = len(case.published.rows), case.total.total(), case.sensitive is not None
@@ -403,8 +456,8 @@ def _report(case: _Case, faults: tuple[ReleaseFault, ...], meet: tuple[tuple[str
         journalist=Fraction(1, min(sizes) if unread else max(1, min(_populations(case)))),
         marketer=Fraction(len(sizes), many),
         faults=faults,
-        unread=case.coverage.unread,
-        meet=meet,
+        unread=case.coverage.unread | together.unread,
+        meet=tuple(together.k),
         exact=case.coverage.exact,
         misleading=case.coverage.misleading,
     )

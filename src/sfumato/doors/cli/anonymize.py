@@ -5,14 +5,11 @@ Comes in: the command line, or a TOML file of the same words. Goes out: the rele
 
 from __future__ import annotations
 
-import json as json_module
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +20,12 @@ from sfumato import pictures
 from sfumato.anonymity import AnonymizedRelease, AnonymizeRequest, anonymize, by_dimension, compare
 from sfumato.anonymity.releases import check_target
 from sfumato.doors.cli.anonymize_request import request_of
+from sfumato.doors.cli.release_record import note, without_password
 from sfumato.doors.cli.say import console, print_json, print_whole
 from sfumato.errors import InputError
 from sfumato.words import whole
 
 _COMPARED = (1, 2, 5, 10, 20, 50, 100)
-_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 
 
 @dataclass(frozen=True)
@@ -192,28 +189,3 @@ def _say(request: AnonymizeRequest, release: AnonymizedRelease, out: str) -> Non
     if measures.population_uniques:
         parts = ", ".join(f"{name.capitalize()} {part:.4f}" for name, part in measures.population_uniques.items())
         stream.print(f"unique in the population, estimated: {parts}")
-
-
-def place_of(address: str) -> str:
-    """A file with its whole path, or an address without its password."""
-    return without_password(address) if "://" in address else str(Path(address).resolve())
-
-
-def without_password(address: str) -> str:
-    """An address as it may be shown."""
-    return _PASSWORD.sub(r"\1@", address)
-
-
-def note(file: Path, request: AnonymizeRequest, out: str, release: AnonymizedRelease) -> None:
-    """Add a line to the record of releases."""
-    entry = {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "out": place_of(out),
-        "data": place_of(request.data),
-        "quasi": list(request.quasi),
-        "sensitive": request.sensitive,
-        "k": release.k,
-        "rows": release.released,
-    }
-    with file.open("a", encoding="utf-8") as stream:
-        stream.write(json_module.dumps(entry) + "\n")
