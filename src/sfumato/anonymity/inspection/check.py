@@ -319,7 +319,8 @@ def _order(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
         rows = [(bit, value) for bit, (_, value) in zip(bits, shown, strict=True)]
         names = [name for name in case.original.columns if name != case.sensitive]
         columns = {name: [row[0] for row in case.original.parts((name,))] for name in names}
-        faults = list(find_sorted(rows, there, columns))
+        hidden = {name: texts for name, texts in columns.items() if name not in keep}  # others can be seen
+        faults = list(find_sorted(rows, there, hidden))
     if not faults:
         shown_as = (*((case.sensitive,) if case.sensitive else ()), *keep)
         table = [[row[0] for row in case.published.parts((name,))] for name in (*case.columns, *shown_as)]
