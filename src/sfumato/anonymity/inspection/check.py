@@ -21,6 +21,7 @@ from sfumato.anonymity.inspection.exact import (
     equal_distance,
     hierarchical_distance,
     in_order,
+    is_alike,
     is_entropy_diverse,
     ordered_distance,
     recursive_of,
@@ -39,7 +40,7 @@ from sfumato.anonymity.inspection.traces import (
     find_sorted,
 )
 from sfumato.errors import InputError
-from sfumato.words import as_written, show, whole
+from sfumato.words import as_written, positive, show, whole
 
 _SHOWN = 20
 """Faults of one kind that are listed one by one."""
@@ -56,6 +57,8 @@ class Claims:
     t: Fraction | None = None
     distance: str = "equal"
     dummies: int = 0
+    beta: Fraction | None = None
+    presence: tuple[Fraction, Fraction] | None = None
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,7 @@ def check_release(
     earlier: Sequence[str | Path | EarlierRelease] = (),
     claims: Claims | None = None,
     order: Sequence[str] = (),
+    population: str | Path | None = None,
 ) -> ReleaseReport:
     """Check a release against its original table.
 
@@ -149,6 +153,7 @@ def check_release(
     together = _meet(case, earlier, tuple(keep), hierarchies)
     faults = (
         *_claimed(case),
+        *_present(case, population),
         *_uncovered(case),
         *_kept(case, tuple(keep)),
         *find_columns(published, original, (*known, *keep)),
@@ -192,8 +197,9 @@ class _Case:
 
     @cached_property
     def names(self) -> list[str]:
-        """Sensitive values from low to high."""
-        return list(self.order) or in_order({*self.total, *(value for one in self.classes.values() for value in one)})
+        """Sensitive values that occur, from low to high: a name that nobody has would only make steps smaller."""
+        known = {*self.total, *(value for one in self.classes.values() for value in one)}
+        return [name for name in self.order if name in known] or in_order(known)
 
     def distance(self, kind: str, values: Counter[str]) -> Fraction | None:
         """How far sensitive values are from those of the original table; None where the distance is not known."""
@@ -231,8 +237,12 @@ def _claimed(case: _Case) -> Iterator[ReleaseFault]:
     small = [one.total() for one in classes.values() if one.total() < wanted]
     if small:
         yield ReleaseFault("k", f"{len(small)} classes have fewer than {wanted} rows, the smallest {min(small)}")
-    if (claims.l is not None or claims.t is not None) and case.sensitive is None:
-        raise InputError("l and t need a sensitive column", hint="Name it with --sensitive COLUMN.")
+    if (claims.l is not None or claims.t is not None or claims.beta is not None) and case.sensitive is None:
+        raise InputError("l, t and beta need a sensitive column", hint="Name it with --sensitive COLUMN.")
+    if claims.beta is not None:
+        bad = sum(not is_alike(one, case.total, claims.beta) for one in classes.values())
+        if bad:
+            yield ReleaseFault("beta", f"{bad} classes are not {show(claims.beta)}-like the table", case.sensitive)
     if claims.l is not None:
         bad = sum(not _is_diverse(one, claims, claims.l) for one in classes.values())
         if bad:
@@ -247,6 +257,26 @@ def _claimed(case: _Case) -> Iterator[ReleaseFault]:
             yield ReleaseFault(
                 "t", f"a class is {show(found)} from the table, farther than {show(claims.t)}", case.sensitive
             )
+
+
+def _present(case: _Case, population: str | Path | None) -> Iterator[ReleaseFault]:
+    """Classes of which a larger or smaller part of the population is in the table than is claimed (delta-presence)."""
+    if case.claims.presence is None:
+        return
+    if population is None:
+        raise InputError("delta-presence needs the larger table of all people", hint="Name it with --population DATA.")
+    (low, high), table = case.claims.presence, read_published(population)
+    everybody = by_class(table.parts(case.columns), [""] * len(table.rows))
+    labels: list[tuple[Key, Counter[str]]] = [(key, Counter()) for key in case.classes]
+    masks = cover(case.columns, labels, everybody, case.trees).masks
+    people = _covered(len(labels), everybody, masks)
+    parts = [(one.total(), many) for one, many in zip(case.classes.values(), people, strict=True)]
+    bad = sum(not low * many <= here <= high * many for here, many in parts)
+    if bad:
+        yield ReleaseFault("presence", f"of {bad} classes another part of the population is released than claimed")
+    stranded = sum(counts.total() for key, counts in everybody.items() if not masks[key])
+    if low > 0 and stranded:
+        yield ReleaseFault("presence", f"{stranded} people of the population are in no class: none of them is released")
 
 
 def _is_diverse(values: Counter[str], claims: Claims, l: Fraction) -> bool:  # noqa: E741  the letter of the literature
@@ -426,11 +456,11 @@ def _came(case: _Case, table: PublishedTable, groups: Sequence[JointGroup]) -> I
         yield f'the rows that are more or fewer than in "{table.name}" are not {show(claims.l)}-diverse'
 
 
-def _populations(case: _Case) -> list[int]:
-    """For each class the original rows that its labels cover."""
-    found = [0] * len(case.classes)
-    for key, counts in case.people.items():
-        mask = case.coverage.masks[key]
+def _covered(many: int, people: dict[Key, Counter[str]], masks: dict[Key, int]) -> list[int]:
+    """For each class the people whom its labels cover."""
+    found = [0] * many
+    for key, counts in people.items():
+        mask = masks[key]
         while mask:
             low = mask & -mask
             found[low.bit_length() - 1] += counts.total()
@@ -443,6 +473,7 @@ def _report(case: _Case, faults: tuple[ReleaseFault, ...], together: _Together) 
     sizes = [one.total() for one in classes]
     many, everybody, known = len(case.published.rows), case.total.total(), case.sensitive is not None
     unread = bool(case.coverage.unread)  # labels that are not read cover too much
+    least, fitting = min(sizes), _covered(len(sizes), case.people, case.coverage.masks)
     return ReleaseReport(
         rows=many,
         k=min(sizes),
@@ -454,7 +485,7 @@ def _report(case: _Case, faults: tuple[ReleaseFault, ...], together: _Together) 
         discernibility=sum(size * size for size in sizes) + max(0, everybody - many) * everybody,
         average_class_size=Fraction(many, len(sizes)),
         prosecutor=Fraction(1, min(sizes)),
-        journalist=Fraction(1, min(sizes) if unread else max(1, min(_populations(case)))),
+        journalist=Fraction(1, least if unread else max(1, min(fitting))),
         marketer=Fraction(len(sizes), many),
         faults=faults,
         unread=case.coverage.unread | together.unread,
@@ -473,6 +504,8 @@ def claims_of(
     c: object = 3,
     distance: str = "equal",
     dummies: int = 0,
+    beta: object = None,
+    presence: Sequence[object] | None = None,
 ) -> Claims:
     """Claims from what a person wrote."""
     if diversity not in ("distinct", "entropy", "recursive"):
@@ -493,4 +526,15 @@ def claims_of(
         None if t is None else as_written(t, "t"),
         distance,
         dummies,
+        None if beta is None else positive(beta, "beta"),
+        None if presence is None else _between(presence),
     )
+
+
+def _between(presence: Sequence[object]) -> tuple[Fraction, Fraction]:
+    if len(presence) != 2:
+        raise InputError("presence takes two numbers", hint="For example --presence 0,0.5.")
+    low, high = (as_written(one, "delta") for one in presence)
+    if not 0 <= low <= high <= 1 or high == 0:
+        raise InputError("delta-presence needs two numbers 0 <= low <= high <= 1, the second one above 0")
+    return low, high

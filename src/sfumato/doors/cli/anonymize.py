@@ -20,7 +20,8 @@ from sfumato import pictures
 from sfumato.anonymity import AnonymizedRelease, AnonymizeRequest, anonymize, by_dimension, compare
 from sfumato.anonymity.releases import check_target
 from sfumato.doors.cli.anonymize_request import request_of
-from sfumato.doors.cli.release_record import note, without_password
+from sfumato.doors.cli.outputs import check_apart
+from sfumato.doors.cli.release_record import note, read_record, without_password
 from sfumato.doors.cli.say import console, print_json, print_whole
 from sfumato.errors import InputError
 from sfumato.words import whole
@@ -47,6 +48,7 @@ def run(wanted: AnonymizeCommand, *, as_json: bool) -> None:
     """Make the release, or compare several."""
     given = {**wanted.words, "hierarchies": wanted.hierarchies, "seconds": wanted.seconds, "out": wanted.out}
     request, out = request_of(wanted.data, given)
+    _check_outputs(wanted, request, out)
     if wanted.dry_run or wanted.dimensions:
         _compare(wanted, request, as_json=as_json)
         return
@@ -65,6 +67,18 @@ def run(wanted: AnonymizeCommand, *, as_json: bool) -> None:
         print_json(release.to_dict())
     else:
         _say(request, release, out)
+
+
+def _check_outputs(wanted: AnonymizeCommand, request: AnonymizeRequest, out: str | None) -> None:
+    """Refuse to write over anything that is read, or one output over another."""
+    place = request.hierarchies if isinstance(request.hierarchies, Path) else None
+    read = [wanted.data, place, request.population]
+    if out is not None and "#" not in out:
+        check_apart(out, "-o", [*read, wanted.record])
+    check_apart(wanted.svg, "--svg", [*read, request.data, out, wanted.record])
+    check_apart(wanted.record, "--record", [*read, request.data, out])
+    if wanted.record is not None and wanted.record.exists():
+        read_record(wanted.record)  # whatever else is there is not written into
 
 
 def _check_writable(file: Path) -> None:

@@ -34,6 +34,7 @@ def run(
         earlier=[*earlier, *noted],
         claims=_claims(words, dummies),
         order=_names(words["order"]),
+        population=words["population"],
     )
     if as_json:
         print_json(report.to_dict() | {"not_compared": lost})
@@ -51,7 +52,7 @@ def _claims(words: dict[str, Any], dummies: int) -> Claims:
     return claims_of(
         words["k"], words["l"], words["t"],
         diversity=words["diversity"] or "distinct", c=words["c"] or 3, distance=words["distance"] or "equal",
-        dummies=dummies,
+        dummies=dummies, beta=words["beta"], presence=_names(words["presence"]) or None,
     )  # fmt: skip
 
 
