@@ -3,6 +3,9 @@
 import csv
 import itertools
 import random
+import signal
+import subprocess
+import sys
 from collections import Counter
 from fractions import Fraction
 
@@ -125,3 +128,11 @@ def test_days_in_two_spellings_and_names_with_line_breaks(tmp_path):
     broken = write(tmp_path / "broken.csv", ("a\nb", "v"), rows)
     with pytest.raises(InputError, match="line break"):
         anonymize(AnonymizeRequest(str(broken), ("v",), k=1))
+
+
+def test_ctrl_c_while_the_command_line_is_loaded_shows_no_traceback():
+    for raised, shown in (("KeyboardInterrupt", False), ("ValueError", True)):
+        code = f"import sfumato.doors.cli; raise {raised}"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert ("Traceback" in done.stderr) is shown
+        assert (done.returncode == -signal.SIGINT) is not shown
