@@ -125,8 +125,6 @@ def _of_arrow(value: bytes, columns: Sequence[str]) -> str | None:
     told = schema.metadata or {}
     if set(told) - {b"pandas"} or tuple(schema.names) != tuple(columns):
         return "metadata in the schema of Arrow"
-    if any(set(one.metadata or ()) - {b"PARQUET:field_id"} for one in schema):
-        return "metadata in the schema of Arrow"
     return _of_pandas(told[b"pandas"], columns) if told else None
 
 
@@ -171,9 +169,9 @@ def _is_plain(one: Any, columns: Sequence[str]) -> bool:
 
 
 def told_by_database(
-    engine: duckdb.DuckDBPyConnection, place: Path, table: str, rows: list[tuple[str, ...]]
+    engine: duckdb.DuckDBPyConnection, place: Path, table: str, rows: list[tuple[str, ...]], *, alone: bool
 ) -> Iterator[str]:
-    """What a DuckDB file, attached as `published`, says beside the rows of a table."""
+    """What a DuckDB file, attached as `published`, says beside the rows of a table, which may be `alone` in it."""
     for words, sql in (
         ("a comment on a table", "SELECT 1 FROM duckdb_tables() WHERE comment IS NOT NULL"),
         ("a comment on a column", "SELECT 1 FROM duckdb_columns() WHERE comment IS NOT NULL"),
@@ -182,7 +180,6 @@ def told_by_database(
         ("a macro", "SELECT 1 FROM duckdb_functions() WHERE NOT internal"),
         ("a sequence", "SELECT 1 FROM duckdb_sequences() WHERE true"),
         ("an index", "SELECT 1 FROM duckdb_indexes() WHERE true"),
-        ("a view", "SELECT 1 FROM duckdb_views() WHERE NOT internal"),
         ("names inside of a type", "SELECT 1 FROM duckdb_columns() WHERE data_type ~ '.*(STRUCT|UNION|MAP)\\(.*'"),
         (
             "a type by another name",
@@ -205,7 +202,9 @@ def told_by_database(
             yield "an order of the values of a type that no column has"
     if Path(f"{place}.wal").exists():
         yield "a log of changes beside it"
-    if not _is_view(engine, table) and _holds_more(engine, place, table):
+    if _is_view(engine, table):
+        yield "a view"
+    elif alone and _holds_more(engine, place, table):
         yield "more than its table needs, as deleted values do: copy the table into a new file"
 
 

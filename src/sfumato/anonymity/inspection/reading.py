@@ -216,7 +216,7 @@ def _from_database(place: str, table: str) -> PublishedTable:
                 "WHERE table_catalog = 'published' AND lower(table_schema || '.' || table_name) <> lower(?)",
                 [table if "." in table else f"main.{table}"],
             ).fetchall()
-            told = list(told_by_database(engine, Path(place), table, rows))
+            told = list(told_by_database(engine, Path(place), table, rows, alone=not others))
         except duckdb.Error as error:
             raise InputError(f'"{place}" cannot be read', detail=str(error).split("\n")[0]) from None
     return PublishedTable(table, columns, rows, (*(f'another table "{name}"' for _, name in others), *told))

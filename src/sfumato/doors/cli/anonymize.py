@@ -73,8 +73,8 @@ def _check_outputs(wanted: AnonymizeCommand, request: AnonymizeRequest, out: str
     """Refuse to write over anything that is read, or one output over another."""
     place = request.hierarchies if isinstance(request.hierarchies, Path) else None
     read = [wanted.data, place, request.population]
-    if out is not None and "#" not in out:
-        check_apart(out, "-o", [*read, wanted.record])
+    if out is not None and "#" not in out:  # that it is not the table itself is looked at where it is written
+        check_apart(out, "-o", [*(one for one in read if one != request.data), wanted.record])
     check_apart(wanted.svg, "--svg", [*read, request.data, out, wanted.record])
     check_apart(wanted.record, "--record", [*read, request.data, out])
     if wanted.record is not None and wanted.record.exists():
