@@ -10,25 +10,22 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 
-from sfumato.anonymity.inspection.coverage import Coverage, Key, cover
+from sfumato.anonymity.inspection.case import ReleaseCase, values_of
+from sfumato.anonymity.inspection.claims import Claims, is_diverse
+from sfumato.anonymity.inspection.composition import FoundTogether, meet_earlier
+from sfumato.anonymity.inspection.coverage import Key, cover
 from sfumato.anonymity.inspection.exact import (
     by_class,
     distinct_of,
     entropy_of,
-    equal_distance,
-    hierarchical_distance,
-    in_order,
     is_alike,
-    is_entropy_diverse,
-    ordered_distance,
     recursive_of,
 )
-from sfumato.anonymity.inspection.meaning import Trees, read_trees
+from sfumato.anonymity.inspection.meaning import read_trees
 from sfumato.anonymity.inspection.reading import NULL, PublishedTable, read_published
-from sfumato.anonymity.inspection.together import EarlierRelease, JointGroup, ShownRelease, changed_groups, joint_groups
+from sfumato.anonymity.inspection.together import EarlierRelease
 from sfumato.anonymity.inspection.traces import (
     ReleaseFault,
     find_columns,
@@ -40,25 +37,10 @@ from sfumato.anonymity.inspection.traces import (
     find_sorted,
 )
 from sfumato.errors import InputError
-from sfumato.words import as_written, positive, show, whole
+from sfumato.words import show
 
 _SHOWN = 20
 """Faults of one kind that are listed one by one."""
-
-
-@dataclass(frozen=True)
-class Claims:
-    """What a release claims to satisfy; None where nothing is claimed."""
-
-    k: int | None = None
-    l: Fraction | None = None  # noqa: E741  the letter of the literature
-    diversity: str = "distinct"
-    c: Fraction = Fraction(3)
-    t: Fraction | None = None
-    distance: str = "equal"
-    dummies: int = 0
-    beta: Fraction | None = None
-    presence: tuple[Fraction, Fraction] | None = None
 
 
 @dataclass(frozen=True)
@@ -144,13 +126,15 @@ def check_release(
     if not original.rows:
         raise InputError(f'"{original.name}" has no rows')
     known = (*columns, *((sensitive,) if sensitive else ()))
-    classes = by_class(published.parts(columns), _values(published, sensitive))
-    people = by_class(original.parts(columns), _values(original, sensitive))
+    classes = by_class(published.parts(columns), values_of(published, sensitive))
+    people = by_class(original.parts(columns), values_of(original, sensitive))
     trees = read_trees(hierarchies, known)
     coverage = cover(columns, list(classes.items()), people, trees)
-    case = _Case(published, original, columns, sensitive, classes, people, coverage, trees, order, claims or Claims())
+    case = ReleaseCase(
+        published, original, columns, sensitive, classes, people, coverage, trees, order, claims or Claims()
+    )
     _check_order(case)
-    together = _meet(case, earlier, tuple(keep), hierarchies)
+    together = meet_earlier(case, earlier, tuple(keep), hierarchies)
     faults = (
         *_claimed(case),
         *_present(case, population),
@@ -167,70 +151,7 @@ def check_release(
     return _report(case, faults, together)
 
 
-@dataclass(frozen=True)
-class _Case:
-    """A release beside its original table: rows by class, and which classes cover whom."""
-
-    published: PublishedTable
-    original: PublishedTable
-    columns: Key
-    sensitive: str | None
-    classes: dict[Key, Counter[str]]
-    people: dict[Key, Counter[str]]
-    coverage: Coverage
-    trees: dict[str, Trees]
-    order: Sequence[str]
-    claims: Claims
-
-    @property
-    def least(self) -> int:
-        """The rows of the smallest class."""
-        return min(one.total() for one in self.classes.values())
-
-    @cached_property
-    def total(self) -> Counter[str]:
-        """How often the original table has each sensitive value."""
-        total: Counter[str] = Counter()
-        for one in self.people.values():
-            total.update(one)
-        return total
-
-    @cached_property
-    def names(self) -> list[str]:
-        """Sensitive values that occur, from low to high: a name that nobody has would only make steps smaller."""
-        known = {*self.total, *(value for one in self.classes.values() for value in one)}
-        return [name for name in self.order if name in known] or in_order(known)
-
-    def distance(self, kind: str, values: Counter[str]) -> Fraction | None:
-        """How far sensitive values are from those of the original table; None where the distance is not known."""
-        if kind == "equal":
-            return equal_distance(values, self.total)
-        if kind == "ordered":
-            return ordered_distance(values, self.total, self.names)
-        tree = self.trees.get(self.sensitive or "")
-        if not tree or not all(name in tree for name in self.names):
-            return None
-        return hierarchical_distance(values, self.total, tree)
-
-    @cached_property
-    def distances(self) -> dict[str, Fraction]:
-        """How far the farthest class is from the original table, by each distance that can be computed."""
-        if self.sensitive is None:
-            return {}
-        found: dict[str, Fraction] = {}
-        for kind in ("equal", "ordered", "hierarchical"):
-            far = [self.distance(kind, one) for one in self.classes.values()]
-            known = [one for one in far if one is not None]
-            if known:
-                found[kind] = max(known)
-        return found
-
-
-def _values(table: PublishedTable, sensitive: str | None) -> list[str]:
-    return [row[0] for row in table.parts((sensitive,))] if sensitive else [""] * len(table.rows)
-
-
-def _claimed(case: _Case) -> Iterator[ReleaseFault]:
+def _claimed(case: ReleaseCase) -> Iterator[ReleaseFault]:
     """What is claimed and does not hold; a row that is alone is a fault without any claim."""
     claims, classes = case.claims, case.classes
     wanted = 2 if claims.k is None else claims.k
@@ -244,7 +165,7 @@ def _claimed(case: _Case) -> Iterator[ReleaseFault]:
         if bad:
             yield ReleaseFault("beta", f"{bad} classes are not {show(claims.beta)}-like the table", case.sensitive)
     if claims.l is not None:
-        bad = sum(not _is_diverse(one, claims, claims.l) for one in classes.values())
+        bad = sum(not is_diverse(one, claims, claims.l) for one in classes.values())
         if bad:
             yield ReleaseFault(
                 "l", f"{bad} classes are not {claims.diversity} {show(claims.l)}-diverse", case.sensitive
@@ -259,7 +180,7 @@ def _claimed(case: _Case) -> Iterator[ReleaseFault]:
             )
 
 
-def _present(case: _Case, population: str | Path | None) -> Iterator[ReleaseFault]:
+def _present(case: ReleaseCase, population: str | Path | None) -> Iterator[ReleaseFault]:
     """Classes of which a larger or smaller part of the population is in the table than is claimed (delta-presence)."""
     if case.claims.presence is None:
         return
@@ -279,16 +200,7 @@ def _present(case: _Case, population: str | Path | None) -> Iterator[ReleaseFaul
         yield ReleaseFault("presence", f"{stranded} people of the population are in no class: none of them is released")
 
 
-def _is_diverse(values: Counter[str], claims: Claims, l: Fraction) -> bool:  # noqa: E741  the letter of the literature
-    if claims.diversity == "entropy":
-        return is_entropy_diverse(values, l)
-    if claims.diversity == "recursive":
-        ratio = recursive_of([values], whole(l, "l"))
-        return ratio is not None and ratio < claims.c
-    return len(values) >= l
-
-
-def _uncovered(case: _Case) -> Iterator[ReleaseFault]:
+def _uncovered(case: ReleaseCase) -> Iterator[ReleaseFault]:
     """Released rows that stand for nobody."""
     short, classes = case.coverage.short, list(case.classes.items())
     if sum(many for _, _, many in short) <= case.claims.dummies:
@@ -310,7 +222,7 @@ def _uncovered(case: _Case) -> Iterator[ReleaseFault]:
         yield ReleaseFault("coverage", f"{len(short) - _SHOWN} more classes match too few original rows")
 
 
-def _kept(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
+def _kept(case: ReleaseCase, keep: Key) -> Iterator[ReleaseFault]:
     """Columns that are released as they are: a row must have the values of one original row of its class."""
     if not keep or sum(many for _, _, many in case.coverage.short) > case.claims.dummies:
         return
@@ -326,7 +238,7 @@ def _kept(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
         yield ReleaseFault("coverage", words, keep[0] if len(keep) == 1 else None)
 
 
-def _check_order(case: _Case) -> None:
+def _check_order(case: ReleaseCase) -> None:
     """Refuse an order that lacks a value or has one twice: the ordered distance would come out wrong."""
     twice = [name for name, many in Counter(case.order).items() if many > 1]
     if twice:
@@ -336,13 +248,13 @@ def _check_order(case: _Case) -> None:
         raise InputError(f'the order of sensitive values lacks "{lacking[0][:60]}"')
 
 
-def _order(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
+def _order(case: ReleaseCase, keep: Key) -> Iterator[ReleaseFault]:
     """Rows that stand where the people of the original table stand."""
     place = {key: 1 << i for i, key in enumerate(case.classes)}
     keys = case.published.parts(case.columns)
-    shown = list(zip(keys, _values(case.published, case.sensitive), strict=True))
+    shown = list(zip(keys, values_of(case.published, case.sensitive), strict=True))
     masks = [case.coverage.masks[key] for key in case.original.parts(case.columns)]
-    there = list(zip(masks, _values(case.original, case.sensitive), strict=True))
+    there = list(zip(masks, values_of(case.original, case.sensitive), strict=True))
     bits = [place[key] for key in keys]
     faults = list(find_order(shown, bits, there))
     if not faults:
@@ -360,102 +272,6 @@ def _order(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
     yield from faults
 
 
-@dataclass
-class _Together:
-    """What was found of earlier releases: the k of each, faults, and labels whose meaning is not known."""
-
-    k: list[tuple[str, int]] = field(default_factory=list)
-    faults: list[ReleaseFault] = field(default_factory=list)
-    unread: dict[str, list[str]] = field(default_factory=dict)
-
-
-def _meet(
-    case: _Case, earlier: Sequence[str | Path | EarlierRelease], keep: Key, hierarchies: Path | None
-) -> _Together:
-    """The smallest group that this release and earlier ones of the same people leave together."""
-    original, values = case.original, _values(case.original, case.sensitive)
-    masks = [case.coverage.masks[key] for key in original.parts(case.columns)]
-    this = ShownRelease(case.published.name, list(case.classes.values()), masks)
-    shown, found = [this], _Together()
-    for one in earlier:
-        known = one if isinstance(one, EarlierRelease) else EarlierRelease(one)
-        table = read_published(known.file)
-        columns = _known_columns(case, table, known.quasi, keep)
-        before = by_class(table.parts(columns), _values(table, case.sensitive if _has(case, table) else None))
-        people = by_class(original.parts(columns), [""] * len(original.rows))
-        coverage = cover(columns, [(key, Counter()) for key in before], people, read_trees(hierarchies, columns))
-        covering = [coverage.masks[key] for key in original.parts(columns)]
-        found.unread |= {f"{table.name}: {name}": labels for name, labels in _unread(columns, before, coverage).items()}
-        shown.append(ShownRelease(table.name, list(before.values()), covering))
-        groups = joint_groups(shown, values)
-        changed = list(changed_groups(this, shown[-1])) if _has(case, table) else []
-        found.k.append((table.name, min([case.least, *(group.size for group in [*groups, *changed])])))
-        found.faults += [ReleaseFault("composition", words) for words in _worse(case, table, groups)]
-        found.faults += [ReleaseFault("composition", words) for words in _came(case, table, changed)]
-    return found
-
-
-def _has(case: _Case, table: PublishedTable) -> bool:
-    """Whether an earlier release has the sensitive column too."""
-    return case.sensitive is not None and case.sensitive in table.columns
-
-
-def _known_columns(case: _Case, table: PublishedTable, quasi: Key, keep: Key) -> Key:
-    """The columns of an earlier release by which people are known: its quasi-identifiers; else all that may be."""
-    there = [name for name in table.columns if name in case.original.columns and name != case.sensitive]
-    named = tuple(name for name in there if name in quasi)
-    columns = named or tuple(name for name in there if name not in keep) or tuple(there)
-    if not columns:
-        raise InputError(f'"{table.name}" shares no column with the original table')
-    return columns
-
-
-def _unread(columns: Key, classes: dict[Key, Counter[str]], coverage: Coverage) -> dict[str, list[str]]:
-    """Labels of an earlier release whose meaning is not known, and those that stand for no value of the original."""
-    found = {name: list(labels) for name, labels in coverage.unread.items()}
-    for j, name in enumerate(columns):
-        reached = 0
-        for mask in coverage.by_column[j].values():
-            reached |= mask
-        lost = {key[j] for i, key in enumerate(classes) if not reached >> i & 1}
-        if lost:
-            found[name] = sorted({*found.get(name, ()), *lost})
-    return found
-
-
-def _worse(case: _Case, table: PublishedTable, groups: Sequence[JointGroup]) -> Iterator[str]:
-    """What is claimed and does not hold of the groups that releases leave together; of k, else what this one has."""
-    claims, start = case.claims, f'together with "{table.name}"'
-    wanted = case.least if claims.k is None else claims.k
-    small = [group.size for group in groups if group.size < wanted]
-    if small:
-        yield f"{start} {sum(small)} people are in groups below {wanted}, the smallest {min(small)}"
-    if not _has(case, table):
-        return
-    if claims.l is not None:
-        bad = sum(group.size for group in groups if not _is_diverse(group.values, claims, claims.l))
-        if bad:
-            yield f"{start} {bad} people are in groups that are not {claims.diversity} {show(claims.l)}-diverse"
-    if claims.t is not None:
-        far = max(
-            (case.distance(claims.distance, group.values) or Fraction(0) for group in groups), default=Fraction(0)
-        )
-        if far > claims.t:
-            yield f"{start} a group is {show(far)} from the table, farther than {show(claims.t)}"
-
-
-def _came(case: _Case, table: PublishedTable, groups: Sequence[JointGroup]) -> Iterator[str]:
-    """Rows of a few who came or left between two releases: the difference shows their values."""
-    claims = case.claims
-    wanted = max(2, case.least if claims.k is None else claims.k)
-    small = [group.size for group in groups if group.size < wanted]
-    if small:
-        words = f"{sum(small)} rows of classes with the same people are more or fewer than"
-        yield f'{words} in "{table.name}", the fewest {min(small)}: the difference shows who came or left'
-    elif claims.l is not None and not all(_is_diverse(group.values, claims, claims.l) for group in groups):
-        yield f'the rows that are more or fewer than in "{table.name}" are not {show(claims.l)}-diverse'
-
-
 def _covered(many: int, people: dict[Key, Counter[str]], masks: dict[Key, int]) -> list[int]:
     """For each class the people whom its labels cover."""
     found = [0] * many
@@ -468,7 +284,7 @@ def _covered(many: int, people: dict[Key, Counter[str]], masks: dict[Key, int]) 
     return found
 
 
-def _report(case: _Case, faults: tuple[ReleaseFault, ...], together: _Together) -> ReleaseReport:
+def _report(case: ReleaseCase, faults: tuple[ReleaseFault, ...], together: FoundTogether) -> ReleaseReport:
     classes = case.classes.values()
     sizes = [one.total() for one in classes]
     many, everybody, known = len(case.published.rows), case.total.total(), case.sensitive is not None
@@ -493,48 +309,3 @@ def _report(case: _Case, faults: tuple[ReleaseFault, ...], together: _Together) 
         exact=case.coverage.exact,
         misleading=case.coverage.misleading,
     )
-
-
-def claims_of(
-    k: object = None,
-    l: object = None,  # noqa: E741  the letter of the literature
-    t: object = None,
-    *,
-    diversity: str = "distinct",
-    c: object = 3,
-    distance: str = "equal",
-    dummies: int = 0,
-    beta: object = None,
-    presence: Sequence[object] | None = None,
-) -> Claims:
-    """Claims from what a person wrote."""
-    if diversity not in ("distinct", "entropy", "recursive"):
-        raise InputError(f'unknown diversity "{diversity}"', hint="Use distinct, entropy or recursive.")
-    if distance not in ("equal", "ordered", "hierarchical"):
-        raise InputError(f'unknown distance "{distance}"', hint="Use equal, ordered or hierarchical.")
-    if t is not None and not 0 <= as_written(t, "t") <= 1:
-        raise InputError(f"t must be between 0 and 1, but is {show(as_written(t, 't'))}")
-    if l is not None and as_written(l, "l") < 1:
-        raise InputError(f"l must be at least 1, but is {show(as_written(l, 'l'))}")
-    if dummies < 0:
-        raise InputError(f"dummies must be at least 0, but is {dummies}")
-    return Claims(
-        None if k is None else whole(k, "k", 1),
-        None if l is None else as_written(l, "l"),
-        diversity,
-        as_written(c, "c"),
-        None if t is None else as_written(t, "t"),
-        distance,
-        dummies,
-        None if beta is None else positive(beta, "beta"),
-        None if presence is None else _between(presence),
-    )
-
-
-def _between(presence: Sequence[object]) -> tuple[Fraction, Fraction]:
-    if len(presence) != 2:
-        raise InputError("presence takes two numbers", hint="For example --presence 0,0.5.")
-    low, high = (as_written(one, "delta") for one in presence)
-    if not 0 <= low <= high <= 1 or high == 0:
-        raise InputError("delta-presence needs two numbers 0 <= low <= high <= 1, the second one above 0")
-    return low, high
