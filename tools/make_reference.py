@@ -25,13 +25,18 @@ from sfumato import errors, gateway
 from sfumato.doors.cli import app
 from sfumato.doors.http.routes import ROUTES
 from sfumato.doors.pgwire.settings import OURS
+from sfumato.engines.duckdb import expressions as of_duckdb
+from sfumato.engines.postgres import expressions as of_postgres
+from sfumato.engines.spark import expressions as of_spark
 from sfumato.policy import parse
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.functions import FUNCTIONS
+from sfumato.sql.functions.interval_ends import ENDS
 from sfumato.words import show
 
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / "docs" / "reference"
+ENGINES = {of_duckdb.ENGINE: "DuckDB", of_postgres.ENGINE: "PostgreSQL", of_spark.ENGINE: "Spark"}
 
 POLICY_KEYS: dict[str, dict[str, str]] = {
     "source": {
@@ -231,7 +236,6 @@ def wire_page() -> str:
     return _made("PostgreSQL protocol: settings", body + _table(("setting", "default", "meaning"), rows))
 
 
-_CALLED = {"count": "COUNT(*)", "count_persons": "COUNT(DISTINCT person)", "count_distinct": "COUNT(DISTINCT x)"}
 _SQL = """
 Queries are PostgreSQL's SELECT. Private tables join on the privacy unit and on nothing else; public tables join on any
 condition, but a public table cannot be the preserved side of an outer join with a private one. WITH, sub-queries,
@@ -255,10 +259,24 @@ HAVING chose.
 
 def sql_page() -> str:
     """Aggregates and functions."""
-    names = [f"`{_CALLED.get(name, name.upper())}`" for name in AGGREGATES]
-    words = [f"`{name.upper() if name.isidentifier() else name}`" for name in FUNCTIONS]
-    body = f"{_SQL.strip()}\n\n{', '.join(names)}\n\n## Functions and operators\n\n{', '.join(words)}\n"
-    return _made("SQL", body + "\nAbove the aggregates, on released rows, DuckDB's own functions run.")
+    kinds = [
+        (f"`{kind.usage}`", kind.words, _yes(kind.over_unit), _yes(kind.over_public)) for kind in AGGREGATES.values()
+    ]
+    aggregates = _table(("aggregate", "gives", "over one person's rows", "over public rows"), kinds)
+    known = [
+        (f"`{function.usage}`", function.words, *(_yes(function.spellings.get(engine)) for engine in ENGINES))
+        for function in FUNCTIONS.values()
+        if function.name not in ENDS
+    ]
+    functions = _table(("function", "gives", *ENGINES.values()), known)
+    ends = _table(("function", "gives"), [(f"`{FUNCTIONS[name].usage}`", FUNCTIONS[name].words) for name in ENDS])
+    above = "Above them, on released rows, DuckDB's own functions run. In the select list, beside a released number:"
+    parts = (_SQL.strip(), aggregates, "## Functions and operators", "Below the aggregates, in every row:", functions)
+    return _made("SQL", "\n\n".join((*parts, above, ends)))
+
+
+def _yes(part: object) -> str:
+    return "" if part is None else "yes"
 
 
 def python_page() -> str:

@@ -16,7 +16,29 @@ without a full stop and without row data; the detail states the numbers; the hin
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import ClassVar
+
+
+class Obstacle(Enum):
+    """What stands in the way of a refused query, for whoever looks for a statement near to it that is answered."""
+
+    OTHERS_JOINED = "a join would combine rows of different people"
+    OTHERS_DECIDE = "rows of other people would decide about a row"
+    OTHERS_COMPARED = "a private sub-query is compared by another column than the person"
+    OTHERS_IN_WINDOW = "a window would read rows of other people"
+    TIES_IN_WINDOW = "a window depends on the order of rows that tie"
+    WINDOW = "a window is not allowed, or not in this form"
+    NOBODYS_ROWS = "rows would belong to nobody"
+    ROWS_CUT = "LIMIT would choose among rows of people"
+    PERSON_SHOWN = "an aggregate would show who a person is"
+    PERSON_MISSING = "the person must be there, as a bare column"
+
+
+class GeneralHint(str):
+    """A hint that is a statement, or that says nothing of this query: a statement that keeps more of it is better."""
+
+    __slots__ = ()
 
 
 class SfumatoError(Exception):
@@ -32,6 +54,7 @@ class SfumatoError(Exception):
         hint: str | None = None,
         position: int | None = None,
         sqlstate: str | None = None,
+        obstacle: Obstacle | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -39,6 +62,7 @@ class SfumatoError(Exception):
         self.hint = hint
         self.position = position or None  # a parser that does not know says 0
         self.sqlstate = sqlstate or self.default_sqlstate
+        self.obstacle = obstacle
 
     def __str__(self) -> str:
         lines = [self.message]

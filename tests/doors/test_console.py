@@ -419,7 +419,7 @@ def test_numbers_are_rounded_by_their_own_width(tab, demo):
     }"""
     found, *rest = ana.page.evaluate(script, [list(given) for given, _ in ROUNDED])
     assert [(one["text"], one["beside"]) for one in found] == [wanted for _, wanted in ROUNDED]
-    assert rest == ["1\u202f200\u202f000", "0.334", "73.2 %", 0.125]
+    assert rest == ["1\u202f200\u202f000", "0.334", "73.2\u00a0%", 0.125]
 
 
 def test_fewer_rows_of_each_person_are_a_choice_with_their_widths(tab, demo):

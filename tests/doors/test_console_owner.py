@@ -476,10 +476,9 @@ def test_a_changed_policy_is_served_after_a_reload_from_the_console(tmp_path):
             assert 'data-page="policy"' in client.get("/policy").text
             old = client.get("/api/policy").json()
             text = old["text"].replace("epsilon = 100", "epsilon = 150")
-            assert (
-                client.post("/api/policy/apply", json={"text": text, "mark": old["mark"], "confirm": True}).status_code
-                == 200
-            )
+            found = client.post("/api/policy/check", json={"text": text}).json()
+            body = {"text": text, "mark": old["mark"], "confirm": [one["words"] for one in found["weaker"]]}
+            assert client.post("/api/policy/apply", json=body).status_code == 200
             assert ana.get("/api/budget").json()["total"]["epsilon"] == "100"
             done = client.post("/api/policy/reload", json={}).json()
             assert done["servers"] == 1

@@ -4,6 +4,8 @@ import pytest
 from tests.doors.pg import make_clinic
 
 import sfumato
+from sfumato.sql import question
+from sfumato.sql.bind import mending
 
 CASES = {
     "SELECT area, SUM(DISTINCT age) FROM patient WHERE age > 30 GROUP BY area":
@@ -64,3 +66,23 @@ def test_the_nearest_statement_is_proposed_and_answered(gate, asked):
 )
 def test_advice_that_says_more_is_kept(gate, asked, word):
     assert word in gate.explain(asked).refused.hint
+
+
+@pytest.mark.parametrize("asked", CASES)
+def test_what_is_proposed_does_not_depend_on_the_words_of_a_refusal(gate, asked, monkeypatch):
+    """The same proposals where every refusal says nothing."""
+    real = mending.mended
+
+    def silent(tree, policy, refusal):
+        def without_words(of):
+            refused = refusal(of)
+            if refused is not None:
+                refused.message, refused.detail = "refused", None
+            return refused
+
+        return real(tree, policy, without_words)
+
+    monkeypatch.setattr(question, "mended", silent)
+    refused = gate.explain(asked).refused
+    assert refused is not None
+    assert refused.hint == f"Try this instead: {CASES[asked]}."

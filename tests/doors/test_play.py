@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from sfumato.accounting import Pure, epsilon_of_rho, optimal, price
+from sfumato.design.optimum import optimal as best_mechanism
 from sfumato.doors.http.play import PAGES, play
 from sfumato.errors import InputError
 from sfumato.mechanisms import Geometric
@@ -16,7 +17,7 @@ from sfumato.mechanisms import Geometric
 def test_a_page_is_drawn_at_every_corner_and_its_python_runs(name):
     page = PAGES[name]
     ends = [
-        (low, high if high not in page.numbers else "0", otherwise) for low, high, otherwise in page.numbers.values()
+        (low, high if high not in page.numbers else low, otherwise) for low, high, otherwise in page.numbers.values()
     ]
     for values in product(*map(dict.fromkeys, ends)):
         given = dict(zip(page.numbers, values, strict=True))
@@ -101,9 +102,38 @@ def test_what_was_shown_follows_how_many_there_are():
         assert other["svg"] != found["svg"]
 
 
+def test_the_grid_is_the_optimum_of_the_design_room():
+    rows = dict(play("grid", {"side": "3", "epsilon": "1", "column": "2", "row": "2"})["rows"])
+    cells = [(x, y) for y in range(3) for x in range(3)]
+    best = best_mechanism("uniform", "loss", Fraction(1), "euclidean", inputs=cells, tolerance="1/100")
+    assert rows["this cell is reported with probability"] == f"{float(best.channel.matrix[4][4]):.4f}"
+    mean = sum(
+        float(p) * math.dist(x, z) / 9
+        for x, row in zip(cells, best.channel.matrix, strict=True)
+        for z, p in zip(cells, row, strict=True)
+    )
+    assert rows["mean distance between report and truth, at best"] == f"{mean:.4f} cells"
+    assert float(rows["no private mechanism is below"].split()[0]) <= mean + 1e-4
+    assert float(rows["the exponential mechanism, then the best guess"].split()[0]) >= mean - 1e-4
+
+
+def test_the_attack_is_the_red_teams_own():
+    for people in (1, 8):
+        rows = dict(play("attack", {"epsilon": "4", "people": str(people), "guess": "0.5"})["rows"])
+        coin = 1 / (1 + math.exp(-4 / people))
+        right = coin**2 + coin * (1 - coin)  # both counts say so, or one does and a coin is tossed
+        assert rows["the attack is right"] == f"{100 * right:.2f} %"
+        most = math.exp(8 / people) / (1 + math.exp(8 / people))
+        assert rows["no attack is right more often than"] == f"{100 * most:.2f} %"
+        assert right <= most
+
+
 @pytest.mark.parametrize(
     ("name", "given"),
     [
+        ("grid", {"side": "6"}),
+        ("grid", {"column": "0"}),
+        ("attack", {"guess": "0.4"}),
         ("nothing", {}),
         ("utility", {"prior": "<b>"}),
         ("utility", {"n": "13"}),

@@ -28,9 +28,9 @@ _TABLES = {
     "w": {"unit": "u", "rows_per_unit": 3, "groups_per_unit": 2, "columns": _COLUMNS},
 }
 _NARROW = (
-    "functions",
-    '"*": _multiply,',
-    '"*": lambda args, extra: __import__("dataclasses").replace(_multiply(args, extra), high=Fraction(3), low=Fraction(0)),',
+    "functions.arithmetic",
+    'ScalarFunction("*", _multiply,',
+    'ScalarFunction("*", lambda args, extra: __import__("dataclasses").replace(_multiply(args, extra), high=Fraction(3), low=Fraction(0)),',
 )
 _NOT_HELD = ("bundles", "replace(held(job), together=together", "replace(job, together=together")
 _NOT_TOGETHER = ("bundles", "replace(held(job), together=together", "replace(held(job), together=None")

@@ -23,8 +23,9 @@ from sfumato.errors import QueryError
 from sfumato.sql import interval_values as intervals
 from sfumato.sql import patterns
 from sfumato.sql.bind.constants import constant
-from sfumato.sql.functions import FUNCTIONS, away, bucket, call
-from sfumato.sql.interval_ends import ENDS
+from sfumato.sql.functions import FUNCTIONS, call
+from sfumato.sql.functions.curves import away, bucket
+from sfumato.sql.functions.interval_ends import ENDS
 from sfumato.sql.tree import (
     BOOLEAN,
     DATE,
@@ -40,7 +41,7 @@ from sfumato.sql.tree import (
     Node,
     Value,
 )
-from sfumato.words import identifier
+from sfumato.words import identifier, string
 
 ONE, CENT = Fraction(1), Fraction(1, 100)
 FIRST, LAST = Fraction(intervals.FIRST), Fraction(intervals.LAST)
@@ -261,7 +262,10 @@ PARTS = [
     "isoyear",
 ]
 UNITS = ["year", "quarter", "month", "week", "day", "hour", "minute", "second"]
-TO_CHAR = ["YYYY-MM-DD", "IYYY-IW", "DDD Q D ID Dy DY Mon MON YY", 'HH24:MI:SS.MS US "at"', "YYYYMMDD"]
+TO_CHAR = ["YYYY-MM-DD", "IYYY-IW", "DDD Q D ID Dy DY Mon MON YY", 'HH24:MI:SS.MS US "at"', "YYYYMMDD",
+           "Day|DAY|day|FMDay|FMDAY|FMday", "Month, FMMonth MONTH month FMmonth FMMONTH dy mon",
+           "FMHH12:MI AM, HH pm am PM",
+           "WW W FMDD/FMMM/yyyy hh24:mi:ss FMDDD FMIW FMYY FMQ"]  # fmt: skip
 BINS = ["86400000000 0", "900000000 63000000000000000", "604800000000 62135596800000000", "7 -3", "3153600000000000 5"]
 """Microseconds of a bin, and of its origin from the first day on."""
 TAKEN = ["a+", "^[a-z]+$", "([0-9]+)", "x?[0-9]", "^(?:a)?([^0-9]+)$", "[^ ]+ ?"]
@@ -507,3 +511,36 @@ def test_buckets_are_counted_as_postgresql_counts_them() -> None:
     ten, none = Fraction(10), Fraction(0)
     assert [bucket(Fraction(x), none, ten, 5) for x in ("-0.1", "0", "1.9", "2", "10")] == [0, 1, 1, 2, 6]
     assert [bucket(Fraction(x), ten, none, 5) for x in ("10.1", "10", "8", "0.1", "0")] == [0, 1, 2, 5, 6]
+
+
+SIMILAR = {
+    "%(show|ray)_": ("x-rays", "rayx", "show!", "xray", "ray"),
+    "a.b": ("a.b", "axb"),
+    "[a-c_%]+x": ("a%_x", "dx", "x", "bbx"),
+    "a\\%b": ("a%b", "axb"),
+    "": ("", "a"),
+    "x{2,3}|y?": ("xx", "xxxx", "y", "", "xy"),
+    "a^b$": ("a^b$", "ab"),
+    "%": ("", "a\nb"),
+    "(a|b)*c": ("ababc", "c", "abab"),
+}
+"""Patterns of SIMILAR TO, with texts that they match or not."""
+
+
+def test_similar_to_is_a_regular_expression_of_the_whole_text() -> None:
+    """What PostgreSQL 15 answers: the texts that match."""
+    matched = {
+        "%(show|ray)_": {"x-rays", "rayx", "show!"}, "a.b": {"a.b"}, "[a-c_%]+x": {"a%_x", "bbx"}, "a\\%b": {"a%b"},
+        "": {""}, "x{2,3}|y?": {"xx", "y", ""}, "a^b$": {"a^b$"}, "%": {"", "a\nb"}, "(a|b)*c": {"ababc", "c"},
+    }  # fmt: skip
+    for pattern, texts in SIMILAR.items():
+        made = patterns.similar(pattern)
+        assert made is not None
+        assert patterns.problem(made) is None
+        written = f"REGEXP_MATCHES(s, {string(made)}, 's')"
+        rows = duckdb.execute(f"SELECT s FROM (SELECT unnest($texts) AS s) WHERE {written}", {"texts": list(texts)})
+        assert {s for (s,) in rows.fetchall()} == matched[pattern], pattern
+    assert patterns.similar("a#_#", "#") is None
+    assert patterns.similar("a#_b", "#") == "^(?:a\\_b)$"
+    assert patterns.problem(patterns.similar("\\d") or "") is not None  # a class of characters in PostgreSQL
+    assert patterns.problem(patterns.similar("%*") or "") is not None

@@ -15,8 +15,8 @@ from tests.laws.test_twins import world
 from tests.laws.twins import Asked, Twins, row
 
 NARROW = (
-    '"*": _multiply,',
-    '"*": lambda args, extra: __import__("dataclasses").replace(_multiply(args, extra), high=Fraction(3), low=Fraction(0)),',
+    'ScalarFunction("*", _multiply,',
+    'ScalarFunction("*", lambda args, extra: __import__("dataclasses").replace(_multiply(args, extra), high=Fraction(3), low=Fraction(0)),',
 )
 """Interval arithmetic that says of every product that it lies between 0 and 3."""
 SUMMED = [
@@ -44,13 +44,13 @@ def found(text: str, faults: list[Any], noise: str | None = None, tables: Twins 
 def test_wrong_bounds_of_an_expression_cost_no_privacy(text: str) -> None:
     """With bounds that are too narrow the answer is biased, and neighbours still show no more than the price."""
     for noise in (None, "gaussian"):
-        assert found(text, [("functions", *NARROW)], noise)
+        assert found(text, [("functions.arithmetic", *NARROW)], noise)
 
 
 def test_without_the_clamp_they_would() -> None:
     """The same fault is seen where nothing is held: the test above can fail."""
     with pytest.raises(Broken, match="a neighbour shows"):
-        found(SUMMED[0], [("functions", *NARROW), _HELD])
+        found(SUMMED[0], [("functions.arithmetic", *NARROW), _HELD])
 
 
 FILTERS = "SELECT COUNT(*) FILTER (WHERE i >= 2), SUM(i) FILTER (WHERE i <= 4), COUNT(*) FILTER (WHERE s = 'a') FROM v"

@@ -19,9 +19,10 @@ from sfumato.sql.aggregates import AGGREGATES, JOINTS
 from sfumato.sql.intervals import moments
 from sfumato.sql.intervals.cell_intervals import Number, ends, told
 from sfumato.sql.intervals.provenance import Leaf, Origin, PublicValue, ReleasedColumn, origin
-from sfumato.sql.noise_sums import Draw, Linear, Track, TrackSum, interval, total
+from sfumato.sql.noise_sums import Draw, Linear, OneCell, Track, TrackSum, total
 from sfumato.sql.noise_widths import Interval, NoiseTerm
 from sfumato.sql.release.bundles import BundleSource
+from sfumato.sql.sum_intervals import interval, together
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Facts, Node
 
 F = Fraction
@@ -281,7 +282,7 @@ def test_corners_hold_all_means(names: str, gaussian: bool) -> None:
     sums = [(100 - x) ** 2 * (100 - y) ** 2 for x in ROWS for y in (x // 2,)]
     row: Any = Row({}, {(0, 0, part): F(sum(sums)) / (part + 1) for part in range(9)}, noise(gaussian, F(10**6))[0])
     m, box = moments.of_two(pair, draws), ((F(20), F(31)), (F(40), F(55)) if names == "yx" else (F(20), F(31)))
-    hull = moments._about(m, names, box, cells=row, sure=SURE, bottom=m["00"])
+    (hull,) = together([(moments._about(m, names, box, sure=SURE, bottom=m["00"]), OneCell(row))])
     assert hull is not None
     square, first, second = ("11", "01", "10") if names == "yx" else ("20", "10", "10")
     widths = []

@@ -34,6 +34,7 @@ from sfumato.interrupts import Leash, Stopped, cancelled, planning, step, stoppe
 from sfumato.sql import domains, keys
 from sfumato.sql.bind import bound_query as bound
 from sfumato.sql.bind import expressions, rewrite
+from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.read import parser as parsing
 from sfumato.sql.release import bundles, normal_rows
 from sfumato.sql.release import releases as cut
@@ -306,7 +307,8 @@ def spent(gate: Gateway) -> tuple[Any, list[str]]:
 
 def test_what_the_text_alone_breaks_is_free(gate: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """As often as somebody tries: the data version stays open for everybody."""
-    monkeypatch.setitem(emit._SPELLINGS, "reverse", lambda _: "NO_SUCH_FUNCTION(1)")
+    broken = {**FUNCTIONS["reverse"].spellings, "duckdb": lambda _: "NO_SUCH_FUNCTION(1)"}
+    monkeypatch.setitem(FUNCTIONS, "reverse", replace(FUNCTIONS["reverse"], spellings=broken))
     for i in range(5):
         sql = f"SELECT COUNT(*) FROM p WHERE reverse(x) = 'k{i}'"
         with pytest.raises(QueryError, match="the engine cannot run this query"):

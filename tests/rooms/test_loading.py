@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ import pytest
 
 from sfumato.engines import connect
 from sfumato.engines.duckdb import DuckDB
+from sfumato.errors import PolicyError
 from sfumato.gateway import open_policy, protect
 from sfumato.policy import from_dict, with_schema
 from sfumato.policy import load as load_policy
@@ -187,3 +191,125 @@ def test_each_table_has_its_own_frame() -> None:
     held = [engine._private.execute(f"SELECT x FROM {name}").fetchall() for name in "ab"]
     engine.close()
     assert held == [[(1,)], [(2,)]]
+
+
+# several files of one table
+FOLDERS = ["2024-1-5", "2024-1-6", "-0", " 5", "00123", "2024-01-01 00:00", "1e5", "true", "inf", "epoch", "x", "a b"]
+"""Texts of folders that an engine may take for dates, numbers or truths, unless another folder says otherwise."""
+LAYOUT = """
+[source]
+engine = "duckdb"
+files = {{ p = "{files}" }}
+[data]
+id = "d"
+version = "1"
+[privacy]
+epsilon = 1
+[tables.p]
+unit = "u"
+rows_per_unit = 1
+[tables.p.columns]
+u = {{ type = "integer" }}
+{column} = {declared}
+"""
+
+
+def _one(folder: Path, kind: str, number: int, column: str | None = None) -> None:
+    folder.mkdir(parents=True)
+    if kind == "parquet":
+        pq.write_table(
+            pa.table({"u": pa.array([number]), **({column: pa.array(["own"])} if column else {})}), folder / "p.parquet"
+        )
+    elif kind == "csv":
+        (folder / "p.csv").write_text(
+            f"u{',' + column if column else ''}\n{number}{',own' if column else ''}\n", encoding="utf-8"
+        )
+    else:
+        (folder / "p.jsonl").write_text(json.dumps({"u": number}) + "\n", encoding="utf-8")
+
+
+def _column(home: Path, files: str, column: str, declared: str) -> dict[int, Any]:
+    """A column as the engine keeps it, by unit."""
+    (home / "sfumato.toml").write_text(LAYOUT.format(files=files, column=column, declared=declared), encoding="utf-8")
+    engine: Any = connect(load_policy(home / "sfumato.toml"))
+    try:
+        engine.keep(load_policy(home / "sfumato.toml"), ["p"])
+        return {int(u): value for u, value in engine._private.execute(f'SELECT "#person", {column} FROM p').fetchall()}
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_folder_does_not_decide_how_others_are_read(kind: str, tmp_path: Path) -> None:
+    """Any part of the folders, down to one, gives each file the text of its own folder."""
+    r = random.Random(11)
+    for number, part in enumerate(
+        [FOLDERS, *(r.sample(FOLDERS, n) for n in (1, 1, 2, 2, 2, 3, 5, 9)), ["2024-1-5", "2024-1-6"]]
+    ):
+        home = tmp_path / str(number)
+        for name in part:
+            _one(home / f"k={name}", kind, FOLDERS.index(name))
+        found = _column(home, f"*/*.{kind}", "k", '{ type = "text", max_length = 30 }')
+        assert found == {FOLDERS.index(name): name for name in part}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_file_outside_of_the_folders_refuses_the_source(kind: str, tmp_path: Path) -> None:
+    _one(tmp_path / "k=a", kind, 1)
+    _one(tmp_path / "b", kind, 2)
+    with pytest.raises(PolicyError, match="in no such folder"):
+        _column(tmp_path, f"*/*.{kind}", "k", '{ type = "text", max_length = 30 }')
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_column_in_folders_and_files_refuses_the_source(kind: str, tmp_path: Path) -> None:
+    _one(tmp_path / "k=a", kind, 1, "k")
+    with pytest.raises(PolicyError, match="both in folder names and in"):
+        _column(tmp_path, f"*/*.{kind}", "k", '{ type = "text", max_length = 30 }')
+
+
+_TYPES: dict[str, tuple[pa.DataType, Any]] = {
+    "int64": (pa.int64(), 2**53 + 1),
+    "int32": (pa.int32(), 2),
+    "uint64": (pa.uint64(), 2**63 + 1),
+    "uint8": (pa.uint8(), 2),
+    "double": (pa.float64(), 2.5),
+    "float": (pa.float32(), 2.345),
+    "text": (pa.string(), "x"),
+    "date": (pa.date32(), date(2024, 1, 1)),
+    "timestamp": (pa.timestamp("us"), datetime(2024, 1, 1, 5)),  # noqa: DTZ001  times have no zone here
+    "milliseconds": (pa.timestamp("ms"), datetime(2024, 1, 1, 5)),  # noqa: DTZ001  the same
+    "boolean": (pa.bool_(), True),
+    "decimal(9,1)": (pa.decimal128(9, 1), Decimal("2.5")),
+    "decimal(9,3)": (pa.decimal128(9, 3), Decimal("2.125")),
+}
+_DECLARED = (
+    '{ type = "text", max_length = 40 }',
+    '{ type = "integer", min = 0, max = 9223372036854775807 }',
+    '{ type = "decimal", min = 0, max = 10, grid = 0.01 }',
+    '{ type = "double" }',
+)
+
+
+@pytest.mark.parametrize("declared", _DECLARED)
+def test_files_of_different_types_are_refused_as_a_whole(declared: str, tmp_path: Path) -> None:
+    """Either the rows of the first file are as if it were alone, or nothing is read."""
+    refused, pairs = 0, list(itertools.permutations(_TYPES, 2))[:: 1 if "text" in declared else 5]
+    for number, (one, other) in enumerate(pairs):
+        home = tmp_path / str(number)
+        home.mkdir()
+        for place, name in (("a", one), ("b", other)):
+            kind, value = _TYPES[name]
+            pq.write_table(
+                pa.table({"u": pa.array([int(place == "b")]), "x": pa.array([value], kind)}), home / f"{place}.parquet"
+            )
+        try:
+            alone = _column(home, "a.parquet", "x", declared)
+            both = _column(home, "*.parquet", "x", declared)
+        except PolicyError as error:
+            assert "different types in its files" in str(error)  # noqa: PT017  it may also be read
+            refused += 1
+            continue
+        assert both[0] == alone[0], (one, other)
+        assert {one, other} <= {"int64", "int32", "uint64", "uint8", "timestamp", "milliseconds"}, (one, other)
+    assert refused > 0.8 * len(pairs)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.gateway import Gateway, open_policy
-from sfumato.gateway.answer import within_range
+from sfumato.gateway.shown_intervals import within_range
 
 POLICY = """
 [source]
@@ -112,7 +112,9 @@ def test_a_number_at_the_end_of_its_range_does_not_look_exact(gate: Gateway) -> 
 
 @given(st.fractions(-20, 20), st.fractions(0, 9), st.sampled_from([None, 0, 3]), st.sampled_from([None, 4, 10]))
 def test_an_interval_in_its_range_holds_what_the_cut_one_holds(middle: Any, half: Any, low: Any, high: Any) -> None:
-    below, above = within_range(middle - half, middle + half, low, high)
+    unit = Fraction(1, 2 * middle.denominator * half.denominator)  # half of the width is a whole number of these
+    wide = [None if end is None else int(end / unit) for end in (middle - half, middle + half, low, high)]
+    below, above = (end * unit for end in within_range(*wide))  # type: ignore[arg-type]
     assert below <= above
     assert low is None or below >= low
     assert high is None or above <= high

@@ -153,6 +153,50 @@ FAULTS = {
         '">=": lambda left, zero: left > zero',
     ),
 }
+DELTA_FAULTS = {
+    "noise on one side loses half at its end": (
+        "curves.py",
+        "over = number(1) - runs.functions.exp(-most.one) - delta.one",
+        "over = number(1) - runs.functions.exp(-most.one * HALF) - delta.one",
+    ),
+    "a range loses half": ("curves.py", "over = most.one - delta.one", "over = most.one * HALF - delta.one"),
+    "a range has one value more": ("laws.py", "high - low + number(1))", "high - low + number(2))"),
+    "steps may be moved further": (
+        "curves.py",
+        'goals = [(moved * by - most, "<=", "the steps are moved by at most their bound")]',
+        "goals = []",
+    ),
+    "moved steps may be negative": (
+        "laws.py",
+        "_lands(product, draw, state, noise + shift)\n        _pay",
+        "_pay",
+    ),
+    "steps cost nothing": ("laws.py", "_pay(product, draw, state, shift * rate.one)", "pass"),
+    "the tail of Laplace noise is a quarter": ("tails.py", "most = most * number(2)", "most = most * number(4)"),
+    "the tail of Geometric noise is smaller": (
+        "tails.py",
+        "most = most * (number(1) + runs.functions.exp(-by.one))",
+        "most = most * (number(3) + runs.functions.exp(-by.one))",
+    ),
+    "delta need not pay for a tail": (
+        "tails.py",
+        ', (most - mass, "delta is at least the tail"))',
+        ",)",
+    ),
+    "a tail begins one later": (
+        "tails.py",
+        "far = bound.one * by.one if whole",
+        "far = (bound.one + number(1)) * by.one if whole",
+    ),
+    "a way is left out": (
+        "returns.py",
+        "sides = [_computed((*side, *rest), tests + 1) for side in (then, other)]",
+        "sides = [_computed((*side, *rest), tests + 1) for side in (then, then)]",
+    ),
+}
+"""Faults in the rules that tests/verify/delta_fuzz.py is about; it has to find each of them. Faults in the rewriting of
+coins are found by test_rewritings.py, in sampling by test_sampling.py.
+"""
 
 
 def planted(name, home):
@@ -160,7 +204,7 @@ def planted(name, home):
     shutil.copytree(
         Path(sfumato.__file__).parent, home / "sfumato", ignore=shutil.ignore_patterns("__pycache__", "static")
     )
-    file, old, new = FAULTS[name]
+    file, old, new = (FAULTS | DELTA_FAULTS)[name]
     path = home / "sfumato" / KERNEL / file
     text = path.read_text()
     assert text.count(old) == 1, f"{name}: the kernel has changed, and this text occurs {text.count(old)} times"

@@ -10,8 +10,8 @@ from sfumato.verify.kernel.check import conditions_of, covers, first_open, is_po
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.parse import read_program, read_proof
-from tests.verify.kernel_programs import LAWS, PLACES, Random, _noises, show
-from tests.verify.kernel_truth import Bad, Skip, contradiction
+from tests.verify.kernel_programs import CLAIMS, DELTAS, LAWS, PLACES, Random, _noises, show
+from tests.verify.kernel_truth import EPS, Bad, Skip, ball, contradiction
 
 TRIES = 2
 
@@ -47,6 +47,24 @@ def curve_of(made, dice):
     return number, read_proof(pure), read_proof(f"-ln(exp(-{most}))" if law == "Geometric" else most)
 
 
+def limits_of(claim, n):
+    """e^k of a claim, and its delta."""
+    if claim not in DELTAS:
+        return (EPS * ball(n if claim == "n*eps" else CLAIMS[claim])).exp(), None
+    multiple, law, part = DELTAS[claim]
+    if law == "Laplace":
+        return (EPS * ball(multiple)).exp(), 1 - (-EPS * ball(part)).exp()
+    above = 1 - (EPS * ball(multiple - 1)).exp()
+    return (EPS * ball(multiple)).exp(), above / 2 if part == 2 else above / (1 + (-EPS).exp())
+
+
+class Claimed(Random):
+    """A program that knows what it claims."""
+
+    def limits(self, n):
+        return limits_of(self.claim, n)
+
+
 def accepts(tree, proof):
     """Whether the kernel takes a proof: what `--check` asks, without the documents."""
     try:
@@ -61,7 +79,7 @@ def fuzz(seeds, *, first_only=False):
     made_cells, proved_cells, counts, false = Counter(), Counter(), Counter(), []
     for seed in seeds:
         dice = random.Random(seed)
-        made = Random(dice)
+        made = Claimed(dice)
         made_cells.update(made.cells)
         counts["programs"] += 1
         tree = read_program(made.text())

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from flint import arb
 
-from tests.verify.kernel_programs import CLAIMS, DELTAS, KINDS
+from tests.verify.kernel_programs import KINDS
 
 REACH = 7
 REAL = ("Laplace", "Exponential", "Gauss")
@@ -93,6 +93,8 @@ def outcomes(law, args, env):  # noqa: C901  one case for each law
             raise Bad("ends")
         return [(Fraction(k), ball(1 / (high - low + 1))) for k in range(int(low), int(high) + 1)], None
     alpha = Fraction(1, 4) if args[0] == 1 else Fraction(1, 2)
+    if law == "Steps":  # heads before the first tail, of a coin with exp(-eps/m)
+        return [(Fraction(k), ball((1 - alpha) * alpha**k)) for k in range(2 * REACH)], None
     listed = [(Fraction(k), (1 - alpha) / (1 + alpha) * alpha ** abs(k)) for k in range(-REACH, REACH + 1)]
     if law == "Geometric":
         return [(k, ball(p)) for k, p in listed], None
@@ -259,7 +261,7 @@ def contradiction(program):
             ]
         ):
             continue
-        factor, delta = limits_of(program.claim, n)
+        factor, delta = program.limits(n)
         values = KINDS[program.kind]
         for c in values:
             laws[c] = Runs(program.body, c, n)
@@ -270,17 +272,6 @@ def contradiction(program):
                     if found is not None:
                         return {"n": n, "c": c, "neighbour": other, "event": found}
     return None
-
-
-def limits_of(claim, n):
-    """e^k of a claim, and its delta."""
-    if claim not in DELTAS:
-        return (EPS * ball(n if claim == "n*eps" else CLAIMS[claim])).exp(), None
-    multiple, law, part = DELTAS[claim]
-    if law == "Laplace":
-        return (EPS * ball(multiple)).exp(), 1 - (-EPS * ball(part)).exp()
-    above = 1 - (EPS * ball(multiple - 1)).exp()
-    return (EPS * ball(multiple)).exp(), above / 2 if part == 2 else above / (1 + (-EPS).exp())
 
 
 def _breaks_delta(first, second, factor, delta):

@@ -10,10 +10,11 @@ from sfumato.verify.verdict import verify
 
 COINS = """P(c : private int) : public int adjacent one; claim ln 2;
  n := 0; m := 0; b :=$ Bernoulli(1/2);
- while (b = 1) { n := n + 1; b :=$ Bernoulli(1/2) }
+ while (b = 1) { n := n + 2; b :=$ Bernoulli(1/2) }
  b :=$ Bernoulli(1/2);
- while (b = 1) { m := m + 1; b :=$ Bernoulli(1/2) }
- return c + n - m
+ while (b = 1) { m := m + 2; b :=$ Bernoulli(1/2) }
+ u :=$ Uniform(0..1);
+ return c + n - m + u
 """
 OVERRUN = 300_000
 """What the last thing that a search begins may cost beyond its limit."""

@@ -76,7 +76,7 @@ def test_exact_laws_are_those_of_an_independent_enumeration():
         listing = Listing(tree, 1)
         (setting,) = listing.settings()
         for env in listing.inputs(setting):
-            law = whole_law(tree, Machine(tree, setting.domain), env)
+            law = whole_law(Machine(tree, setting.domain), env)
             true = listed.law_of(program, int(env["x"]))
             found = {
                 value if isinstance(value, tuple) else (value,): at_half(weight)
@@ -134,7 +134,7 @@ def test_a_rejection_loop_is_a_geometric_series():
     (setting,) = listing.settings()
     zero, one = listing.inputs(setting)
     for env, weight in ((zero, 1), (one, 2)):
-        law = whole_law(tree, Machine(tree, setting.domain), env)
+        law = whole_law(Machine(tree, setting.domain), env)
         decay = setting.domain.field.letter(Letter("decay"))
         total = 1 + decay + weight
         assert [law.at(k) for k in range(3)] == [1 / total, decay / total, weight / total]
@@ -147,7 +147,7 @@ def test_what_never_returns_is_an_output():
     )
     tree = read_program(text)
     (setting,) = Listing(tree, 1).settings()
-    law = whole_law(tree, Machine(tree, setting.domain), {**setting.public, "x": Fraction(1)})
+    law = whole_law(Machine(tree, setting.domain), {**setting.public, "x": Fraction(1)})
     assert law.at(NEVER) == Fraction(1, 2)
     found = verify(tree)
     assert found.verdict == "REFUTED"

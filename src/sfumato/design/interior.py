@@ -33,11 +33,11 @@ _SHY = 0.995
 _CORRECTORS = 1
 _COARSE = 1e-2
 """Systems are solved with a refinement once columns and prices agree to this."""
-_NEAR = 16
+_NEAR = 12
 """So many rows for each input from the start; the others join when they become tight."""
 _TIGHT = 0.05
 """A row joins when its slack is below this part of the probability it bounds."""
-_SHARES = (1.0, 0.5, 0.25)
+_SHARES = (1.0, 0.7, 0.4, 0.2)
 """How much of a corrector is taken: whatever makes the longest step (Colombo and Gondzio, 2008)."""
 
 

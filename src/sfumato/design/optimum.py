@@ -210,20 +210,20 @@ def _prices(rows: Paid) -> Prices:
 
 def _utility(problem: Problem, rows: list[list[Fraction]]) -> Fraction:
     """The expected gain when the output is the guess: exact where gains are fractions, else from below."""
+    unit = Fraction(1, 1 << (BITS + WIDE))
     total = Fraction(0)
-    unit = Fraction(1, 1 << BITS)
-    lows: dict[int, Fraction] = {}
+    lows: dict[int, int] = {}
     for x, (p, row) in enumerate(zip(problem.prior, rows, strict=True)):
-        share = Fraction(0)
+        whole, share = 0, Fraction(0)
         for z, chance in enumerate(row):
             g = problem.gain[z][x]
-            if isinstance(g, Fraction):
+            if isinstance(g, Fraction) and g.denominator > 1:
                 share += g * chance
                 continue
             if id(g) not in lows:
-                lows[id(g)] = as_real(g).enclose(BITS)[0] * unit
-            share += lows[id(g)] * chance
-        total += p * share
+                lows[id(g)] = g.numerator << BITS if isinstance(g, Fraction) else as_real(g).enclose(BITS)[0]
+            whole += lows[id(g)] * chance.numerator * ((1 << WIDE) // chance.denominator)
+        total += p * (share + whole * unit)
     return total
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from sfumato.engines.reference_texts import ASCII_TEXTS, TEXTS, concat_ws
 from sfumato.engines.reference_times import TIMES, seconds
 from sfumato.sql import geo_cells
+from sfumato.sql.functions import FUNCTIONS, add_parts
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Call, Node
 
 Evaluate = Callable[[Node], Any]
@@ -29,13 +30,22 @@ class NotInReference(Exception):
 
 def apply(call: Call, evaluate: Evaluate) -> Any:
     """The value of a call."""
-    if call.name in _LAZY:
-        return _LAZY[call.name](call, evaluate)
-    meaning = _STRICT.get(call.name)
-    if meaning is None:
+    if call.name == "clamp":
+        return _clamp(call, evaluate)
+    function = FUNCTIONS.get(call.name)
+    if function is None or function.meaning is None:
         raise NotInReference(call.name)
-    values = [evaluate(arg) for arg in call.args]
-    return None if any(value is None for value in values) else meaning(call, *values)
+    return function.meaning(call, evaluate)
+
+
+def strict(meaning: Callable[..., Any]) -> Callable[[Call, Evaluate], Any]:
+    """A function of known values, NULL where one of them is."""
+
+    def value(call: Call, evaluate: Evaluate) -> Any:
+        values = [evaluate(arg) for arg in call.args]
+        return None if any(value is None for value in values) else meaning(call, *values)
+
+    return value
 
 
 def nearest(exact: Any) -> float:
@@ -179,7 +189,6 @@ _LAZY: dict[str, Callable[[Call, Evaluate], Any]] = {
     "least": _extreme(-1),
     "concat": _concat,
     "concat_ws": lambda call, evaluate: concat_ws([evaluate(arg) for arg in call.args]),
-    "clamp": _clamp,
 }
 """Functions that may have a value where an argument is NULL."""
 
@@ -372,3 +381,4 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "geo_cell": lambda call, lat, lon: geo_cells.read(call.extra).cell(Fraction(lat), Fraction(lon)),
 }
 """Functions that are NULL where an argument is."""
+add_parts("meaning", _LAZY | {name: strict(meaning) for name, meaning in _STRICT.items()})

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.sql.calendar_units import first_day, first_moment
+from sfumato.sql.functions.times import PARSED, names, parsed, pieces
 from sfumato.sql.interval_values import Span, between, shown
-from sfumato.sql.time_functions import PARSED, parsed, pieces
 from sfumato.sql.tree import DATE, INTERVAL, Call
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  times have no zone here
@@ -77,10 +77,6 @@ def _age_part(call: Call, a: Any, b: Any) -> Fraction:
     return Fraction(parts[call.extra])
 
 
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
-
 def _to_char(call: Call, value: Any) -> str:
     at = moment(value)
     known: dict[str, str] = {
@@ -88,11 +84,22 @@ def _to_char(call: Call, value: Any) -> str:
         "HH24": f"{at.hour:02}", "MI": f"{at.minute:02}", "SS": f"{at.second:02}", "MS": f"{at.microsecond // 1000:03}",
         "US": f"{at.microsecond:06}", "DDD": f"{at.timetuple().tm_yday:03}", "IW": f"{at.isocalendar()[1]:02}",
         "IYYY": f"{at.isocalendar()[0]:04}", "Q": str((at.month + 2) // 3), "D": str(at.isoweekday() % 7 + 1),
-        "ID": str(at.isoweekday()), "Dy": _DAYS[at.weekday()], "DY": _DAYS[at.weekday()].upper(),
-        "Mon": _MONTHS[at.month - 1], "MON": _MONTHS[at.month - 1].upper(),
+        "ID": str(at.isoweekday()), "HH12": f"{(at.hour + 11) % 12 + 1:02}", "HH": f"{(at.hour + 11) % 12 + 1:02}",
+        "WW": f"{(at.timetuple().tm_yday + 6) // 7:02}", "W": str((at.day + 6) // 7),
     }  # fmt: skip
-    parts = pieces(call.extra) or []
-    return "".join(known.get(part, part[1:-1] if part.startswith('"') else part) for part in parts)
+    shown = []
+    for part in pieces(call.extra) or []:
+        word, named = part.removeprefix("FM"), names(part)
+        if named is not None:
+            shown.append(named[1][at.isoweekday() % 7 if named[0] == "dow" else at.month - 1])
+        elif word in ("AM", "PM", "am", "pm"):
+            half = "AM" if at.hour < 12 else "PM"
+            shown.append(half if word.isupper() else half.lower())
+        elif word in known:
+            shown.append(known[word] if word == part else str(int(known[word])))
+        else:
+            shown.append(part[1:-1] if part.startswith('"') else part)
+    return "".join(shown)
 
 
 def _from_text(call: Call, text: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
-from decimal import Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -13,16 +13,16 @@ from sfumato.errors import InputError
 from sfumato.gateway import charts, display, frames
 from sfumato.gateway.interval_sources import DrawnNumbers, Planned, Supposed, laws, possible, released_as
 from sfumato.gateway.released_tables import Draws, bare, is_bare, released_tables
+from sfumato.gateway.shown_intervals import Range, ShownInterval, decimal_of, intervals_shown
 from sfumato.gateway.spent import FREE, Spent
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.aggregates.base import CHOICE
 from sfumato.sql.finished_tables import FinishedTable
-from sfumato.sql.interval_ends import HIGH, LOW
+from sfumato.sql.functions.interval_ends import HIGH, LOW
 from sfumato.sql.intervals.cell_intervals import ends, told
 from sfumato.sql.intervals.provenance import Choice, Made, Maybe, Origin, ReleasedColumn
 from sfumato.sql.noise_sums import ONE, Ratio
-from sfumato.sql.noise_widths import Interval
 from sfumato.sql.question import Question
 from sfumato.sql.release.plan import Plan
 from sfumato.sql.release.ranks import ranks
@@ -43,9 +43,6 @@ TYPES = {
     BOOLEAN: "boolean",
 }
 """PostgreSQL's names."""
-_WIDE = Context(prec=80)
-"""More digits than a number of the engine has."""
-
 
 Finish = Callable[[Question, tuple[FinishedTable, ...]], list[tuple[Any, ...]]]
 """Where what lies above the cut runs."""
@@ -81,15 +78,16 @@ class Answer:
         plan, rows = self._plan, self.rows[:first]
         if plan is None or not plan.cuts:
             return [[None] * len(self.columns) for _ in rows]
-        origins, found = plan.question.origins, DrawnNumbers(plan, self._draws)
-        result = []
-        for shown, slots in zip(rows, self._slots(first), strict=True):
-            row: list[tuple[Any, Any] | None] = []
-            for value, of, (_, node) in zip(shown, origins, plan.question.items, strict=True):
-                known = None if of is None else _interval(of, slots, found, wanted, missing=value is None)
-                row.append(_outward(known, node.facts))
-            result.append(row)
-        return result
+        return [[one for one, _ in row] for row in self._told(plan, wanted, first)]
+
+    def _told(self, plan: Plan, confidence: Fraction, first: int | None) -> list[list[tuple[ShownInterval, bool]]]:
+        """The interval of each number, row by row, and whether it is the whole range."""
+        rows, slots, found = self.rows[:first], self._slots(first), DrawnNumbers(plan, self._draws)
+        columns = [
+            intervals_shown(of, [row[i] for row in rows], slots, (found, confidence), node.facts)
+            for i, (of, (_, node)) in enumerate(zip(plan.question.origins, plan.question.items, strict=True))
+        ]
+        return [list(row) for row in zip(*columns, strict=True)]
 
     def _slots(self, first: int | None) -> list[tuple[Any, ...]]:
         """What origins need of each row."""
@@ -102,11 +100,7 @@ class Answer:
         plan = self._plan
         if plan is None or not plan.cuts:
             return [[False] * len(self.columns) for _ in self.rows[:first]]
-        found, question, result = DrawnNumbers(plan, self._draws), plan.question, []
-        for row, known in zip(self._slots(first), self.intervals(first=first), strict=True):
-            parts = zip(known, question.origins, question.items, strict=True)
-            result.append([_says_nothing(one, of, found, row, node.facts) for one, of, (_, node) in parts])
-        return result
+        return [[nothing for _, nothing in row] for row in self._told(plan, self.confidence, first)]
 
     def again(self, cost: Spent, remaining: Spent) -> Answer:
         """The same answer, told another time; what one who holds it does to its rows is not seen by others."""
@@ -200,69 +194,6 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal | date) else value
 
 
-def _interval(
-    of: Origin, slots: tuple[Any, ...], found: DrawnNumbers, confidence: Fraction, *, missing: bool
-) -> Interval:
-    """The interval of a number in one row; a released one is within its possible range (semantics 4.3).
-
-    Where noise has made it NULL, nothing is told of it, unless it is a mean.
-    """
-    number = told(of, slots, found)
-    known = ends(number, found, confidence)
-    aggregate = released_as(of, found, slots)
-    if aggregate is None:
-        return None if missing else known
-    low, high = possible(aggregate)
-    if known is None and low is not None and high is not None and number is not None:
-        return low, high  # a mean of nobody knows how many is somewhere
-    if known is None or known[0] is None or known[1] is None:
-        return None
-    return within_range(known[0], known[1], low, high)
-
-
-def within_range(
-    below: Fraction, above: Fraction, low: Fraction | None, high: Fraction | None
-) -> tuple[Fraction, Fraction]:
-    """An interval cut to the possible range, and at least half as wide as it was, where the range leaves room.
-
-    Noise may carry a count below zero. The number that is shown is then zero, and an interval of zero alone would look
-    exact: the interval is taken around the number that is shown. It holds what the plain cut would hold, and more.
-    """
-    half = (above - below) / 2
-    if low is not None:
-        below, above = max(low, below), max(above, low + half)
-    if high is not None:
-        below, above = min(below, max(high - half, low if low is not None else high - half)), min(high, above)
-    return below, above
-
-
-def _says_nothing(
-    known: tuple[Any, Any] | None, of: Origin | None, found: DrawnNumbers, slots: tuple[Any, ...], facts: Facts
-) -> bool:
-    """Whether an interval is the whole range of a released number."""
-    if known is None or of is None:
-        return False
-    aggregate = released_as(of, found, slots)
-    return aggregate is not None and known == _outward(possible(aggregate), facts)
-
-
-def _outward(known: Interval, facts: Facts) -> tuple[Any, Any] | None:
-    """Interval ends in the column's own type, rounded outward."""
-    if known is None or known[0] is None or known[1] is None:
-        return None
-    grid = facts.grid or Fraction(1, 10**9)
-    return _number(known[0] // grid * grid, facts), _number(-(-known[1] // grid) * grid, facts)
-
-
-def _number(value: Fraction, facts: Facts) -> int | Decimal:
-    if facts.kind == INTEGER:
-        return int(value)
-    digits = 0
-    while digits < 30 and (value * 10**digits).denominator != 1:
-        digits += 1
-    return Decimal(int(value * 10**digits)).scaleb(-digits, _WIDE)
-
-
 def build(
     plan: Plan,
     draws: Draws,
@@ -308,13 +239,12 @@ def _with_ends(
     """The rows with ends of intervals in the place of the numbers that asked for them; NULL where there is none."""
     if not question.ends:
         return rows
-    shown = []
-    for number, row in enumerate(rows):
-        cells, slots = list(row), tuple(column[number] for column in traces)
-        for i, word, of in question.ends:
-            value, facts = row[i], question.items[i][1].facts
-            known = None if of is None else _interval(of, slots, found, sure, missing=value is None)
-            around = _outward(known, facts)
+    slots = list(zip(*traces, strict=True)) if traces else [()] * len(rows)
+    shown = [list(row) for row in rows]
+    for i, word, of in question.ends:
+        values = [row[i] for row in rows]
+        ends = intervals_shown(of, values, slots, (found, sure), question.items[i][1].facts)
+        for cells, value, (around, _) in zip(shown, values, ends, strict=True):
             cells[i] = None
             if around is not None:
                 low, high = around
@@ -322,17 +252,13 @@ def _with_ends(
                 cells[i] = {LOW: low, HIGH: high}.get(
                     word, None if middle is None else max(high - middle, middle - low)
                 )
-        shown.append(tuple(cells))
-    return shown
+    return [tuple(cells) for cells in shown]
 
 
 def _across(question: Question, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Rows as columns: the items, then what their origins need."""
     width = len(question.items) + len(question.traces)
     return list(zip(*rows, strict=True)) if rows else [()] * width
-
-
-Range = tuple[Fraction | None, Fraction | None]
 
 
 def _ranges(
@@ -361,6 +287,10 @@ def _shown(values: tuple[Any, ...], facts: Facts, within: Range | Callable[[int]
     if facts.kind == INTEGER and facts.grid == 1:
         return steps
     return [None if step is None else _number(step * facts.grid, facts) for step in steps]
+
+
+def _number(value: Fraction, facts: Facts) -> int | Decimal:
+    return int(value) if facts.kind == INTEGER else decimal_of(value)
 
 
 def _held(steps: list[int | None], within: Range | Callable[[int], Range], grid: Fraction) -> list[int | None]:
@@ -408,7 +338,7 @@ def expected_width(plan: Plan, item: int, rows: int, confidence: Fraction) -> Fr
     if not isinstance(number, Ratio) or not number.bottom.terms:
         return None
     found = ends(number, supposed, confidence)
-    return None if found is None or found[0] is None or found[1] is None else (found[1] - found[0]) / 2
+    return None if found is None else (found[1] - found[0]) / 2
 
 
 def rank_words(plan: Plan, item: int, confidence: Fraction) -> str | None:
@@ -440,7 +370,7 @@ def width_of(plan: Plan, item: int, confidence: Fraction) -> Fraction | None:
     if not isinstance(number, Ratio) or number.bottom.terms or not number.top.terms:  # a ratio's depends on the answer
         return None
     found = ends(number, planned, confidence)
-    if found is None or found[0] is None or found[1] is None:
+    if found is None:
         return None
     grid = node.facts.grid or Fraction(1, 10**6)
     return -(-((found[1] - found[0]) / 2) // grid) * grid

@@ -33,14 +33,16 @@ KEYS_TELL = "partition selection also costs delta, so epsilon alone does not bou
 
 @dataclass(frozen=True)
 class Candidates:
-    """What a choice is made from: every whole place from `low` to `high`."""
+    """What a choice is made from: every whole place from `low` to `high`, or the numbers of `steps`."""
 
     low: int
     high: int
     aggregate: Aggregate
+    steps: tuple[int, ...] = ()
 
     def shown(self, place: int) -> str:
         """The value that a place stands for."""
+        place = self.steps[place] if self.steps else place
         if self.aggregate.arg is not None and self.aggregate.arg.facts.kind == DATE:
             return date.fromordinal(place).isoformat()
         if self.aggregate.arg is not None and self.aggregate.arg.facts.kind == TIMESTAMP:
@@ -121,7 +123,7 @@ def _number(plan: Plan, i: int, bundle: int) -> ReleasedNumber:
     extra = released.extra
     if extra is not None and extra.law is not None:
         words = f"which value of {_names(aggregate)} is chosen"
-        return ReleasedNumber(words, extra.law, candidates=Candidates(extra.low, extra.high, extra.aggregate))
+        return ReleasedNumber(words, extra.law, candidates=Candidates(*extra.candidates, extra.aggregate, extra.steps))
     return ReleasedNumber(
         formula.words(aggregate, _names(aggregate)),
         mechanism_of(released, part),

@@ -16,6 +16,7 @@ from sfumato.errors import EngineError, QueryError
 from sfumato.gateway.answer import mechanism_of
 from sfumato.gateway.released_tables import Draws, ReleasedSet, released_tables
 from sfumato.mechanisms import Geometric, ThresholdedCounts
+from sfumato.mechanisms.order import numbers_of_steps
 from sfumato.sql.finished_tables import FinishedTable
 from sfumato.sql.relations import fixed_in
 from sfumato.sql.release.plan import Plan
@@ -174,8 +175,11 @@ def _chosen(
     chosen = []
     for group in groups:
         there = sorted(rows.get(group, []), key=lambda row: row[0])
-        weights = Exact([weight for _, weight in there])
-        chosen.append((extra.law.release([place for place, _ in there], weights, extra.low, extra.high),))
+        at, weights = [place for place, _ in there], Exact([weight for _, weight in there])
+        if extra.steps:
+            at, weights = numbers_of_steps(extra.steps, at, weights)
+        number = extra.law.release(at, weights, *extra.candidates)
+        chosen.append((extra.steps[number] if extra.steps else number,))
     return tuple(chosen)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from sfumato.gateway.released_tables import Draws, ReleasedNumbers
 from sfumato.mechanisms import ThresholdedCounts
 from sfumato.sql.aggregates import AGGREGATES
+from sfumato.sql.exact_numbers import ExactNumbers
 from sfumato.sql.intervals.cell_intervals import Number
 from sfumato.sql.intervals.provenance import Choice, Leaf, ListedAggregate, Made, Maybe, Origin, ReleasedColumn, Slot
 from sfumato.sql.noise_sums import ONE, Draw, Key, Linear, Ratio, Track, TrackSum
@@ -92,6 +93,17 @@ class DrawnNumbers:
         released, cell = part.bundles[key[1]], drawn.cells[key[1]][group][key[2]]
         law = part.selection if isinstance(part.selection, ThresholdedCounts) else None
         return cell * released.unit, NoiseTerm(released.scale, released.unit, released.noise == GAUSSIAN, shown=law)
+
+    def drawn_in(self, key: Draw, rows: Sequence[int]) -> tuple[ExactNumbers, NoiseTerm]:
+        """The released numbers of rows of one grouping set, and their noise."""
+        part, drawn, group = self.numbers[key[0]].part(rows[0])
+        cells, first, number = drawn.cells[key[1]], rows[0] - group, key[2]
+        _, term = self.drawn((*key[:3], rows[0]))
+        return ExactNumbers([cells[row - first][number] for row in rows], part.bundles[key[1]].unit), term
+
+    def grouping_set(self, name: str, row: int) -> int:
+        """The grouping set that a released row of a column's release is of."""
+        return self.numbers[self.known[name][0]].which(row)
 
     def runs(self, cut: int, bundle: int) -> bool:
         """Whether noise is on running totals."""

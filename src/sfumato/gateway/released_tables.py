@@ -6,12 +6,13 @@ of their types, and beside them the numbers as they were drawn (see `sql.interva
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 from sfumato.sql.aggregates import AGGREGATES, order
@@ -46,13 +47,16 @@ class ReleasedNumbers:
         self.cut, self.drawn = cut, drawn
         self.sizes = [_count(part, found) for part, found in zip(cut.parts, drawn, strict=True)]
         self.count = sum(self.sizes)
+        self._ends = list(accumulate(self.sizes))
 
     def part(self, row: int) -> tuple[Part, ReleasedSet, int]:
         """The grouping set of a released row, and which group of it the row is."""
-        which = 0
-        while row >= self.sizes[which]:
-            row, which = row - self.sizes[which], which + 1
-        return self.cut.parts[which], self.drawn[which], row
+        which = self.which(row)
+        return self.cut.parts[which], self.drawn[which], row - (self._ends[which - 1] if which else 0)
+
+    def which(self, row: int) -> int:
+        """The number of the grouping set of a released row."""
+        return bisect_right(self._ends, row) if len(self.sizes) > 1 else 0
 
     def of(self, row: int, source: BundleSource) -> ReleasedBundle | None:
         """What was released for an aggregate in a row; a constant has nothing."""

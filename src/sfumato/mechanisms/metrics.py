@@ -123,7 +123,10 @@ def euclidean(x: Any, y: Any) -> Distance:
     >>> euclidean((0, 0), (3, 4))
     Fraction(5, 1)
     """
-    return root(sum(((_number(a) - _number(b)) ** 2 for a, b in _records(x, y)), Fraction(0)))
+    pairs = list(_records(x, y))
+    if all(type(a) is type(b) is int for a, b in pairs):  # the points of a grid, without fractions
+        return root(Fraction(sum((a - b) ** 2 for a, b in pairs)))
+    return root(sum(((_number(a) - _number(b)) ** 2 for a, b in pairs), Fraction(0)))
 
 
 @cache

@@ -6,6 +6,8 @@ places that rows have, all candidates are equally good: they are one entry of a 
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -252,6 +254,21 @@ def _rows(places: Any, weights: Any, low: Any, high: Any) -> tuple[list[int], li
     if any(b <= a for a, b in pairwise([first - 1, *rows, last + 1])):
         raise InputError("places must increase, from low to high")
     return rows, held.tolist(), first, last
+
+
+def numbers_of_steps(steps: Sequence[int], places: Sequence[int], weights: Exact) -> tuple[list[int], Exact]:
+    """Places as numbers of increasing steps, each that of the last step up to it; weights of the same step added up.
+
+    Guarantee: a choice among the numbers of steps costs what one among all places does.
+    Proof: the number of a row's step is a function of that row alone, so one person's weights are moved, not changed.
+    Reference: semantics 3.5.
+    Checked by: laws::steps_keep_the_weight_of_every_person
+    """
+    held: dict[int, int] = {}
+    for place, weight in zip(places, as_integers(weights).tolist() if places else [], strict=True):
+        number = max(0, bisect_right(steps, place) - 1)
+        held[number] = held.get(number, 0) + weight
+    return list(held), Exact(list(held.values()))
 
 
 def _times(count: int | None) -> int:

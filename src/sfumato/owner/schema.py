@@ -83,7 +83,8 @@ def of_files(paths: Iterable[str]) -> Schema:
         raise missing(", ".join(paths))
     kinds = {is_kind(file, PARQUET) for file in listed}
     if kinds == {True}:
-        return Schema(_described(f"read_parquet([{', '.join(string(file) for file in listed)}], union_by_name = true)"))
+        named = ", ".join(string(file) for file in listed)
+        return Schema(_described(f"read_parquet([{named}], union_by_name = true, hive_types_autocast = false)"))
     names: dict[str, str] = {}
     for file in listed:
         for name in _names(file):

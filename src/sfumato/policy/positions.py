@@ -28,10 +28,12 @@ _BARE = re.compile(r"[^,\]}#\n]+")
 
 @dataclass(frozen=True, slots=True)
 class Spots:
-    """Offsets in the text: of the first mention of each key, and of each value."""
+    """Offsets in the text: of the first mention of each key, of each value and of its end; each [header] in turn."""
 
     keys: dict[Path, int] = field(default_factory=dict)
     values: dict[Path, int] = field(default_factory=dict)
+    ends: dict[Path, int] = field(default_factory=dict)
+    headers: list[tuple[Path, int, int]] = field(default_factory=list)
 
 
 def scan(text: str) -> Spots:
@@ -41,7 +43,9 @@ def scan(text: str) -> Spots:
     at = _blank(text, 0)
     while at < len(text):
         if text[at] == "[":
+            start = at
             section, at = _header(text, at, spots, counts)
+            spots.headers.append((section, start, at))
         else:
             at = _pair(text, at, section, spots)
         at = _blank(text, at)
@@ -97,6 +101,12 @@ def _key(text: str, at: int) -> tuple[list[tuple[str, int]], int]:
 def _value(text: str, at: int, path: Path, spots: Spots) -> int:
     """One value of any kind; gives where it ends."""
     spots.values[path] = at
+    end = _end_of(text, at, path, spots)
+    spots.ends[path] = at + len(text[at:end].rstrip())
+    return end
+
+
+def _end_of(text: str, at: int, path: Path, spots: Spots) -> int:
     if text[at] in "[{" and len(path) > DEEPEST:
         return _skip(text, at)
     if text[at] == "[":

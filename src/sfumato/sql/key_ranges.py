@@ -14,8 +14,8 @@ from fractions import Fraction
 
 from sfumato.sql.calendar_units import CLOCK
 from sfumato.sql.functions import FUNCTIONS, call
+from sfumato.sql.functions.times import pieces
 from sfumato.sql.interval_values import DAY
-from sfumato.sql.time_functions import pieces
 from sfumato.sql.tree import DATE, TIMESTAMP, Call, Column, Constant, Facts, Node, children
 
 FINER = ("day", "hour", "minute", "second")
@@ -158,8 +158,9 @@ def _own(node: Call) -> str | None:  # noqa: PLR0911  one answer for each functi
     if node.name == "extract":
         return {"hour": "hour", "minute": "minute", "second": None, "epoch": None}.get(node.extra, "day")
     if node.name == "to_char":
-        words = {"HH24": "hour", "MI": "minute", "SS": "second", "MS": None, "US": None}
-        return finest(words.get(part, "day") for part in pieces(node.extra) or [])
+        words: dict[str, str | None] = {"MI": "minute", "SS": "second", "MS": None, "US": None}
+        words |= dict.fromkeys(("HH24", "HH12", "HH", "AM", "PM", "am", "pm"), "hour")
+        return finest(words.get(part.removeprefix("FM"), "day") for part in pieces(node.extra) or [])
     if node.name == "date_bin":
         width, origin = map(int, node.extra.split())
         sizes = (("day", DAY), *((unit, size * 10**6) for unit, size in CLOCK.items()))

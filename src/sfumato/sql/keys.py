@@ -239,6 +239,21 @@ def _images(relation: Relation, nodes: list[Node], known: list[Node], rows: Publ
     return rows.images(KeyList(sources, applied, tuple(nodes), tuple(used)))
 
 
+def image(node: Node, relation: Relation, rows: PublicRows, most: int) -> list[Any] | None:
+    """The values that an expression takes over all declared values of the columns that it reads, without NULL.
+
+    None where it reads no column or a public one, where values are not declared, or are more than `most`.
+    """
+    columns = columns_of(node)
+    if not columns or any(_home(c, relation) is not None or _countless(c, relation, (node,)) for c in columns.values()):
+        return None
+    if prod(_listing(c, (node,), []).count + 1 for c in columns.values()) > most:
+        return None
+    sources, _ = _domains(relation, columns, [node], [], rows)
+    found = rows.images(KeyList(sources, (), (node,), tuple(columns)))
+    return [value for (value,) in found if value is not None]
+
+
 def _applies(part: Node, nodes: list[Node]) -> bool:
     """Whether a condition can be asked of listed values: of a timestamp only first moments of units are listed."""
     columns = columns_of(part)

@@ -1,18 +1,20 @@
-"""Sums of draws, ratios of such sums, and their intervals: whatever several numbers share, they share as one draw.
+"""Sums of draws and ratios of such sums: whatever several numbers share, they share as one draw.
 
 Comes in: linear combinations of released whole numbers, each known by its cut, bundle, sum and row, and what was drawn
-there. Goes out: an interval by the law of the draws, or None where none can be told. Which combination a column is
-comes from `origins`, row by row.
+there. Goes out: the independent noisy numbers that they are made of (`sum_intervals` goes on from there). Which
+combination a column is comes from `origins`, row by row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import combinations, repeat
 from typing import Protocol
 
-from sfumato.sql.noise_widths import Interval, NoiseTerm, ends_of, noise_of, wide_enough, width_of
+from sfumato.sql.exact_numbers import ExactNumbers, exact
+from sfumato.sql.noise_widths import NoiseTerm
 from sfumato.sql.tree import Aggregate
 
 _MANY = 100_000
@@ -83,14 +85,15 @@ class Linear:
         return Linear(frozenset((key, w) for key, w in total.items() if w), self.constant + other.constant)
 
 
-def total(linears: Iterable[Linear]) -> Linear:
-    """The sum of many."""
+def total(linears: Iterable[Linear], factors: Iterable[Fraction] | None = None) -> Linear:
+    """The sum of many, each times its factor where there are factors."""
     weights: dict[Key, Fraction] = {}
     constant = Fraction(0)
-    for linear in linears:
-        constant += linear.constant
+    for linear, factor in zip(linears, repeat(Fraction(1)) if factors is None else factors, strict=False):
+        constant += linear.constant * factor
         for key, weight in linear.terms:
-            weights[key] = weights.get(key, Fraction(0)) + weight
+            own = weight if factors is None else weight * factor
+            weights[key] = weights[key] + own if key in weights else own
     return Linear(frozenset((key, w) for key, w in weights.items() if w), constant)
 
 
@@ -138,11 +141,36 @@ class Cells(Protocol):
         """Whether noise is on running totals there: then only one of them has a law, and by itself."""
 
 
-Weighed = tuple[tuple[Fraction, ...], Fraction, NoiseTerm]
-"""The weights of one noisy number in several sums, the number, and its noise."""
+class CellColumns(Protocol):
+    """What was drawn for several cells that are the same sums of other rows: by the keys of one of them."""
+
+    def drawn(self, key: Draw) -> tuple[ExactNumbers, NoiseTerm]:
+        """A released number of each cell, and the noise of all of them."""
+
+    def noise(self, pool: TrackSum) -> NoiseTerm:
+        """The noise of a total."""
+
+    def runs(self, cut: int, bundle: int) -> bool:
+        """Whether noise is on running totals there."""
 
 
-def apart(linears: Sequence[Linear], cells: Cells) -> list[Weighed] | None:
+class OneCell:
+    """A single cell."""
+
+    def __init__(self, cells: Cells) -> None:
+        self._cells, self.noise, self.runs = cells, cells.noise, cells.runs
+
+    def drawn(self, key: Draw) -> tuple[ExactNumbers, NoiseTerm]:
+        """A released number and its noise."""
+        number, term = self._cells.drawn(key)
+        return exact(number), term
+
+
+Weighed = tuple[tuple[Fraction, ...], ExactNumbers, NoiseTerm]
+"""The weights of a noisy number in several sums, the number in each cell, and its noise."""
+
+
+def apart(linears: Sequence[Linear], cells: CellColumns) -> list[Weighed] | None:
     """Independent noisy numbers that all these sums are made of; None where noise is shared and cannot be told apart.
 
     A total and draws in it become these draws and the rest of the total; totals that overlap become their draws.
@@ -163,7 +191,7 @@ def apart(linears: Sequence[Linear], cells: Cells) -> list[Weighed] | None:
 Weights = dict[Key, list[Fraction]]
 
 
-def _entangled(weights: Weights, cells: Cells) -> bool:
+def _entangled(weights: Weights, cells: CellColumns) -> bool:
     """Whether noise on running totals is in several terms: then only one of them has a law, and by itself."""
     bundles = [key.slot[:2] if isinstance(key, TrackSum) else key[:2] for key in weights]
     alone = {key.slot[:2] for key in weights if isinstance(key, TrackSum) and bundles.count(key.slot[:2]) == 1}
@@ -185,122 +213,29 @@ def _written_out(weights: Weights) -> bool:
     return True
 
 
-def _rest(pool: TrackSum, weights: Weights, cells: Cells) -> Weighed:
+def _rest(pool: TrackSum, weights: Weights, cells: CellColumns) -> Weighed:
     """What a total has beside the draws in it that stand by themselves: these get its weights, too."""
     shared = weights.pop(pool)
     inside = [k for k in weights if not isinstance(k, TrackSum) and k[:3] == pool.slot and pool.holds(k[3])]
     for key in inside:
         weights[key] = [own + weight for own, weight in zip(weights[key], shared, strict=True)]
-    term, rest = cells.noise(pool), pool.total - sum((cells.drawn(key)[0] for key in inside), Fraction(0))
+    term, rest = cells.noise(pool), exact(pool.total)
+    for key in inside:
+        rest = rest.plus(cells.drawn(key)[0].times(Fraction(-1)))
     return tuple(shared), rest, replace(term, draws=term.draws - len(inside)) if inside else term
 
 
 def _alike(found: list[Weighed]) -> list[Weighed]:
     """Numbers of one law and the same weights, added up: one sum of so many draws."""
-    if len(found) == 1 or any(term.shown is not None for *_, term in found):
+    if any(term.shown is not None for *_, term in found):
         return found
-    together: dict[tuple[tuple[Fraction, ...], NoiseTerm], tuple[Fraction, int]] = {}
+    if not any(one[0] == two[0] and one[2] == two[2] for one, two in combinations(found, 2)):
+        return found
+    together: dict[tuple[tuple[Fraction, ...], NoiseTerm], tuple[ExactNumbers, int]] = {}
     for own, number, term in found:
         one = replace(term, draws=1)
-        before, draws = together.get((own, one), (Fraction(0), 0))
-        together[own, one] = before + number, draws + term.draws
+        before = together.get((own, one))
+        together[own, one] = (
+            (number, term.draws) if before is None else (before[0].plus(number), before[1] + term.draws)
+        )
     return [(own, number, replace(one, draws=draws)) for (own, one), (number, draws) in together.items()]
-
-
-def interval(  # noqa: PLR0911  one for each form
-    top: Linear, bottom: Linear, cells: Cells, confidence: Fraction, chernoff: bool = False
-) -> Interval:
-    """The interval of top/bottom; a ratio's by test inversion, None where its divisor may be zero.
-
-    Guarantee: with at least this probability it holds what the exact sums would give.
-    Proof: the noise of a linear combination of independent draws is within `width_of`; a ratio r is left out only if
-        top - r bottom, whose exact value is 0 at the true ratio, is farther from 0 than its own noise.
-    Reference: Fieller's argument; `width_of`.
-    Checked by: laws::intervals_hold_what_they_promise, rooms::every_interval_above_the_cut_holds_what_it_promises
-    """
-    if bottom is ONE and not chernoff and (key := _single(top)) is not None and not cells.runs(key[0], key[1]):
-        return ends_of(*cells.drawn(key), confidence)
-    parts = apart((top, bottom), cells)
-    if parts is not None and any(term.shown is not None for *_, term in parts):
-        return _boxed(top, bottom, parts, confidence)
-    if parts is None or (any(term.law is not None for *_, term in parts) and (len(parts) > 1 or bottom.terms)):
-        return None  # a law of running totals is known by itself only
-
-    def at(which: int) -> Fraction:
-        return (top, bottom)[which].constant + sum((w[which] * number for w, number, _ in parts), Fraction(0))
-
-    def width(which: int) -> Fraction:
-        return width_of(tuple((w[which], term) for w, _, term in parts), confidence, chernoff)
-
-    below = at(1)
-    if not any(w[1] for w, _, _ in parts):
-        if not below:
-            return None
-        centre, half = at(0) / below, width(0) / abs(below)
-        return centre - half, centre + half
-    if abs(below) <= width(1):
-        return None
-    return _inverted(top.constant, bottom.constant, parts, float(1 - confidence), chernoff=chernoff)
-
-
-def _boxed(top: Linear, bottom: Linear, parts: list[Weighed], confidence: Fraction) -> Interval:
-    """Where numbers are told because they are large, noise is not symmetric: each has its interval, and all hold."""
-    sure = 1 - (1 - confidence) / len(parts)
-    held = [ends_of(number, term, sure) for _, number, term in parts]
-
-    def side(which: int) -> tuple[Fraction, Fraction]:
-        ends = [(w[which] * low, w[which] * high) for (w, _, _), (low, high) in zip(parts, held, strict=True)]
-        constant = (top, bottom)[which].constant
-        return constant + sum(map(min, ends)), constant + sum(map(max, ends))
-
-    above, below = side(0), side(1)
-    if below[0] <= 0 <= below[1]:
-        return None
-    corners = [a / b for a in above for b in below]
-    return min(corners), max(corners)
-
-
-def _single(top: Linear) -> Draw | None:
-    """The draw that a sum is, by itself: most of all numbers are."""
-    if len(top.terms) != 1 or top.constant:
-        return None
-    ((key, weight),) = top.terms
-    return key if weight == 1 and not isinstance(key, TrackSum) else None
-
-
-def _inverted(first: Fraction, last: Fraction, parts: list[Weighed], miss: float, *, chernoff: bool) -> Interval:
-    """All ratios that the noise does not rule out: those whose gap, top - ratio bottom, is within its own noise."""
-    rows = [(float(w[0]), float(w[1]), float(number), term) for w, number, term in parts]
-    above = float(first) + sum(a * v for a, _, v, _ in rows)
-    below = float(last) + sum(b * v for _, b, v, _ in rows)
-    middle = above / below
-
-    def width(ratio: float) -> float:
-        return wide_enough([noise_of(a - ratio * b, term) for a, b, _, term in rows], miss, chernoff)
-
-    def possible(ratio: float) -> bool:
-        gap = float(first) - ratio * float(last) + sum((a - ratio * b) * v for a, b, v, _ in rows)
-        return abs(gap) <= width(ratio) * (1 + 1e-9)
-
-    step = max(width(middle) / abs(below), abs(middle) * 1e-9, 1e-30)
-    ends = [_end(middle, step * sign, possible, 10 if chernoff else 20) for sign in (-1, 1)]
-    if ends[0] is None or ends[1] is None:
-        return None
-    loose = abs(Fraction(ends[1]) - Fraction(ends[0])) / 10**6
-    return Fraction(ends[0]) - loose, Fraction(ends[1]) + loose
-
-
-def _end(inside: float, step: float, possible: Callable[[float], bool], halvings: int) -> float | None:
-    """Where the possible ratios end: by doubling, then halving; rounded outward."""
-    middle, outside = inside, inside + step
-    for _ in range(40):
-        if not possible(outside):
-            break
-        inside, step = outside, step * 2
-        outside = middle + step
-    else:
-        return None
-    for _ in range(halvings):
-        half = (inside + outside) / 2
-        inside, outside = (half, outside) if possible(half) else (inside, half)
-    return outside

@@ -6,14 +6,19 @@ Comes in: the noise of draws, each with a weight. Goes out: a width that their s
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.mechanisms import Gaussian, Geometric, PrefixSums, ThresholdedCounts
 from sfumato.mechanisms.sums import sum_width
+from sfumato.sql.exact_numbers import ExactNumbers, Floats, exact
 
-Interval = tuple[Fraction | None, Fraction | None] | None
+Interval = tuple[Fraction, Fraction] | None
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,12 @@ class NoiseTerm:
     shown: ThresholdedCounts | None = None
     """The law of a number that is told because it is large: its interval is that given that it is told."""
 
+    def __hash__(self) -> int:
+        """Of whole numbers: that of a fraction takes an inverse modulo a prime."""
+        return hash(
+            (*self.scale.as_integer_ratio(), *self.step.as_integer_ratio(), self.gaussian, self.draws, self.end)
+        )
+
 
 @lru_cache(maxsize=4096)
 def width_of(terms: tuple[tuple[Fraction, NoiseTerm], ...], confidence: Fraction, chernoff: bool = False) -> Fraction:
@@ -51,8 +62,9 @@ def width_of(terms: tuple[tuple[Fraction, NoiseTerm], ...], confidence: Fraction
         return Fraction(0)
     if len(used) == 1 and not chernoff:
         return _alone(used[0][1], confidence) * used[0][0]
-    noise = [noise_of(float(weight), term) for weight, term in used]
-    wide = Fraction(wide_enough(noise, float(1 - confidence), chernoff)) * Fraction(1_000_001, 1_000_000)
+    weights = np.array([[float(weight)] for weight, _ in used])
+    found = widths(weights, [term for _, term in used], float(1 - confidence), chernoff)
+    wide = Fraction(float(found[0])) * Fraction(1_000_001, 1_000_000)
     if chernoff:
         return wide
     steps = [weight * term.step for weight, term in used]  # the sum is a multiple of what divides all of these
@@ -76,76 +88,90 @@ def _alone(term: NoiseTerm, confidence: Fraction) -> Fraction:
 
 def ends_of(number: Fraction, term: NoiseTerm, confidence: Fraction) -> tuple[Fraction, Fraction]:
     """The interval of one released number by itself."""
+    low, high = ends_of_all(exact(number), term, confidence)
+    return low[0], high[0]
+
+
+def ends_of_all(numbers: ExactNumbers, term: NoiseTerm, confidence: Fraction) -> tuple[ExactNumbers, ExactNumbers]:
+    """The intervals of released numbers of one law, each by itself."""
     if term.shown is not None:
         # below the threshold nothing is shown: only a dry run, over zeros, comes here with such a number
-        low, high = term.shown.interval(max(int(number / term.step), term.shown.threshold), confidence)
-        return low * term.step, high * term.step
+        least, per_step = term.shown.threshold, numbers.unit / term.step
+        steps = [max(int(count * per_step), least) for count in numbers.counts]
+        known = {step: term.shown.interval(step, confidence) for step in set(steps)}
+        return (
+            ExactNumbers([known[step][0] for step in steps], term.step),
+            ExactNumbers([known[step][1] for step in steps], term.step),
+        )
     half = width_of(((Fraction(1), term),), confidence)
-    return number - half, number + half
+    return numbers.plus(-half), numbers.plus(half)
 
 
-Noise = tuple[float, float, float, bool, int]
-"""Weight, scale, step, whether it is Gaussian, and how many independent draws of it are added up."""
-
-
-def noise_of(weight: float, term: NoiseTerm) -> Noise:
-    """The noise of a term, in doubles."""
-    return weight, float(term.scale), float(term.step), term.gaussian, term.draws
-
-
-def wide_enough(terms: list[Noise], miss: float, chernoff: bool = False) -> float:
-    """`width_of` for several terms, in doubles.
+def widths(weights: Floats, terms: Sequence[NoiseTerm], miss: float, chernoff: bool = False) -> Floats:
+    """`width_of` for several terms, in doubles, for many cells: a row of weights for each term, a column for each cell.
 
     The bounds are proved, and what doubles lose is far below what they leave.
     """
-    known = [(abs(w) * scale, draws) for w, scale, _, gaussian, draws in terms if not gaussian and w]
-    sizes = sorted(known, reverse=True)
-    variance = sum(draws * w * w * scale for w, scale, _, gaussian, draws in terms if gaussian)
-    bound = _chernoff(sizes, variance, math.log(2 / miss))
-    if sum(draws for _, draws in sizes) <= 2 and not variance and not chernoff:
-        single = [size for size, draws in sizes for _ in range(draws)]
-        slack = sum(draws * abs(w) * step for w, _, step, _, draws in terms)
-        tail = _two(single, miss) if len(single) == 2 else single[0] * -math.log(miss) if single else 0.0
-        return min(bound, slack + tail)  # where noise is far below a step, the slack is most of it
-    return bound
+    sizes = np.abs(weights) * _column(float(term.scale) * (not term.gaussian) for term in terms)
+    draws = np.array([term.draws for term in terms])
+    spread = _column(term.draws * float(term.scale) * term.gaussian for term in terms)
+    variance = np.asarray((weights * weights * spread).sum(axis=0))
+    bound = chernoff_bound(sizes, draws, variance, miss)
+    few = ((sizes > 0) * draws[:, None]).sum(axis=0) <= 2
+    few &= variance == 0
+    if chernoff or not few.any():
+        return bound
+    steps = _column(term.draws * float(term.step) for term in terms)
+    slack = (np.abs(weights[:, few]) * steps).sum(axis=0)
+    repeated = np.repeat(sizes[:, few], np.minimum(draws, 2), axis=0)
+    two = np.sort(np.vstack([repeated, np.zeros_like(repeated[:1])]), axis=0)[-2:]
+    bound[few] = np.minimum(bound[few], slack + two_laplace(two[1], two[0], miss))
+    return bound  # where noise is far below a step, the slack is most of it
 
 
-def _chernoff(sizes: list[tuple[float, int]], variance: float, needed: float) -> float:
-    """The least bound over some l, by golden section; every l gives a true one."""
-
-    def bound(rate: float) -> float:
-        moments = variance * rate * rate / 2 - sum(draws * math.log1p(-((rate * size) ** 2)) for size, draws in sizes)
-        return (needed + moments) / rate
-
-    if not sizes:
-        return math.sqrt(2 * variance * needed)
-    low, high = 0.0, 1 / sizes[0][0]
-    ratio = (math.sqrt(5) - 1) / 2
-    left, right = high - ratio * (high - low), low + ratio * (high - low)
-    at_left, at_right = bound(left), bound(right)
-    for _ in range(24):
-        if at_left < at_right:
-            high, right, at_right = right, left, at_left
-            left = high - ratio * (high - low)
-            at_left = bound(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + ratio * (high - low)
-            at_right = bound(right)
-    return min(at_left, at_right)
+def _column(values: Iterable[float]) -> Floats:
+    return np.array(list(values), dtype=np.float64)[:, None]
 
 
-def _two(sizes: list[float], miss: float) -> float:
-    """Where the tail of two continuous Laplace draws falls below `miss`, outward."""
-    low, high = 0.0, sizes[0] * (2 + 2 * math.log(2 / miss)) * 2
+def chernoff_bound(sizes: Floats, draws: NDArray[np.int64], variance: Floats, miss: float) -> Floats:
+    """The least bound over some l for each cell, by finer and finer grids; every l gives a true one."""
+    needed, times = math.log(2 / miss), draws[:, None, None]
+    largest = sizes.max(axis=0, initial=0.0)
+    found = np.sqrt(2 * variance * needed)
+    some = largest > 0
+    if not some.any():
+        return found
+    sizes, variance = sizes[:, None, some], variance[some]
+    low, high = np.zeros_like(variance), 1 / largest[some]
+    for _ in range(_LEVELS):
+        rates = low + (high - low) * _GRID
+        moments = variance * rates * rates / 2 - (times * np.log1p(-((rates * sizes) ** 2))).sum(axis=0)
+        bounds = (needed + moments) / rates
+        best = bounds.argmin(axis=0)
+        low, high = low + (high - low) * _BELOW[best], low + (high - low) * _ABOVE[best]
+    found[some] = bounds.min(axis=0)
+    return found
+
+
+_LEVELS = 3
+_POINTS = np.arange(18) / 17
+_GRID, _BELOW, _ABOVE = _POINTS[1:-1, None], _POINTS[:-2], _POINTS[2:]
+"""Grids of 16 points; the next one lies between the neighbours of the best."""
+
+
+def two_laplace(larger: Floats, smaller: Floats, miss: float) -> Floats:
+    """Where the tail of the sum of two continuous Laplace draws falls below `miss`, outward; one may be nothing."""
+    low, high = np.zeros_like(larger), larger * (2 + 2 * math.log(2 / miss)) * 2
     for _ in range(32):
         middle = (low + high) / 2
-        low, high = (low, middle) if _tail(sizes, middle) <= miss else (middle, high)
-    return high
+        covered = _tail(larger, smaller, middle) <= miss
+        low, high = np.where(covered, low, middle), np.where(covered, middle, high)
+    return np.where(smaller > 0, high, larger * -math.log(miss))
 
 
-def _tail(sizes: list[float], t: float) -> float:
-    a, b = sizes
-    if a - b < 1e-6 * a:
-        return (1 + t / (2 * a)) * math.exp(-t / a)
-    return (a * a * math.exp(-t / a) - b * b * math.exp(-t / b)) / (a * a - b * b)
+def _tail(a: Floats, b: Floats, t: Floats) -> Floats:
+    alike = a - b < 1e-6 * a
+    with np.errstate(divide="ignore", invalid="ignore"):
+        equal = (1 + t / (2 * a)) * np.exp(-t / a)
+        apart = (a * a * np.exp(-t / a) - b * b * np.exp(-t / b)) / (a * a - b * b)
+    return np.where(alike, equal, apart)

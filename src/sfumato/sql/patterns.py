@@ -1,4 +1,4 @@
-"""Patterns that are written in a question: which regular expressions are taken, and LIKE with a sign of escape.
+"""Patterns that are written in a question: which regular expressions are taken, SIMILAR TO, and LIKE with an escape.
 
 Comes in: the text of a pattern. Goes out: why it is not taken, or the same pattern in the engine's words. A regular
 expression is taken where PostgreSQL and the engine's RE2, which never goes back over a text, mean the same by it:
@@ -155,3 +155,30 @@ def without_escape(pattern: str, sign: str) -> str | None:
         else:
             result += "\\\\" if character == "\\" else character
     return result
+
+
+def similar(pattern: str, sign: str = "\\") -> str | None:
+    """A pattern of SIMILAR TO as a regular expression of the whole text; None where it ends in a lone sign of escape.
+
+    % is any text and _ any character, | * + ? {} () [] mean what they do in a regular expression, and all else itself.
+
+    >>> similar("%(show|ray)_")
+    '^(?:.*(?:show|ray).)$'
+    """
+    result, signs, listing = "", iter(pattern), False
+    for character in signs:
+        if sign and character == sign:
+            following = next(signs, None)
+            if following is None:
+                return None
+            result += "\\" + following
+        elif listing:
+            listing = character != "]"
+            result += "\\\\" if character == "\\" else character
+        else:
+            listing = character == "["
+            result += _SIMILAR.get(character, character)
+    return f"^(?:{result})$" if result else "^$"
+
+
+_SIMILAR = {"%": ".*", "_": ".", "(": "(?:", ".": "\\.", "^": "\\^", "$": "\\$", "\\": "\\\\"}

@@ -23,7 +23,7 @@ from sfumato.sql.bind.mending import mended
 from sfumato.sql.bind.queries import Binder
 from sfumato.sql.bind.schemas import without_schema
 from sfumato.sql.functions import call
-from sfumato.sql.interval_ends import without_ends
+from sfumato.sql.functions.interval_ends import without_ends
 from sfumato.sql.interval_values import Span, between, shown
 from sfumato.sql.intervals.fine_columns import carried
 from sfumato.sql.intervals.provenance import Origin

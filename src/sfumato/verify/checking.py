@@ -1,7 +1,8 @@
 """Verify: which check a certificate needs. Comes in: a document. Goes out: why it shows nothing; empty if it holds.
 
 A proof by alignment or by coupling is checked by the kernel (and the curve of Gaussian noise by finite/gauss.py), a
-proof by listing by the finite laws, a refutation by its chances, computed anew; nobody asks who searched.
+proof by listing by the finite laws, a refutation by its chances, computed anew; nobody asks who searched. Each check
+is imported when it is needed, so that a certificate is checked by what it needs and nothing else.
 """
 
 from __future__ import annotations
@@ -10,15 +11,29 @@ from collections.abc import Callable
 from typing import Any
 
 from sfumato.errors import SfumatoError
-from sfumato.verify.finite import paper
-from sfumato.verify.finite.gauss import keeps_within
-from sfumato.verify.kernel import certificate, secrecy
+from sfumato.verify.kernel import certificate
+from sfumato.verify.kernel.proof import Proof
+from sfumato.verify.tree import Program
 
 Second = Callable[[str], bool | None] | None
 
 
 MALFORMED = "it is not a certificate"
 """How a fault begins that is not about the proof but about the document."""
+_ALWAYS = {"format", "verdict", "program", "hash"}
+ENTRIES = {
+    "coupling": _ALWAYS | {"kind", "property", "tests", "cases"},
+    "enumeration": _ALWAYS | {"kind", "property"},
+    "difference": _ALWAYS | {"kind", "property", "witness"},
+    "claim": _ALWAYS | {"kind", "property", "claim"},
+    "listing": _ALWAYS | {"listing"},
+    "sampled": _ALWAYS | {"sampled", "proofs"},
+    "PROVED": _ALWAYS | {"proofs"},
+    "REFUTED": _ALWAYS | {"witness"},
+}
+"""What certificates of each kind hold, beside a scope: whatever else stands in one is refused, because nobody checks
+it.
+"""
 _WRONG = (RecursionError, ArithmeticError, LookupError, AttributeError, TypeError, ValueError, MemoryError)
 
 
@@ -32,7 +47,9 @@ def faults_of(document: Any, second: Second = None) -> list[str]:
     if not _is_scoped(document):
         return [f"{MALFORMED}: expected no scope, or that of its proof"]
     try:
-        return _faults_of(document, second)
+        faults = _faults_of(document, second)
+        more = sorted(document.keys() - ENTRIES[_kind(document)] - {"scope"})
+        return faults or [f"no check reads {', '.join(map(repr, more))}"] if more else faults
     except SfumatoError as error:
         return [f"it cannot be parsed: {error.message}"]
     except _WRONG as error:
@@ -47,9 +64,26 @@ def _is_scoped(document: dict[str, Any]) -> bool:
     return scope == "all" or (isinstance(scope, dict) and bool(scope))
 
 
+def _kind(document: dict[str, Any]) -> str:
+    """Which entries a certificate may have."""
+    if document.get("kind") in ("coupling", "enumeration", "difference", "claim"):
+        return str(document["kind"])
+    shown = next((key for key in ("listing", "sampled") if key in document), "PROVED")
+    return shown if document["verdict"] == "PROVED" else str(document["verdict"])
+
+
+def _keeps_within(program: Program, proof: Proof) -> bool:
+    """Whether a Gaussian proof keeps within its claim."""
+    from sfumato.verify.finite.gauss import keeps_within
+
+    return keeps_within(program, proof)
+
+
 def _faults_of(document: dict[str, Any], second: Second) -> list[str]:
     kind = document.get("kind")
     if kind == "coupling":
+        from sfumato.verify.kernel import secrecy
+
         return secrecy.faults_of(document, second)
     if kind in ("enumeration", "difference"):
         from sfumato.verify.relational.finding import faults_of as exactly
@@ -61,9 +95,15 @@ def _faults_of(document: dict[str, Any], second: Second) -> list[str]:
         inner = inner_certificate(document)
         return ["the claim is not that of the program"] if inner is None else faults_of(inner, second)
     if document.get("verdict") == "PROVED" and "listing" in document:
+        from sfumato.verify.finite import paper
+
         return paper.faults_of(document)
+    if document.get("verdict") == "PROVED" and "sampled" in document:
+        from sfumato.verify.kernel import sampling
+
+        return sampling.faults_of(document, second)
     if document.get("verdict") == "PROVED":
-        return certificate.faults_of(document, second, keeps_within)
+        return certificate.faults_of(document, second, _keeps_within)
     from sfumato.verify.verdict import witness_faults
 
     return witness_faults(document)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 from sfumato.errors import InputError
 from sfumato.verify.parse import read_program, read_proof
-from sfumato.verify.pythonic import read_function
 from sfumato.verify.tree import Expr, Program
 
 if TYPE_CHECKING:
@@ -100,4 +99,6 @@ def program(
     unknown = set(directives) - {"adjacent", "claim", "requires", "uses", "property"}
     if unknown:
         raise InputError(f"expected adjacent, claim, requires, uses or property, found {min(unknown)!r}")
+    from sfumato.verify.pythonic import read_function
+
     return lambda function: Code(read_function(function, directives), offered)

@@ -12,8 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.verify.faults import say_input, say_value
+from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.proof import Proof
+from sfumato.verify.kernel.returns import one_return
 from sfumato.verify.lexer import place
 from sfumato.verify.refuter.events import say
 from sfumato.verify.relational import table
@@ -86,12 +88,17 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
         return []
     if verdict.certificate is not None and "listing" in verdict.certificate:
         return _listing(verdict.certificate["listing"])
+    if verdict.certificate is not None and "sampled" in verdict.certificate:
+        every = " and ".join(verdict.certificate["sampled"]["claim"])
+        return ["", f"The loop takes each element by a coin. The program that takes all of them loses at most {every}."]
     lines = ["", "Two runs, on x and on x'. Δe is how far e moves from the first to the second."]
     for proof in verdict.proofs:
         where = "" if proof.case is None else f", where {said(proof.case, '')}"
         answer = ", and an output O" if proof.pointwise else ""
         lines += ["", f"Coupling for {_DIRECTION[proof.direction]}{where}{answer}:"]
-        lines += _table(program, proof)
+        tree = counted_coins(program) if proof.counted else program
+        tree = one_return(tree) if proof.one_return else tree
+        lines += _table(tree, proof)
         counted = [
             f"  spent{number}: the cost of draw {number} so far, divided by {show(unit)}"
             for number, unit in proof.units.items()
@@ -103,15 +110,24 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
                 "",
                 f"Squares sum up to at most {squares}, other costs to {pure}; the Gaussian curve covers the rest.",
             ]
-        if proof.curve is not None:
+        if proof.tail is not None:
+            side = "at least" if proof.tail[1] == "above" else "at most minus"
+            lines += ["", f"That draw {proof.tail[0]} is {side} {show(proof.tail[2])} is left to delta."]
+        drawn = {draw.number: draw.law for draw in draws_of(tree)}
+        if proof.curve is not None and drawn.get(proof.curve[0]) == "Uniform":
+            lines += [
+                "",
+                f"At most the part {show(proof.curve[2])} of all values leaves the range, and is left to delta.",
+            ]
+        elif proof.curve is not None:
             pure, most = show(proof.curve[1]), _over("1", proof.curve[2])
             if isinstance(proof.curve[2], Binary) and proof.curve[2].op == "/":
                 most = _over(show(proof.curve[2].left), proof.curve[2].right)
             left = f"e^k with k = {show(program.claim[0])}" + ("" if pure == "0" else f" - {pure}")
             lines += ["", f"What is moved by at most {most} nats is above {left} times by at most delta."]
         lines += ["", "Where the runs agree:"]
-        lines += [f"  line {line}: {text}" for line, text in _agreements(program, proof)]
-        for loop in statements(program.body):
+        lines += [f"  line {line}: {text}" for line, text in _agreements(tree, proof)]
+        for loop in statements(tree.body):
             if isinstance(loop, While) and loop.number in proof.waits:
                 waits = said(proof.waits[loop.number], "")
                 line = place(program.source, loop.at)[0]
@@ -157,7 +173,7 @@ def _table(program: Program, proof: Proof) -> list[str]:
                 shift, cost = "same as the draw of the previous branch", "the same"
             elif proof.curve is not None and proof.curve[0] == draw.number:
                 cost = f"{cost}, paid with delta"
-            rows.append((str(place(program.source, draw.at)[0]), show_draw(draw), shift, cost))
+            rows.append((str(place(program.source, draw.at)[0]), show_draw(draw).replace("#", ""), shift, cost))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return [
         "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -184,11 +200,11 @@ def _cost(draw: Draw, node: Expr | None) -> str:
     if draw.law == "Gauss":
         return f"({shift})^2 / ({show(draw.args[0])})^2, a square"
     rate = draw.args[0]
-    if draw.law not in ("Geometric", "TruncGeometric"):
+    if draw.law not in ("Geometric", "TruncGeometric", "Steps"):
         return "0"
     exponent = rate.args[0] if isinstance(rate, FunctionCall) and rate.name == "exp" else FunctionCall("ln", (rate,))
     rate = exponent.arg if isinstance(exponent, Unary) and exponent.op == "-" else Unary("-", exponent)
-    return f"{_size(shift)} · {show(rate, 9)}"
+    return f"{f'({shift})' if draw.law == 'Steps' else _size(shift)} · {show(rate, 9)}"
 
 
 def _size(shift: str) -> str:
@@ -230,7 +246,7 @@ def _agreements(program: Program, proof: Proof) -> Iterator[tuple[int, str]]:
                     line,
                     f"if the first returns O, so does the second: {show(value)}"
                     if proof.pointwise
-                    else f"both return the same {show(value)}",
+                    else f"both return the same {said(value, '')}",
                 )
 
 
@@ -246,6 +262,8 @@ def said(node: Expr, noise: str) -> str:
     text = re.sub(r"#two\((\w+(?:\[[^\]]*\])*)\)", r"\1'", text)
     text = text.replace("#shift", "Δ").replace("#two", "second").replace("#same", "same")
     text = text.replace("#noise", noise).replace("#answer", "O")
-    text = re.sub(r"#arg\d+_(\d)", r"argument\1", re.sub(r"#(test|drawn|output)\d+", r"\1", text))
+    text = re.sub(r"#arg\d+_(\d)", r"argument\1", re.sub(r"#(test|drawn|output)\d*", r"\1", text)).replace(
+        "#steps", "steps"
+    )
     text = re.sub(r"#place\w*", "p", text).replace("#up", "p₁").replace("#down", "p₂")
     return re.sub(r"#spent(\d+)", r"spent\1", text)

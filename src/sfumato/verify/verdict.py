@@ -19,11 +19,12 @@ from sfumato.verify.faults import check_inputs, say_value
 from sfumato.verify.finite import paper
 from sfumato.verify.finite.decide import NEVER
 from sfumato.verify.finite.gauss import keeps_within
-from sfumato.verify.kernel import certificate
+from sfumato.verify.kernel import certificate, sampling
 from sfumato.verify.kernel.check import is_proved
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.lexer import place
 from sfumato.verify.parse import read_program
+from sfumato.verify.prover.sampled import search_sampled
 from sfumato.verify.prover.search import Attempt, search
 from sfumato.verify.refuter.boxes import Boxes
 from sfumato.verify.refuter.discrete import ListingBudget
@@ -113,6 +114,9 @@ def verify(program: Program, hints: tuple[Expr, ...] = ()) -> Verdict:
     if proofs is not None and attempted(lambda: is_proved(program, proofs, keeps_within), False):
         document = certificate.write(program, proofs)
         return Verdict("PROVED", "all", claim, None, claim, proofs, None, document)
+    sampled = attempted(partial(search_sampled, program, hints), None)
+    if sampled is not None and attempted(partial(sampling.is_sampled, program, *sampled), False):
+        return Verdict("PROVED", "all", claim, None, claim, (), None, sampling.write(program, *sampled))
     witness, best = _look(program)
     if witness is not None:
         return _refuted(program, claim, witness)
@@ -276,6 +280,8 @@ def witness_faults(document: dict[str, Any]) -> list[str]:
             return ["these inputs and this event do not refute the claim"]
         if (found.chance_one, found.chance_two, found.loss) != (said["chance"], said["neighbour_chance"], said["loss"]):
             return ["the probabilities differ"]
+        if witness_document(found) != said:
+            return ["the witness has entries that no check reads"]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]
     except InputError as error:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 from sfumato.doors.cli.say import console, print_json, progress, stop
 from sfumato.errors import ClaimError, InputError, SfumatoError
@@ -54,7 +55,7 @@ def check(path: Path, *, as_json: bool) -> None:
     from sfumato.verify.kernel.second import second_solver
 
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise _no_certificate(path, "it is not JSON that can be read") from error
     kind = document.get("verdict") if isinstance(document, dict) else None
@@ -76,6 +77,14 @@ def check(path: Path, *, as_json: bool) -> None:
     scope = document.get("scope", "all")
     sizes = "" if scope == "all" else f" for {', '.join(f'{name} <= {most}' for name, most in scope.items())} only"
     console().print(f"The certificate holds: {kind}{sizes}, checked again by {by}.", soft_wrap=True)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON without a key that stands in it twice: readers would not agree on what it says."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return found
 
 
 def release(name: str, column: str, epsilon: str | None, given: list[str], *, policy: Path, as_json: bool) -> None:

@@ -50,6 +50,8 @@ PAGES = (
     ConsolePage("/policy", "policy", "Policy", (OWNER,)),
     ConsolePage("/surveys", "surveys", "Surveys", ALL),
     ConsolePage("/play", "play", "Playground", ALL),
+    ConsolePage("/learn", "learn", "Exercises", ALL),
+    ConsolePage("/bob", "bob", "Bob in, Bob out", ASKS),
     ConsolePage("/map", "map", "Map", ALL),
     ConsolePage("/wizard", "wizard", "New policy", (OWNER,)),
 )

@@ -53,13 +53,13 @@ class Intake:
             searched = self.collection.task.encoder.takes == "strings" and self.collection.task.mechanism != "prefix"
             return self._tally.estimates(population=population) if self._tally.reports and not searched else []
 
-    async def commit(self, records: list[Record]) -> list[bool]:
+    def store(self, records: list[Record]) -> asyncio.Future[list[bool]]:
         """Which were new, once they are on the disk."""
         done: asyncio.Future[list[bool]] = asyncio.get_running_loop().create_future()
         self._waiting.append((records, done))
         if self._writing is None:
             self._writing = asyncio.ensure_future(self._write())
-        return await asyncio.shield(done)
+        return done
 
     async def _write(self) -> None:
         try:
@@ -88,7 +88,8 @@ _INTAKES: dict[str, tuple[int, Intake]] = {}
 """By the task's file, with the moment at which it was written: a task that was changed is read anew."""
 
 
-def _intake(office: Office, name: str) -> Intake:
+def intake_of(office: Office, name: str) -> Intake:
+    """Where reports on a task go; an error where there is none of this name."""
     file = f"{office.gate.policy.data.state}/{HOME}/{name}/task.toml"
     try:
         written = os.stat(file).st_mtime_ns if NAME.fullmatch(name) else None  # noqa: PTH116  once a report
@@ -106,18 +107,23 @@ def _intake(office: Office, name: str) -> Intake:
 async def collect(office: Office, request: Request) -> Response:
     """Store reports; the same id is counted once."""
     wanted(request)
-    intake = _intake(office, request.path_params["task"])
+    intake = intake_of(office, request.path_params["task"])
     try:
         intake.collection.task.check_open()
     except InputError as error:
         raise QueryError(error.message, sqlstate="55000") from None
     document = await read_body(request, office.limits.body, office.limits.body_seconds)
-    records = _records(document, intake.collection.task.encoder)
-    fresh = await intake.commit(records)
+    records = records_of(document, intake.collection.task.encoder)
+    return summary(await asyncio.shield(intake.store(records)))
+
+
+def summary(fresh: list[bool]) -> Response:
+    """What a device is told: which of its reports were new."""
     return reply({"accepted": sum(fresh), "repeated": len(fresh) - sum(fresh)})
 
 
-def _records(document: dict[str, Any], encoder: Any) -> list[Record]:
+def records_of(document: dict[str, Any], encoder: Any) -> list[Record]:
+    """The ids and reports of a body, each looked at."""
     check_names(document, ("reports",))
     given = document.get("reports")
     if not isinstance(given, list) or not 1 <= len(given) <= MOST:
@@ -147,7 +153,7 @@ def _octets(text: Any, count: int, what: str) -> bytes:
 
 async def task_file(office: Office, request: Request) -> Response:
     """The task file, for devices."""
-    intake = _intake(office, request.path_params["task"])
+    intake = intake_of(office, request.path_params["task"])
     text = (intake.collection.place / "task.toml").read_bytes()
     return Response(text, media_type=TOML)
 
@@ -163,7 +169,7 @@ async def survey(office: Office, request: Request, _: Guest) -> Response:
     """The estimate of the reports that were stored so far."""
     wanted(request)
     population = request.query_params.get("population", POPULATIONS[0])
-    intake = _intake(office, request.path_params["task"])
+    intake = intake_of(office, request.path_params["task"])
     return reply(await office.ask(lambda _: _estimated(intake, population)))
 
 

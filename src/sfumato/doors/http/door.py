@@ -26,6 +26,7 @@ from sfumato.doors.http.guard import RequestGuard
 from sfumato.doors.http.lobby import protocol_of
 from sfumato.doors.http.office import HttpLimits, Office
 from sfumato.doors.http.routes import ROUTES
+from sfumato.doors.http.short_way import ShortWay, shortened
 from sfumato.doors.listening import BACKLOG, listen_on
 from sfumato.doors.users import Users
 from sfumato.gateway import Gateway
@@ -33,7 +34,7 @@ from sfumato.gateway import Gateway
 
 def build(
     office: Office, *, hosts: tuple[str, ...] = (), allow_plain: bool = False, console: ASGIApp | None = None
-) -> ASGIApp:
+) -> RequestGuard:
     """The pages behind their guard. The console's own pages come last, under `/`."""
     routes: list[Route | Mount] = [Route(e.path, e.serve(office), methods=[e.method]) for e in ROUTES]
     if console is not None:
@@ -97,11 +98,11 @@ class HttpDoor:
         name = self._sockets[0].getsockname()
         return str(name[0]), int(name[1])
 
-    def _config(self, app: ASGIApp) -> uvicorn.Config:
+    def _config(self, app: RequestGuard) -> uvicorn.Config:
         tls = self._tls
         return uvicorn.Config(
             app,
-            http=protocol_of(self._office.lobby),
+            http=shortened(protocol_of(self._office.lobby), ShortWay(self._office, app)),
             ws="none",
             lifespan="off",
             log_config=None,

@@ -47,20 +47,18 @@ class RequestGuard:
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = [*message.get("headers", ())]
-                given = {name for name, _ in headers}
-                added = _SECURE if scope["scheme"] == "https" else _PLAIN
-                message["headers"] = headers + [header for header in added if header[0] not in given]
+                message["headers"] = dress([*message.get("headers", ())], scope["scheme"])
             await send(message)
 
         try:
-            self._check(scope)
+            self.check(scope)
         except Turned as refused:
             await respond(refused)(scope, receive, dressed)
             return
         await self.app(scope, receive, dressed)
 
-    def _check(self, scope: Scope) -> None:
+    def check(self, scope: Scope) -> None:
+        """Raise where this door is not meant, or may not be used from there."""
         if scope["scheme"] == "https":
             return
         peer = scope["client"][0] if scope.get("client") else "local"
@@ -76,6 +74,12 @@ class RequestGuard:
         """An address cannot be made to lead elsewhere; a name can, unless it is one of ours."""
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         return name in self.hosts or name == "localhost" or _is_address(name)
+
+
+def dress(headers: list[tuple[bytes, bytes]], scheme: str) -> list[tuple[bytes, bytes]]:
+    """The headers of a response, with those that every response carries."""
+    given = {name for name, _ in headers}
+    return headers + [header for header in (_SECURE if scheme == "https" else _PLAIN) if header[0] not in given]
 
 
 @lru_cache(maxsize=256)

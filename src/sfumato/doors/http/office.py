@@ -42,10 +42,13 @@ class HttpLimits:
 
     `strangers` are connections on which nobody has shown a token yet, `connections` those of one user, `per_user` her
     requests at the same time. `workers` are threads for queries, `working` those of one user; `lookers` and `looking`
-    the same for short work. `drain` and `grace` are for the end: to finish, and to hear of it.
+    the same for short work. `upload` is for a file of rows that an owner sends. `drain` and `grace` are for the end: to
+    finish, and to hear of it.
     """
 
     body: int = 2**20
+    upload: int = 2**30
+    upload_seconds: float = 3600.0
     words: int = 10_000
     body_seconds: float = 20.0
     idle_seconds: float = 30.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sfumato.doors.http.schemas import BODY, GIVES, PARAMETERS, SCHEMAS, WHOLE, Schema, of
+from sfumato.doors.http.schemas import BODY, BYTES, GIVES, PARAMETERS, SCHEMAS, SENDS_BYTES, WHOLE, Schema, of
 from sfumato.doors.http.writing import ANSWERS, JSON
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SAYS = {
     200: "done", 204: "done", 400: "the request is malformed", 401: "not authenticated",
     402: "the budget does not allow it", 403: "not allowed", 406: "none of the accepted types",
-    408: "the body took too long", 413: "the body is too long", 415: "the body is not JSON",
+    408: "the body took too long", 413: "the body is too long", 415: "the body is of another type",
     421: "not a name of this server", 422: "the query is refused", 429: "too many requests",
     500: "the server failed", 503: "engine or ledger unavailable",
 }  # fmt: skip
@@ -60,6 +60,8 @@ def _operation(entry: Route) -> Schema:
         ]
     if entry.path in BODY:
         document["requestBody"] = {"required": True, "content": {JSON: {"schema": of(BODY[entry.path])}}}
+    if entry.path in SENDS_BYTES:
+        document["requestBody"] = {"required": True, "content": {"application/octet-stream": {"schema": BYTES}}}
     return document
 
 
@@ -68,7 +70,7 @@ def _refusals(entry: Route) -> list[int]:
     found = {400, 403, 421, 500}
     if entry.roles:
         found |= {401, 429}
-    if entry.path in BODY:
+    if entry.path in BODY or entry.path in SENDS_BYTES:
         found |= {408, 413, 415}
     if entry.path not in ("/healthz", "/openapi.json", "/metrics", "/login", "/logout"):
         found.add(406)

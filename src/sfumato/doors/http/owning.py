@@ -172,11 +172,21 @@ async def apply_policy(office: Office, request: Request, guest: Guest) -> Respon
     """Write the policy file."""
     _present(guest)
     document = await _body(office, request, "text", "mark", "confirm")
-    text, mark, confirmed = text_of(document, "text"), text_of(document, "mark"), document.get("confirm", False)
-    if not isinstance(confirmed, bool):
-        raise InputError("confirm must be true or false")
+    text, mark, confirmed = text_of(document, "text"), text_of(document, "mark"), document.get("confirm", [])
+    if not isinstance(confirmed, list) or not all(isinstance(words, str) for words in confirmed):
+        raise InputError("confirm must be a list of the changes as they were named")
     write = partial(study.apply, text=text, mark=mark, confirmed=confirmed)
-    return await _changed(office, guest, "policy written", write)
+    return await _changed(office, guest, "policy written", write, confirmed=confirmed)
+
+
+async def edit_policy(office: Office, request: Request, _: Guest) -> Response:
+    """A text after a change of one field of its form; nothing is written."""
+    document = await _body(office, request, "text", "path", "value")
+    text, path = text_of(document, "text"), document.get("path")
+    if not isinstance(path, list) or not all(isinstance(part, str) for part in path):
+        raise InputError("path must be a list of names")
+    value = document.get("value")
+    return reply(await office.look(lambda _gate: study.changed(text, path, value)))
 
 
 async def reload_policy(office: Office, request: Request, guest: Guest) -> Response:
@@ -192,9 +202,9 @@ async def reload_policy(office: Office, request: Request, guest: Guest) -> Respo
 
 
 async def sources(office: Office, request: Request, _: Guest) -> Response:
-    """Files beside the policy."""
+    """Files beside the policy, and how large one may be that is uploaded."""
     wanted(request)
-    return reply(await office.look(study.sources))
+    return reply({**await office.look(study.sources), "most": office.limits.upload})
 
 
 async def draft(office: Office, request: Request, _: Guest) -> Response:
@@ -218,7 +228,9 @@ async def write_policy(office: Office, request: Request, guest: Guest) -> Respon
     return await _changed(office, guest, "policy drafted", lambda gate: study.write_new(gate, name, text))
 
 
-async def _changed(office: Office, guest: Guest, event: str, work: Callable[[Gateway], dict[str, Any]]) -> Response:
+async def _changed(
+    office: Office, guest: Guest, event: str, work: Callable[[Gateway], dict[str, Any]], **more: Any
+) -> Response:
     done = await office.look(work)
-    office.journal.write(event, user=guest.user.name, file=done["name"], mark=done["mark"])
+    office.journal.write(event, user=guest.user.name, file=done["name"], mark=done["mark"], **more)
     return reply(done)

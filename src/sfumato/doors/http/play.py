@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.accounting import Pure, advanced, belief, epsilon_of_rho, optimal, parallel, price, sequential
-from sfumato.doors.http import worth
+from sfumato.doors.http import play_more, worth
 from sfumato.doors.http.gallery import HALF, two_laws
 from sfumato.doors.http.reading import WRITTEN
 from sfumato.errors import InputError
@@ -68,9 +68,13 @@ def _gaussian(rho: Fraction) -> dict[str, Any]:
 
 def _odds_rows(epsilon: Fraction) -> list[list[str]]:
     priors = (Fraction(1, 100), Fraction(1, 10), HALF)
-    return [
-        [f"a suspicion of {show(p * 100)} % becomes at most", f"{show(belief(p, epsilon) * 100)} %"] for p in priors
-    ]
+    return [[f"a suspicion of {show(p * 100)} % becomes at most", f"{_up(belief(p, epsilon) * 100)} %"] for p in priors]
+
+
+def _up(number: Fraction) -> str:
+    """A number above 0, to three digits and not below what it is."""
+    step = Fraction(10) ** (len(str(int(number))) - 3)
+    return show(-(-number // step) * step)
 
 
 def _averaging(epsilon: Fraction, k: Fraction) -> dict[str, Any]:
@@ -192,6 +196,14 @@ def _utility(**given: Any) -> dict[str, Any]:
     return _page(*worth.draw(**given))
 
 
+def _grid(**given: Any) -> dict[str, Any]:
+    return _page(*play_more.grid(**given))
+
+
+def _attack(**given: Any) -> dict[str, Any]:
+    return _page(*play_more.attack(**given))
+
+
 def _short(number: Fraction) -> str:
     return f"{float(number):.4g}"
 
@@ -216,8 +228,20 @@ PAGES: dict[str, PlayPage] = {
         _utility,
         {"mechanism": worth.MECHANISMS, "prior": tuple(worth.PRIORS), "gain": worth.GAINS},
     ),
+    "grid": PlayPage(
+        {
+            "side": ("2", "5", "4"),
+            "epsilon": ("0.1", "3", "1"),
+            "column": ("1", "side", "2"),
+            "row": ("1", "side", "2"),
+        },
+        _grid,
+    ),
+    "attack": PlayPage(
+        {"epsilon": ("0.1", "10", "4"), "people": ("1", "40", "1"), "guess": ("0.5", "0.95", "0.5")}, _attack
+    ),
 }
-WHOLE = ("sensitivity", "k", "colours", "traits", "n", "seen")
+WHOLE = ("sensitivity", "k", "colours", "traits", "n", "seen", "side", "column", "row", "people")
 WORDS = tuple(dict.fromkeys(name for page in PAGES.values() for name in page.numbers))
 CHOICES = {name: words for page in PAGES.values() for name, words in page.choices.items()}
 

@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ from sfumato.gateway.rounding import many
 from sfumato.owner import schema
 from sfumato.owner.against import against
 from sfumato.owner.draft import draft, look, person_of
+from sfumato.owner.form import change, form_of
 from sfumato.owner.mistakes import read_all
 from sfumato.owner.people import candidates
-from sfumato.owner.weakening import weakenings
-from sfumato.policy import Policy
+from sfumato.owner.weakening import Weakening, other_changes, weakenings
+from sfumato.policy import Policy, parse, units_of
 from sfumato.policy.positions import Marks
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,60}\.toml")
@@ -46,18 +48,38 @@ def judged(gate: Gateway, text: str) -> dict[str, Any]:
         "problems": [_told(problem, text) for problem in problems],
         "diff": list(lines)[2:],
         "mark": _mark(old),
-        "weaker": _weaker(gate, policy),
+        "weaker": [] if policy is None else _said(weakenings(gate.policy, policy)),
+        "also": [] if policy is None else _said(other_changes(gate.policy, policy)),
+        "form": form_of(text, policy or _parsed(text, _file(gate))),
     }
 
 
-def _weaker(gate: Gateway, policy: Policy | None) -> list[dict[str, str]]:
-    return [] if policy is None else [{"what": one.what, "words": one.words} for one in weakenings(gate.policy, policy)]
+def _said(changes: list[Weakening]) -> list[dict[str, str]]:
+    return [{"what": one.what, "words": one.words} for one in changes]
 
 
-def apply(gate: Gateway, text: str, mark: str, *, confirmed: bool = False) -> dict[str, Any]:
+def _parsed(text: str, place: Path) -> Policy | None:
+    """The policy of a text that is one, also where its source lacks something: for the defaults of the form."""
+    try:
+        return parse(text, place)
+    except PolicyError:
+        return None
+
+
+def changed(text: str, path: list[str], value: object) -> dict[str, Any]:
+    """The text after a change of one field of the form."""
+    return {"text": change(text, path, value)}
+
+
+def apply(gate: Gateway, text: str, mark: str, confirmed: list[str]) -> dict[str, Any]:
     """Write the policy file; the one before it is kept beside it. What is served changes when it is reloaded.
 
-    A text that weakens the promise is written only if that was confirmed.
+    Guarantee: a text that weakens the promise, or lets one answer, analyst or person count for more, is written only
+        if every one of these changes was confirmed in the words that name it, with its numbers.
+    Proof: they are computed here, from the policy that is served and the text that is written, and looked up in what
+        was confirmed; a page that shows less than that confirms less.
+    Reference: docs/decisions/087-the-policy-as-a-form.md.
+    Checked by: doors::a_change_is_saved_only_if_its_own_words_were_confirmed
     """
     place = _file(gate)
     old = place.read_text(encoding="utf-8-sig")
@@ -65,18 +87,22 @@ def apply(gate: Gateway, text: str, mark: str, *, confirmed: bool = False) -> di
         raise InputError("the policy file was changed in the meantime", hint="Reload it, then change it.")
     policy = _check(gate, text)
     weaker = weakenings(gate.policy, policy)
-    if weaker and not confirmed:
-        raise InputError("this change weakens the promise", detail=weaker[0].words, hint="Confirm it to save it.")
+    for one in (*weaker, *other_changes(gate.policy, policy)):
+        if one.words not in confirmed:
+            message = "this change weakens the promise" if one in weaker else "this change lets more through"
+            raise InputError(message, detail=one.words, hint="Confirm it to save it.")
     _write(place.with_name(f"{place.name}.before"), old)
     _write(place, text)
     return {"name": place.name, "mark": _mark(text)}
 
 
-def sources(gate: Gateway) -> dict[str, Any]:
-    """Files beside the policy that a policy could be about."""
+def sources(gate: Gateway) -> dict[str, list[str]]:
+    """Files beside the policy that a policy could be about, and which of them are served already."""
     kinds = (*schema.ENDINGS, schema.DATABASE)
     names = sorted(path.name for path in _file(gate).parent.iterdir() if path.is_file())
-    return {"files": [name for name in names if schema.is_kind(name, kinds)][:_MOST]}
+    files = [name for name in names if schema.is_kind(name, kinds)][:_MOST]
+    served = {Path(path).resolve() for path in _listed(gate.policy)}
+    return {"files": files, "served": [name for name in files if (_file(gate).parent / name).resolve() in served]}
 
 
 def people(gate: Gateway, names: list[str]) -> dict[str, Any]:
@@ -142,20 +168,43 @@ def _read(gate: Gateway, text: str) -> tuple[Policy | None, list[PolicyError]]:
         error = marks.error(("source", "files"), "a path is outside the policy's folder", hint)
         error.detail = f"{error.detail}: {path}"
         return None, [error]
-    problems = against(policy, marks)
+    problems = against(policy, marks) or list(_against_ledger(gate, policy, marks))
     return (None if problems else policy), problems
+
+
+def _against_ledger(gate: Gateway, policy: Policy, marks: Marks) -> Iterator[PolicyError]:
+    """What the ledger would refuse when the policy is opened: another unit or adjacency after charges."""
+    if (policy.data.id, policy.data.ledger) != (gate.policy.data.id, gate.policy.data.ledger):
+        return
+    adjacency, units = policy.privacy.adjacency, units_of(policy.tables)
+    for place, asked in (
+        (("privacy", "adjacency"), (adjacency, units_of(gate.policy.tables))),
+        (("tables",), (gate.policy.privacy.adjacency, units)),
+    ):
+        try:
+            gate.ledger.check_successor(adjacency=asked[0], units=asked[1])
+        except PolicyError as error:
+            told = marks.error(place, error.message, error.hint)
+            told.detail = error.detail
+            yield told
 
 
 def _outside(policy: Policy) -> set[str]:
     """Paths and addresses of a policy that do not lie in its folder."""
     assert policy.path is not None
     home = policy.path.parent.resolve()
+    listed = _listed(policy)
+    listed += [policy.data.ledger, policy.data.state, policy.data.anchor or "", policy.source.dsn or ""]
+    return {path for path in listed if path and ("://" in path or not (home / path).resolve().is_relative_to(home))}
+
+
+def _listed(policy: Policy) -> list[str]:
+    """The paths of its source."""
     files = policy.source.files
     listed = [files] if isinstance(files, str) else []
     for paths in files.values() if isinstance(files, dict) else ():
         listed += [paths] if isinstance(paths, str) else list(paths)
-    listed += [policy.data.ledger, policy.data.state, policy.data.anchor or "", policy.source.dsn or ""]
-    return {path for path in listed if path and ("://" in path or not (home / path).resolve().is_relative_to(home))}
+    return listed
 
 
 def _check(gate: Gateway, text: str) -> Policy:

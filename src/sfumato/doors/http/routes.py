@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sfumato.doors.http import collect, owning, pages, releasing
+from sfumato.doors.http import collect, learning, owning, pages, releasing, uploading
 from sfumato.doors.http.entry import Route
 from sfumato.doors.http.gatehouse import log_in, log_out
 from sfumato.doors.http.office import Office
@@ -48,6 +48,8 @@ ROUTES = (  # the busiest first: they are tried in this order
         pages.play,
         ("page", *WORDS, *CHOICES),
     ),
+    Route("/api/learn", "GET", ALL, "The exercises of `sfumato learn`.", learning.exercises),
+    Route("/api/learn/answer", "POST", ALL, "Whether an answer to an exercise is right.", learning.answer),
     Route("/api/ledger/verify", "GET", READS, "Recompute the whole hash chain.", pages.verify),
     Route("/api/me", "GET", ALL, "The current user.", pages.me),
     Route("/metrics", "GET", (OWNER,), "Counters and budgets for Prometheus; independent of the rows.", pages.metrics),
@@ -67,9 +69,18 @@ ROUTES = (  # the busiest first: they are tried in this order
         "Problems of a policy text, its diff, and what it weakens.",
         owning.check_policy,
     ),
+    Route("/api/policy/edit", "POST", OWNS, "A policy text after a change of one field.", owning.edit_policy),
     Route("/api/policy/apply", "POST", OWNS, "Write the policy file; needs a session.", owning.apply_policy),
     Route("/api/policy/reload", "POST", OWNS, "Reload the policy; needs a session.", owning.reload_policy),
     Route("/api/policy/sources", "GET", OWNS, "Data files beside the policy.", owning.sources),
+    Route(
+        "/api/policy/upload",
+        "POST",
+        OWNS,
+        "Upload CSV or Parquet; needs a session.",
+        uploading.upload,
+        ("name",),
+    ),
     Route("/api/policy/draft", "POST", OWNS, "Draft a policy from column names and types.", owning.draft),
     Route("/api/policy/write", "POST", OWNS, "Write a new policy file; needs a session.", owning.write_policy),
     Route("/api/release", "GET", OWNS, "Tables that can be released, and past releases.", releasing.releases),

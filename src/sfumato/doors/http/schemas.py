@@ -8,6 +8,7 @@ from sfumato.doors.http.play import CHOICES, PAGES, WORDS
 from sfumato.doors.http.reading import NOISES, WRITTEN
 from sfumato.doors.http.writing import ARROW, CSV, JSON, LINES, PARQUET
 from sfumato.doors.users import ROLES
+from sfumato.learn import EXERCISES
 
 Schema = dict[str, Any]
 TEXT: Schema = {"type": "string"}
@@ -49,6 +50,7 @@ _STANDING = {
 _CHAIN = {"seq": WHOLE, "time": TEXT, "kind": TEXT, "analyst": _MAYBE, "body": {"type": "object"}}
 
 _TRUTH: Schema = {"type": "boolean"}
+_TYPED: Schema = {"type": ["string", "boolean", "array", "null"], "items": TEXT}
 _NUMBER: Schema = {"type": ["integer", "null"]}
 _ERROR = {"sqlstate": TEXT, "message": TEXT, "detail": _MAYBE, "hint": _MAYBE, "position": _NUMBER}
 _ROLE: Schema = {"enum": list(ROLES)}
@@ -164,17 +166,28 @@ SCHEMAS: dict[str, Schema] = {
     "TokenEnded": _object({"id": TEXT}),
     "Policy": _object(dict.fromkeys(("name", "text", "mark"), TEXT)),
     "PolicyText": _object({"text": TEXT}),
-    "PolicyChange": _object({"text": TEXT, "mark": TEXT}, {"confirm": _TRUTH}),
+    "PolicyChange": _object({"text": TEXT, "mark": TEXT}, {"confirm": _list(TEXT)}),
+    "PolicyEdit": _object(
+        {"text": TEXT, "path": _list(TEXT), "value": {"type": ["string", "boolean", "array", "null"]}}
+    ),
     "PolicyNew": _object({"name": TEXT, "text": TEXT}),
     "PolicyWritten": _object({"name": TEXT, "mark": TEXT}),
     "Weakening": _object({"what": TEXT, "words": TEXT}),
     "PolicyJudged": _object(
-        {"problems": _list(of("Mistake")), "diff": _list(TEXT), "mark": TEXT, "weaker": _list(of("Weakening"))}
+        {"problems": _list(of("Mistake")), "diff": _list(TEXT), "mark": TEXT}
+        | {"weaker": _list(of("Weakening")), "also": _list(of("Weakening"))}
+        | {"form": {"anyOf": [_list(of("FormGroup")), {"type": "null"}]}}
+    ),
+    "FormGroup": _object({"path": _list(TEXT), "fields": _list(of("FormField"))}),
+    "FormField": _object(
+        {"key": TEXT, "kind": {"enum": ["number", "bound", "text", "choice", "flag", "list"]}, "about": TEXT}
+        | {"options": _list(TEXT), "value": _TYPED, "default": _MAYBE}
     ),
     "Mistake": _object(_ERROR | {"line": _NUMBER}),
     "Nothing": _object({}),
     "Reloaded": _object({"servers": WHOLE, "warnings": _list(TEXT)}),
-    "Sources": _object({"files": _list(TEXT)}),
+    "Sources": _object({"files": _list(TEXT), "served": _list(TEXT), "most": WHOLE}),
+    "Uploaded": _object({"name": TEXT, "bytes": WHOLE}),
     "DraftWanted": _object({"files": _list(TEXT)}, {"unit": _MAYBE}),
     "Draft": _object(
         {"text": _MAYBE, "problems": _list(of("Mistake"))},
@@ -191,6 +204,11 @@ SCHEMAS: dict[str, Schema] = {
             "rows": _list(_list(TEXT)),
             "code": TEXT,
         }
+    ),
+    "Exercises": _object({"exercises": _list(_object({"name": TEXT, "question": TEXT}))}),
+    "ExerciseAnswer": _object({"name": {"enum": list(EXERCISES)}}, {"answer": _MAYBE}),
+    "ExerciseChecked": _object(
+        {"name": TEXT, "right": {"type": ["boolean", "null"]}, "answer": _MAYBE, "shown_by": _MAYBE}
     ),
     "Reports": _object(
         {"reports": {"minItems": 1, "maxItems": 10_000, **_list(_object({"id": TEXT, "report": TEXT}))}}
@@ -224,7 +242,7 @@ SCHEMAS: dict[str, Schema] = {
     "Health": _object({"status": TEXT}),
 }
 
-_BYTES: Schema = {"type": "string", "contentMediaType": "application/octet-stream"}
+BYTES: Schema = {"type": "string", "contentMediaType": "application/octet-stream"}
 BODY = {
     "/api/query": "Question",
     "/api/explain": "Question",
@@ -235,18 +253,22 @@ BODY = {
     "/api/people/token": "TokenWanted",
     "/api/people/revoke": "TokenNamed",
     "/api/policy/check": "PolicyText",
+    "/api/policy/edit": "PolicyEdit",
     "/api/policy/apply": "PolicyChange",
     "/api/policy/reload": "Nothing",
     "/api/policy/draft": "DraftWanted",
     "/api/policy/write": "PolicyNew",
+    "/api/learn/answer": "ExerciseAnswer",
     "/api/release/compare": "ReleaseWanted",
     "/api/release/make": "ReleaseChosen",
     "/login": "Login",
     "/api/collect/{task}": "Reports",
 }
 """What is sent, by path."""
+SENDS_BYTES = ("/api/policy/upload",)
+"""What is sent as it is, and is no document."""
 GIVES: dict[str, dict[str, Schema]] = {
-    "/api/query": {JSON: of("Answer"), CSV: TEXT, ARROW: _BYTES, PARQUET: _BYTES},
+    "/api/query": {JSON: of("Answer"), CSV: TEXT, ARROW: BYTES, PARQUET: BYTES},
     "/api/explain": {JSON: of("Preview")},
     "/api/budget": {JSON: of("Budget")},
     "/api/schema": {JSON: of("Schema")},
@@ -265,9 +287,11 @@ GIVES: dict[str, dict[str, Schema]] = {
     "/api/people/revoke": {JSON: of("TokenEnded")},
     "/api/policy": {JSON: of("Policy")},
     "/api/policy/check": {JSON: of("PolicyJudged")},
+    "/api/policy/edit": {JSON: of("PolicyText")},
     "/api/policy/apply": {JSON: of("PolicyWritten")},
     "/api/policy/reload": {JSON: of("Reloaded")},
     "/api/policy/sources": {JSON: of("Sources")},
+    "/api/policy/upload": {JSON: of("Uploaded")},
     "/api/policy/draft": {JSON: of("Draft")},
     "/api/policy/write": {JSON: of("PolicyWritten")},
     "/api/release": {JSON: of("Releases")},
@@ -275,6 +299,8 @@ GIVES: dict[str, dict[str, Schema]] = {
     "/api/release/make": {JSON: of("ReleaseMade")},
     "/api/release/file": {CSV: TEXT},
     "/api/play": {JSON: of("Play")},
+    "/api/learn": {JSON: of("Exercises")},
+    "/api/learn/answer": {JSON: of("ExerciseChecked")},
     "/api/collect": {JSON: of("Tasks")},
     "/api/collect/{task}": {JSON: of("Collected")},
     "/api/collect/{task}/task": {"application/toml": TEXT},
@@ -293,6 +319,7 @@ PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
         _NAMED,
         ("population", "query", {"enum": ["fixed", "sampled"]}, "Which population the intervals are about."),
     ],
+    "/api/policy/upload": [("name", "query", TEXT, "What the file is called; it ends in .csv, .tsv or .parquet.")],
     "/api/release/file": [("name", "query", TEXT, "Which release.")],
     "/api/query": [
         ("Idempotency-Key", "header", {"type": "string", "minLength": 1, "maxLength": 255}, "Makes a retry safe."),

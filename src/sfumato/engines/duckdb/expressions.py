@@ -15,8 +15,10 @@ from sfumato.engines.duckdb.time_spelling import TIME_SPELLINGS, difference
 from sfumato.errors import QueryError
 from sfumato.interrupts import step
 from sfumato.sql import geo_cells
-from sfumato.sql.functions import WIDTHS, away, common_grid, decimal_size, target, whole_range, written
-from sfumato.sql.interval_ends import ENDS, misplaced
+from sfumato.sql.functions import FUNCTIONS, add_spellings, common_grid
+from sfumato.sql.functions.casts import WIDTHS, decimal_size, target, whole_range
+from sfumato.sql.functions.curves import away, written
+from sfumato.sql.functions.interval_ends import ENDS, misplaced
 from sfumato.sql.interval_values import Span, stored
 from sfumato.sql.tree import (
     BOOLEAN,
@@ -38,6 +40,7 @@ from sfumato.sql.tree import (
 )
 from sfumato.words import identifier, string
 
+ENGINE = "duckdb"
 _SMALL = 1 << 62
 _LONGEST = 5000
 _Spelling = Callable[[Call], str]
@@ -94,7 +97,10 @@ def expression(node: Node) -> str:
         return literal(node.value, node.facts)
     if isinstance(node, Call):
         step()
-        return _SPELLINGS[node.name](node)
+        spelling = INTERNAL.get(node.name) or FUNCTIONS[node.name].spellings.get(ENGINE)
+        if spelling is None:
+            raise _not_yet(node)
+        return spelling(node)
     raise AssertionError(f"{type(node).__name__} is emitted by its relation")
 
 
@@ -526,7 +532,17 @@ def _plain(template: str) -> _Spelling:
     return lambda node: template.format(*(expression(arg) for arg in node.args))
 
 
-_SPELLINGS: dict[str, _Spelling] = {
+def _not_yet(node: Call) -> QueryError:
+    return QueryError(f"{node.name.upper()} is not supported over DuckDB", position=node.position)
+
+
+INTERNAL: dict[str, _Spelling] = {
+    "settle": _settled,
+    "clamp": _clamp,
+    "row": lambda node: f"ROW({', '.join(expression(arg) for arg in node.args)})",
+}
+"""Operators that no query writes."""
+SPELLINGS: dict[str, _Spelling] = {
     "+": _arithmetic,
     "-": _arithmetic,
     "*": _arithmetic,
@@ -537,7 +553,6 @@ _SPELLINGS: dict[str, _Spelling] = {
     "abs": lambda node: _guarded(f"ABS({expression(node.args[0])})", node.facts.bounded),
     "sign": _plain("CAST(SIGN({0}) AS BIGINT)"),
     "round": _rounded,
-    "settle": _settled,
     "floor": _rounded,
     "ceil": _rounded,
     "trunc": _rounded,
@@ -551,7 +566,6 @@ _SPELLINGS: dict[str, _Spelling] = {
     "width_bucket": _width_bucket,
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _comparison),
     "in": _among,
-    "clamp": _clamp,
     "and": _plain("({0} AND {1})"),
     "or": _plain("({0} OR {1})"),
     "not": _plain("(NOT {0})"),
@@ -583,5 +597,6 @@ _SPELLINGS: dict[str, _Spelling] = {
     "cast": _cast,
     **dict.fromkeys(ENDS, _misplaced),
     "geo_cell": _geo_cell,
-    "row": lambda node: f"ROW({', '.join(expression(arg) for arg in node.args)})",
 }
+"""Every function below a release, and how it is written."""
+add_spellings(ENGINE, SPELLINGS)

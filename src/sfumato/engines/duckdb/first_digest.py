@@ -78,7 +78,8 @@ def _extra(released: ReleasedBundle, writer: JobWriter) -> list[str] | None:
     if extra is None:
         return None
     text = writer.not_summed(extra.aggregate).text
-    return [extra.aggregate.name, extra.aggregate.extra, text, str(extra.low), str(extra.high)]
+    steps = [as_json(extra.steps)] if extra.steps else []  # answers that were stored before chose among all places
+    return [extra.aggregate.name, extra.aggregate.extra, text, str(extra.low), str(extra.high), *steps]
 
 
 def _running(part: Part, released: ReleasedBundle) -> list[list[str]]:

@@ -136,7 +136,7 @@ class Tables:
                 return
             self._create(connection, table, source)
         elif isinstance(files, dict) and table.name in files:
-            self._create(connection, table, reader(files[table.name], table))
+            self._create(connection, table, reader(connection, files[table.name], table))
         else:
             raise PolicyError(f'no file holds the table "{table.name}"', hint="Name it in [source] files.")
 

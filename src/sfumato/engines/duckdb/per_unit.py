@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from sfumato.engines.duckdb.expressions import expression, is_small, literal, sort_key
-from sfumato.sql.bind.per_unit import FINER, parts_of
+from sfumato.sql.aggregates.over_unit import FINER, parts_of
 from sfumato.sql.tree import INTEGER, Aggregate, Facts, Over
 
 

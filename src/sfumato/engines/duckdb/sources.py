@@ -14,6 +14,7 @@ import duckdb
 
 from sfumato.engines.base import OPERATOR
 from sfumato.engines.duckdb import text_files
+from sfumato.engines.duckdb.file_layout import files_of, folder_options, parquet_reader
 from sfumato.errors import PolicyError
 from sfumato.policy import ROW, Table
 from sfumato.words import identifier, string
@@ -84,20 +85,23 @@ def view_of(connection: duckdb.DuckDBPyConnection, table: Table) -> str | None:
     return None
 
 
-def reader(paths: str | tuple[str, ...], table: Table) -> str:
+def reader(connection: duckdb.DuckDBPyConnection, paths: str | tuple[str, ...], table: Table) -> str:
     """The table function that reads a file, several, or a glob; text stays text."""
     listed = [paths] if isinstance(paths, str) else list(paths)
     names = f"[{', '.join(string(path) for path in listed)}]"
     ending = Path(listed[0]).name.lower()
     if ending.endswith((".parquet", ".pq")):
-        return f"read_parquet({names}, union_by_name = true)"
+        if table.public:
+            return f"read_parquet({names}, union_by_name = true)"
+        return parquet_reader(connection, listed, table)
     if table.public:  # nobody's data: its values may say its types
         return text_files.public_reader(listed) if ending.endswith(text_files.ENDINGS) else f"read_json_auto({names})"
     if ending.endswith(text_files.ENDINGS):
-        return text_files.reader(listed)
+        return text_files.reader(listed, lambda headers: folder_options(headers, table))
     if ending.endswith(_LINES):
         columns = ", ".join(f"{string(name)}: 'VARCHAR'" for name in table.columns)
-        return f"read_json({names}, format = 'newline_delimited', columns = {{{columns}}})"
+        options = folder_options(dict.fromkeys(files_of(connection, listed), ()), table)
+        return f"read_json({names}, format = 'newline_delimited', columns = {{{columns}}}, {options})"
     raise PolicyError(
         f'files of kind "{Path(listed[0]).suffix}" cannot be read',
         hint="Use .parquet, .csv, .jsonl, or one .duckdb database.",

@@ -12,7 +12,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +58,11 @@ def found(pattern: str) -> list[str]:
     return [pattern] if Path(pattern).is_file() else sorted(p for p in glob.glob(pattern) if Path(p).is_file())  # noqa: PTH207  a pattern may start at the root
 
 
-def reader(paths: Iterable[str]) -> str:
+Folders = Callable[[Mapping[str, tuple[str, ...]]], str]
+"""Options about folder names, given the columns of each file."""
+
+
+def reader(paths: Iterable[str], folders: Folders) -> str:
     """A query that gives all rows of these files as text, columns matched by name.
 
     Guarantee: how a row is read depends on its own text, on the file's first line and its name; a file that cannot be
@@ -68,19 +72,23 @@ def reader(paths: Iterable[str]) -> str:
     Reference: semantics 1.3, 1.4; RFC 4180.
     Checked by: rooms::no_row_decides_how_others_are_read, rooms::a_text_file_is_read_whole_or_refused
     """
-    return _all(paths, lambda header: f"auto_detect = false, columns = {{{_columns(header)}}}")
+    return _all(paths, lambda header: f"auto_detect = false, columns = {{{_columns(header)}}}", folders)
 
 
 def public_reader(paths: Iterable[str]) -> str:
     """The same for a public table, where the values of all rows together say the types of the columns."""
-    return _all(paths, lambda header: f"sample_size = -1, names = [{', '.join(string(n) for n in header.names)}]")
+    names = "sample_size = -1, names = [{}]"
+    return _all(paths, lambda header: names.format(", ".join(string(n) for n in header.names)), lambda _: "")
 
 
-def _all(paths: Iterable[str], typed: Callable[[CsvHeader], str]) -> str:
+def _all(paths: Iterable[str], typed: Callable[[CsvHeader], str], folders: Folders) -> str:
     files = [file for path in paths for file in found(path)]
     if not files:
         raise missing(", ".join(paths))
-    return f"({' UNION ALL BY NAME '.join(_read(file, typed) for file in files)})"
+    headers = {file: header_of(file) for file in files}
+    more = folders({file: header.names for file, header in headers.items()})
+    rows = (_read(file, headers[file], ", ".join(filter(None, (typed(headers[file]), more)))) for file in files)
+    return f"({' UNION ALL BY NAME '.join(rows)})"
 
 
 def missing(path: str) -> PolicyError:
@@ -88,11 +96,10 @@ def missing(path: str) -> PolicyError:
     return PolicyError(f"there is no file {quote(path, 200)}", hint="Paths start at the policy's folder.")
 
 
-def _read(file: str, typed: Callable[[CsvHeader], str]) -> str:
-    header = header_of(file)
+def _read(file: str, header: CsvHeader, options: str) -> str:
     _check_lines(file)
     quotes = "quote = '\"', escape = '\"', comment = '', nullstr = '', null_padding = false, ignore_errors = false"
-    shape = f"header = true, skip = 0, delim = {string(header.sign)}, {quotes}, {typed(header)}"
+    shape = f"header = true, skip = 0, delim = {string(header.sign)}, {quotes}, {options}"
     return f"SELECT * FROM read_csv({string(file)}, {shape})"
 
 

@@ -5,7 +5,7 @@ Comes in: a call and the SQL of its arguments. Goes out: SQL. An interval is a w
 
 from __future__ import annotations
 
-from sfumato.sql.time_functions import PARSED, parsed, pieces
+from sfumato.sql.functions.times import PARSED, names, parsed, pieces
 from sfumato.sql.tree import DATE, INTERVAL, Call, Node
 from sfumato.words import string
 
@@ -74,8 +74,6 @@ def age_part(node: Call, args: list[str]) -> str:
 _PADDED = {"YYYY": ("year", 4), "MM": ("month", 2), "DD": ("day", 2), "HH24": ("hour", 2), "MI": ("minute", 2),
            "DDD": ("doy", 3), "IW": ("week", 2), "IYYY": ("isoyear", 4), "Q": ("quarter", 1),
            "ID": ("isodow", 1)}  # fmt: skip
-_DAYS = "['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']"
-_MONTHS = "['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']"
 
 
 def to_char(node: Call, args: list[str]) -> str:
@@ -86,6 +84,15 @@ def to_char(node: Call, args: list[str]) -> str:
 
 
 def _piece(part: str, x: str) -> str:
+    named, word = names(part), part.removeprefix("FM")
+    if named is not None:
+        listed = ", ".join(map(string, named[1]))
+        return f"[{listed}][EXTRACT({named[0]} FROM {x}){' + 1' if named[0] == 'dow' else ''}]"
+    if word in ("AM", "PM", "am", "pm"):
+        early, late = ("AM", "PM") if word.isupper() else ("am", "pm")
+        return f"CASE WHEN EXTRACT(hour FROM {x}) < 12 THEN '{early}' ELSE '{late}' END"
+    if word != part:
+        return f"CAST(CAST({_piece(word, x)} AS BIGINT) AS VARCHAR)"
     if part in _PADDED:
         word, width = _PADDED[part]
         return _number(f"EXTRACT({word} FROM {x})", width)
@@ -96,10 +103,10 @@ def _piece(part: str, x: str) -> str:
         "MS": _number(f"({micros} % 1000000 // 1000)", 3),
         "US": _number(f"({micros} % 1000000)", 6),
         "D": _number(f"(EXTRACT(dow FROM {x}) + 1)", 1),
-        "Dy": f"{_DAYS}[EXTRACT(dow FROM {x}) + 1]",
-        "DY": f"UPPER({_DAYS}[EXTRACT(dow FROM {x}) + 1])",
-        "Mon": f"{_MONTHS}[EXTRACT(month FROM {x})]",
-        "MON": f"UPPER({_MONTHS}[EXTRACT(month FROM {x})])",
+        "HH12": _number(f"((EXTRACT(hour FROM {x}) + 11) % 12 + 1)", 2),
+        "HH": _number(f"((EXTRACT(hour FROM {x}) + 11) % 12 + 1)", 2),
+        "WW": _number(f"((EXTRACT(doy FROM {x}) + 6) // 7)", 2),
+        "W": _number(f"((EXTRACT(day FROM {x}) + 6) // 7)", 1),
     }
     return known.get(part) or string(part[1:-1] if part.startswith('"') else part)
 

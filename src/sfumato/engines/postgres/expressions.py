@@ -28,8 +28,9 @@ from sfumato.engines.postgres.texts import TEXTS
 from sfumato.errors import QueryError
 from sfumato.interrupts import step
 from sfumato.sql import geo_cells
-from sfumato.sql.functions import common_grid, written
-from sfumato.sql.interval_ends import ENDS, misplaced
+from sfumato.sql.functions import FUNCTIONS, add_spellings, common_grid
+from sfumato.sql.functions.curves import written
+from sfumato.sql.functions.interval_ends import ENDS, misplaced
 from sfumato.sql.tree import (
     DATE,
     DOUBLE,
@@ -47,6 +48,7 @@ from sfumato.sql.tree import (
     children,
 )
 
+ENGINE = "postgres"
 _Spelling = Callable[[Call], str]
 _TAME = Fraction(10) ** 140
 """Numbers between this and its inverse can be multiplied and divided as they are."""
@@ -62,9 +64,10 @@ def expression(node: Node) -> str:
         step()
         if node.name in ENDS:
             raise misplaced(node)
-        if node.name not in SPELLINGS:
+        spelling = INTERNAL.get(node.name) or FUNCTIONS[node.name].spellings.get(ENGINE)
+        if spelling is None:
             raise _not_yet(node)
-        return short(SPELLINGS[node.name](node), node)
+        return short(spelling(node), node)
     raise AssertionError(f"{type(node).__name__} is written by its relation")
 
 
@@ -423,6 +426,8 @@ def _not_yet(node: Call) -> QueryError:
     )
 
 
+INTERNAL: dict[str, _Spelling] = {"clamp": _clamp}
+"""Operators that no query writes."""
 NOT_YET = ("initcap",)
 """Functions that are refused here, before anything is charged."""
 SPELLINGS: dict[str, _Spelling] = {
@@ -449,7 +454,6 @@ SPELLINGS: dict[str, _Spelling] = {
     "width_bucket": _width_bucket,
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "is distinct from"), _comparison),
     "in": _among,
-    "clamp": _clamp,
     "and": _logic("({0} AND {1})"),
     "or": _logic("({0} OR {1})"),
     "not": _logic("(NOT {0})"),
@@ -481,5 +485,6 @@ SPELLINGS: dict[str, _Spelling] = {
     "geo_cell": _geo_cell,
 }
 """Every function below a release, and how it is written."""
+add_spellings(ENGINE, SPELLINGS)
 
 __all__ = ["SPELLINGS", "alike", "common", "double", "expression", "patterns_in", "represented", "steps"]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from sfumato.engines.postgres import casts
 from sfumato.engines.postgres.spelling import once
-from sfumato.sql.time_functions import PARSED, parsed, pieces
+from sfumato.sql.functions.times import PARSED, names, parsed, pieces
 from sfumato.sql.tree import DATE, INTERVAL, Call
 from sfumato.words import string
 
@@ -80,9 +80,6 @@ _PADDED = {
     "Q": ("quarter", 1),
     "ID": ("isodow", 1),
 }
-_DAYS = "(ARRAY['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'])[EXTRACT(dow FROM x)::int + 1]"
-_MONTHS = "(ARRAY['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'])"
-_MONTHS += "[EXTRACT(month FROM x)::int]"
 
 
 def to_char(node: Call, args: list[str]) -> str:
@@ -92,6 +89,15 @@ def to_char(node: Call, args: list[str]) -> str:
 
 
 def _piece(part: str) -> str:
+    named, word = names(part), part.removeprefix("FM")
+    if named is not None:
+        listed = ", ".join(map(string, named[1]))
+        return f"(ARRAY[{listed}])[EXTRACT({named[0]} FROM x)::int{' + 1' if named[0] == 'dow' else ''}]"
+    if word in ("AM", "PM", "am", "pm"):
+        early, late = ("AM", "PM") if word.isupper() else ("am", "pm")
+        return f"CASE WHEN EXTRACT(hour FROM x) < 12 THEN '{early}' ELSE '{late}' END"
+    if word != part:
+        return f"({_piece(word)})::bigint::text"
     if part in _PADDED:
         word, width = _PADDED[part]
         return _filled(f"EXTRACT({word} FROM x)::bigint", width)
@@ -102,10 +108,10 @@ def _piece(part: str) -> str:
         "MS": _filled(f"({second} % 1000000 / 1000)", 3),
         "US": _filled(f"({second} % 1000000)", 6),
         "D": _filled("(EXTRACT(dow FROM x)::bigint + 1)", 1),
-        "Dy": _DAYS,
-        "DY": f"upper({_DAYS})",
-        "Mon": _MONTHS,
-        "MON": f"upper({_MONTHS})",
+        "HH12": _filled("((EXTRACT(hour FROM x)::bigint + 11) % 12 + 1)", 2),
+        "HH": _filled("((EXTRACT(hour FROM x)::bigint + 11) % 12 + 1)", 2),
+        "WW": _filled("((EXTRACT(doy FROM x)::bigint + 6) / 7)", 2),
+        "W": _filled("((EXTRACT(day FROM x)::bigint + 6) / 7)", 1),
     }
     return known.get(part) or string(part[1:-1] if part.startswith('"') else part)
 

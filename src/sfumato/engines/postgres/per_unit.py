@@ -13,7 +13,7 @@ from fractions import Fraction
 from sfumato.engines.postgres import doubles
 from sfumato.engines.postgres.expressions import expression, truth
 from sfumato.engines.postgres.spelling import identifier, once, type_of
-from sfumato.sql.bind.per_unit import FINER, parts_of
+from sfumato.sql.aggregates.over_unit import FINER, parts_of
 from sfumato.sql.tree import BOOLEAN, Aggregate, Facts, Node, Over, Sorted
 
 

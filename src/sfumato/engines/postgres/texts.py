@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from sfumato.engines.postgres.spelling import once
 from sfumato.engines.postgres.spelling import text as written
-from sfumato.sql.functions import written as numbers
+from sfumato.sql.functions.curves import written as numbers
 from sfumato.sql.pattern_meaning import template
 from sfumato.sql.tree import Call, Constant
 

@@ -14,7 +14,7 @@ from sfumato.engines.spark import doubles
 from sfumato.engines.spark.expressions import expression, truth
 from sfumato.engines.spark.spelling import WIDE, identifier, number, once, quotient, type_of, whole
 from sfumato.errors import QueryError
-from sfumato.sql.bind.per_unit import FINER, parts_of
+from sfumato.sql.aggregates.over_unit import FINER, parts_of
 from sfumato.sql.tree import Aggregate, Facts, Node, Over, Sorted
 
 SURELY = 1 << 30

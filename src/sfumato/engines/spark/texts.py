@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from sfumato.engines.spark.spelling import once, text
 from sfumato.errors import QueryError
-from sfumato.sql.functions import written as numbers
+from sfumato.sql.functions.curves import written as numbers
 from sfumato.sql.pattern_meaning import Piece, groups, read, template
 from sfumato.sql.tree import Call, Constant, Node
 

@@ -12,7 +12,7 @@ from sfumato.engines.spark import casts
 from sfumato.engines.spark.spelling import WIDE, once, text, whole
 from sfumato.errors import QueryError
 from sfumato.sql import interval_values as intervals
-from sfumato.sql.time_functions import PARSED, parsed, pieces
+from sfumato.sql.functions.times import PARSED, names, parsed, pieces
 from sfumato.sql.tree import DATE, INTERVAL, Call
 
 DAY = 86_400_000_000
@@ -152,8 +152,6 @@ def age_part(node: Call, args: list[str]) -> str:
 _PADDED = {"YYYY": ("year", 4), "MM": ("month", 2), "DD": ("day", 2), "HH24": ("hour", 2), "MI": ("minute", 2),
            "DDD": ("doy", 3), "IW": ("week", 2), "IYYY": ("isoyear", 4), "Q": ("quarter", 1),
            "ID": ("isodow", 1)}  # fmt: skip
-_DAYS = "array('Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat')"
-_MONTHS = "array('Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec')"
 
 
 def to_char(node: Call, args: list[str]) -> str:
@@ -163,21 +161,29 @@ def to_char(node: Call, args: list[str]) -> str:
 
 
 def _piece(piece: str) -> str:
+    named, bare = names(piece), piece.removeprefix("FM")
+    if named is not None:
+        place = "dayofweek" if named[0] == "dow" else "month"
+        return f"array({', '.join(map(text, named[1]))})[{place}(CAST(x AS DATE)) - 1]"
+    if bare in ("AM", "PM", "am", "pm"):
+        early, late = ("AM", "PM") if bare.isupper() else ("am", "pm")
+        return f"CASE WHEN {part('hour', 'x')} < 12L THEN '{early}' ELSE '{late}' END"
+    if bare != piece:
+        return f"CAST(CAST({_piece(bare)} AS BIGINT) AS STRING)"
     if piece in _PADDED:
         word, width = _PADDED[piece]
         return _filled(part(word, "x"), width)
-    second = part("second", "x")
-    day, month = f"{_DAYS}[dayofweek(CAST(x AS DATE)) - 1]", f"{_MONTHS}[month(CAST(x AS DATE)) - 1]"
+    second, twelve = part("second", "x"), f"(({part('hour', 'x')} + 11L) % 12L + 1L)"
     known = {
         "YY": _filled(f"({part('year', 'x')} % 100L)", 2),
         "SS": _filled(f"({second} div 1000000L)", 2),
         "MS": _filled(f"({second} % 1000000L div 1000L)", 3),
         "US": _filled(f"({second} % 1000000L)", 6),
         "D": _filled(f"({part('dow', 'x')} + 1L)", 1),
-        "Dy": day,
-        "DY": f"upper({day})",
-        "Mon": month,
-        "MON": f"upper({month})",
+        "HH12": _filled(twelve, 2),
+        "HH": _filled(twelve, 2),
+        "WW": _filled(f"(({part('doy', 'x')} + 6L) div 7L)", 2),
+        "W": _filled(f"(({part('day', 'x')} + 6L) div 7L)", 1),
     }
     return known.get(piece) or text(piece[1:-1] if piece.startswith('"') else piece)
 

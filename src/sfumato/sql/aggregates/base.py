@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from sqlglot import exp
+
 from sfumato.errors import QueryError
 from sfumato.sql.functions import call
 from sfumato.sql.noise_sums import Draw, Linear, Moment, Ratio
@@ -99,6 +101,18 @@ class AggregateKind:
     """Within which numbers it is shown (semantics 4.3)."""
     never_null: bool = False
     """It has a number also where there is no row."""
+    usage: str = ""
+    """How it is written."""
+    words: str = ""
+    """What it gives, in a few words."""
+    nodes: tuple[type[exp.Expression], ...] = ()
+    """The parser's kinds of node for it; the first has its name as PostgreSQL's title of the column."""
+    by_name: bool = False
+    """The parser has no kind of node for it: it is known by its name alone."""
+    over_unit: Callable[[str, tuple[Node, ...], int, int], Facts] | None = None
+    """What is known of it over at most so many rows of one person; None where it is not supported there."""
+    over_public: Callable[[str, tuple[Node, ...], int], Facts] | None = None
+    """What is known of it over public rows; None where it is not supported there."""
 
 
 Range = tuple[Fraction | None, Fraction | None]

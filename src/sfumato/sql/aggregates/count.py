@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from sqlglot import exp
+
+from sfumato.sql.aggregates import over_public, over_unit
 from sfumato.sql.aggregates.base import (
     ONE,
     ZERO,
@@ -44,7 +47,26 @@ def _bundle_persons(aggregate: Aggregate) -> Bundle:
 _ROWS = Formula("count", first, first_draw, plain=True, adds_up=True)
 _PERSONS = Formula("count_persons", first, first_draw, lambda *_: "the number of persons", plain=True, adds_up=True)
 
-COUNT = AggregateKind("count", _bind, _bundle, _ROWS, range=from_zero, never_null=True)
+COUNT = AggregateKind(
+    "count",
+    _bind,
+    _bundle,
+    _ROWS,
+    range=from_zero,
+    never_null=True,
+    usage="COUNT(*), COUNT(x)",
+    words="the number of rows, or of those where x is not NULL",
+    nodes=(exp.Count,),
+    over_unit=over_unit.counted,
+    over_public=over_public.counted,
+)
 COUNT_PERSONS = AggregateKind(
-    "count_persons", _bind_persons, _bundle_persons, _PERSONS, range=from_zero, never_null=True
+    "count_persons",
+    _bind_persons,
+    _bundle_persons,
+    _PERSONS,
+    range=from_zero,
+    never_null=True,
+    usage="COUNT(DISTINCT person)",
+    words="the number of people",
 )

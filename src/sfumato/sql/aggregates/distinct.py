@@ -8,6 +8,7 @@ from functools import lru_cache
 from math import prod
 
 from sfumato.errors import QueryError
+from sfumato.sql.aggregates import over_public, over_unit
 from sfumato.sql.aggregates.base import DISTINCT, AggregateKind, Bundle, Formula, Range, first, first_draw
 from sfumato.sql.relations import listed, size_of
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Column, Facts, Node, columns_of
@@ -32,7 +33,17 @@ def _range(aggregate: Aggregate) -> Range:
 
 _DIFFERENT = Formula(DISTINCT, first, first_draw, lambda _, names: f"how many different values {names} has", plain=True)
 COUNT_DISTINCT = AggregateKind(
-    "count_distinct", _bind, lambda _: Bundle((), Fraction(1)), _DIFFERENT, DISTINCT, range=_range, never_null=True
+    "count_distinct",
+    _bind,
+    lambda _: Bundle((), Fraction(1)),
+    _DIFFERENT,
+    DISTINCT,
+    range=_range,
+    never_null=True,
+    usage="COUNT(DISTINCT x)",
+    words="the number of different values",
+    over_unit=over_unit.different,
+    over_public=over_public.counted,
 )
 
 

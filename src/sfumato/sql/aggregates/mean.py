@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
+from sqlglot import exp
+
+from sfumato.sql.aggregates import over_public, over_unit
 from sfumato.sql.aggregates.base import (
     ZERO,
     AggregateKind,
@@ -113,4 +116,16 @@ def _constant(aggregate: Aggregate, sums: Sums, _: NoiseTerm | None) -> Fraction
 
 
 ENDS = Joint(bundle, _ENDS, lambda beside: "avg" in beside or beside >= {"sum", "count"})
-AVG = AggregateKind("avg", _bind, bundle, _ENDS["avg"], of_constant=Formula("constant", _constant), range=ends_of)
+AVG = AggregateKind(
+    "avg",
+    _bind,
+    bundle,
+    _ENDS["avg"],
+    of_constant=Formula("constant", _constant),
+    range=ends_of,
+    usage="AVG(x)",
+    words="the mean",
+    nodes=(exp.Avg,),
+    over_unit=over_unit.averaged,
+    over_public=over_public.as_double,
+)

@@ -10,8 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
 
 from sfumato.errors import QueryError
+from sfumato.sql.aggregates import over_public, over_unit
 from sfumato.sql.aggregates.base import CHOICE, AggregateKind, Bundle, Formula, bounded_number
 from sfumato.sql.tree import (
     BOOLEAN,
@@ -104,11 +108,56 @@ def _argument(aggregate: Aggregate) -> Node:
 _CHOSEN = Formula(CHOICE, lambda aggregate, sums, _: value(aggregate, int(sums[0])))
 
 
+_ABOUT: dict[str, dict[str, Any]] = {
+    "min": {
+        "usage": "MIN(x)",
+        "words": "the smallest value, chosen by rank",
+        "nodes": (exp.Min,),
+        "over_unit": over_unit.one_of_them,
+        "over_public": over_public.one_of_them,
+    },
+    "max": {
+        "usage": "MAX(x)",
+        "words": "the largest value, chosen by rank",
+        "nodes": (exp.Max,),
+        "over_unit": over_unit.one_of_them,
+        "over_public": over_public.one_of_them,
+    },
+    "median": {
+        "usage": "MEDIAN(x)",
+        "words": "the value in the middle, chosen by rank",
+        "nodes": (exp.Median,),
+        "over_unit": over_unit.interpolated,
+        "over_public": over_public.as_double,
+    },
+    "percentile_cont": {
+        "usage": "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)",
+        "words": "the value that this share of rows lies below, chosen by rank",
+        "nodes": (exp.PercentileCont,),
+        "over_unit": over_unit.interpolated,
+        "over_public": over_public.as_double,
+    },
+    "percentile_disc": {
+        "usage": "PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY x)",
+        "words": "the same, always one of the values",
+        "nodes": (exp.PercentileDisc,),
+        "over_unit": over_unit.one_of_them,
+        "over_public": over_public.one_of_them,
+    },
+    "mode": {
+        "usage": "MODE() WITHIN GROUP (ORDER BY x)",
+        "words": "the most frequent value of a list",
+        "nodes": (exp.Mode,),
+        "over_public": over_public.one_of_them,
+    },
+}
+
+
 def _kind(name: str) -> AggregateKind:
     def bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
         return _bind(name, args, where, position)
 
-    return AggregateKind(name, bind, lambda _: Bundle((), Fraction(1)), _CHOSEN, CHOICE)
+    return AggregateKind(name, bind, lambda _: Bundle((), Fraction(1)), _CHOSEN, CHOICE, **_ABOUT[name])
 
 
 ORDERS = tuple(_kind(name) for name in NAMES)

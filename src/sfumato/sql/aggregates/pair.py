@@ -12,7 +12,10 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from sqlglot import exp
+
 from sfumato.errors import QueryError
+from sfumato.sql.aggregates import over_public
 from sfumato.sql.aggregates.base import (
     ZERO,
     AggregateKind,
@@ -173,6 +176,22 @@ def _words(aggregate: Aggregate, names: str) -> str:
     return f"{len(weights(aggregate)['00'])} sums of products of {names}"
 
 
+_MEANINGS = {
+    "covar_pop": "the covariance of all rows",
+    "covar_samp": "the covariance of a sample",
+    "corr": "the correlation",
+    "regr_count": "the number of rows where both are known",
+    "regr_avgx": "the mean of x where both are known",
+    "regr_avgy": "the mean of y where both are known",
+    "regr_sxx": "the sum of squares of x around its mean",
+    "regr_syy": "the sum of squares of y around its mean",
+    "regr_sxy": "the sum of products around the means",
+    "regr_slope": "the slope of the line that fits best",
+    "regr_intercept": "the intercept of that line",
+    "regr_r2": "the square of the correlation",
+}
+
+
 def _kind(name: str) -> AggregateKind:
     def bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
         both = [*args, None, None][:2]
@@ -195,7 +214,18 @@ def _kind(name: str) -> AggregateKind:
         return Aggregate(name, y, where, facts, position, second=x)
 
     formula = Formula(name, _value, _draws, _words)
-    return AggregateKind(name, bind, bundle, formula, range=_range, never_null=name == "regr_count")
+    return AggregateKind(
+        name,
+        bind,
+        bundle,
+        formula,
+        range=_range,
+        never_null=name == "regr_count",
+        usage=f"{name.upper()}(y, x)",
+        words=_MEANINGS[name],
+        nodes=(getattr(exp, "".join(word.capitalize() for word in name.split("_"))),),
+        over_public=over_public.of_pairs,
+    )
 
 
 PAIRS = tuple(_kind(name) for name in NAMES)

@@ -10,6 +10,9 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from sqlglot import exp
+
+from sfumato.sql.aggregates import over_public, over_unit
 from sfumato.sql.aggregates.base import (
     ZERO,
     AggregateKind,
@@ -105,6 +108,15 @@ _THIRDS = {name: Formula(f"{name} of thirds", _value, _draws, _words) for name i
 THIRDS = Joint(bundle, _THIRDS, lambda beside: bool(beside & set(NAMES)))
 
 
+_OF = {"pop": "all rows", "amp": "a sample"}
+_NODES: dict[str, tuple[type[exp.Expression], ...]] = {
+    "var_pop": (exp.VariancePop,),
+    "var_samp": (exp.Variance,),
+    "stddev_pop": (exp.StddevPop,),
+    "stddev_samp": (exp.StddevSamp, exp.Stddev),
+}
+
+
 def _kind(name: str) -> AggregateKind:
     def bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
         arg = bounded_number(args[0] if args else None, name.upper(), position)
@@ -118,7 +130,16 @@ def _kind(name: str) -> AggregateKind:
         return Aggregate(name, arg, where, Facts(DOUBLE, Fraction(0), most, nullable=True), position)
 
     return AggregateKind(
-        name, bind, bundle, Formula(name, _value, words=_words), range=lambda a: (a.facts.low, a.facts.high)
+        name,
+        bind,
+        bundle,
+        Formula(name, _value, words=_words),
+        range=lambda a: (a.facts.low, a.facts.high),
+        usage=f"{name.upper()}(x)",
+        words=f"the {'variance' if name.startswith('var') else 'standard deviation'} of {_OF[name[-3:]]}",
+        nodes=_NODES[name],
+        over_unit=over_unit.spread,
+        over_public=over_public.as_double,
     )
 
 

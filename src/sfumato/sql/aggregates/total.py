@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from sqlglot import exp
+
+from sfumato.sql.aggregates import over_public, over_unit
 from sfumato.sql.aggregates.base import (
     ZERO,
     AggregateKind,
@@ -39,4 +42,16 @@ def _range(aggregate: Aggregate) -> Range:
 
 
 TOTAL = Formula("sum", first, first_draw, lambda _, names: f"the sum of {names}", plain=True, adds_up=True)
-SUM = AggregateKind("sum", _bind, _bundle, TOTAL, range=_range, never_null=True)
+SUM = AggregateKind(
+    "sum",
+    _bind,
+    _bundle,
+    TOTAL,
+    range=_range,
+    never_null=True,
+    usage="SUM(x)",
+    words="the sum",
+    nodes=(exp.Sum,),
+    over_unit=over_unit.summed,
+    over_public=over_public.summed,
+)

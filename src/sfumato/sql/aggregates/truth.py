@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from sqlglot import exp
+
 from sfumato.errors import QueryError
+from sfumato.sql.aggregates import over_public, over_unit
 from sfumato.sql.aggregates.base import ONE, ZERO, AggregateKind, Bundle, Formula, Sums, filtered
 from sfumato.sql.functions import call
 from sfumato.sql.noise_widths import NoiseTerm, width_of
@@ -33,7 +36,17 @@ def _kind(name: str) -> AggregateKind:
         assert noise is not None
         return (sums[0] > width_of(((Fraction(1), noise),), _CERTAIN)) == (name == "bool_or")
 
-    return AggregateKind(name, bind, bundle, Formula(name, value, words=lambda *_: "the number of rows that decide it"))
+    return AggregateKind(
+        name,
+        bind,
+        bundle,
+        Formula(name, value, words=lambda *_: "the number of rows that decide it"),
+        usage=f"{name.upper()}(condition)",
+        words="whether it holds in every row" if name == "bool_and" else "whether it holds in some row",
+        nodes=(exp.LogicalAnd if name == "bool_and" else exp.LogicalOr,),
+        over_unit=over_unit.truth,
+        over_public=over_public.truth,
+    )
 
 
 TRUTHS = tuple(_kind(name) for name in NAMES)

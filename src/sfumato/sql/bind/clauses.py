@@ -13,11 +13,12 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sfumato.errors import QueryError
+from sfumato.errors import GeneralHint, Obstacle, QueryError
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.bind import hints
 from sfumato.sql.bind import per_unit as persons
 from sfumato.sql.bind import public_aggregates as plain
+from sfumato.sql.bind.aggregate_names import aggregate_name
 from sfumato.sql.bind.bound_query import (
     MOST_AGGREGATES,
     MOST_COLUMNS,
@@ -32,7 +33,7 @@ from sfumato.sql.bind.bound_query import (
 )
 from sfumato.sql.bind.column_titles import title
 from sfumato.sql.bind.correlated import check_windows, inside, tied, value_around
-from sfumato.sql.bind.expressions import AGGREGATE_NAMES, Aggregator, Expressions, fold
+from sfumato.sql.bind.expressions import Aggregator, Expressions, fold
 from sfumato.sql.bind.factoring import factored
 from sfumato.sql.bind.grouping import MOST_SETS, grouping, grouping_sets
 from sfumato.sql.bind.joins import is_own_person
@@ -251,6 +252,7 @@ class Clauses:
                 "this window function would read rows of other people",
                 position=over.position,
                 hint=hints.window_per_person(relation),
+                obstacle=Obstacle.OTHERS_IN_WINDOW,
             )
         rest = tuple(p for p in over.partition if p not in person)
         told = over.name in persons.ORDERED or over.frame.startswith("ROWS")
@@ -259,6 +261,7 @@ class Clauses:
                 f"{over.name.upper()} depends on the physical order of rows that tie in ORDER BY",
                 position=over.position,
                 hint=hints.window_per_person(relation),
+                obstacle=Obstacle.TIES_IN_WINDOW,
             )
         return replace(over, partition=rest)
 
@@ -410,6 +413,7 @@ class Clauses:
                     "these groups would mix people: every grouping set must contain the privacy unit, as a bare column",
                     position=key.position,
                     hint=hints.per_person(self.scope.relation),
+                    obstacle=Obstacle.PERSON_MISSING,
                 )
         check_keys(keys, place(self.tree))
 
@@ -502,6 +506,7 @@ def _released_aggregate(
             position=position,
             sqlstate="42501",
             hint=hints.count_persons(relation),
+            obstacle=Obstacle.PERSON_SHOWN,
         )
     if name not in AGGREGATES:
         raise QueryError(
@@ -511,7 +516,7 @@ def _released_aggregate(
             if name in _DIFFERENT
             else f"aggregate {name.upper()} is not supported",
             position=position,
-            hint=f"Supported aggregates: {', '.join(sorted(AGGREGATES)).upper()}.",
+            hint=GeneralHint(f"Supported aggregates: {', '.join(sorted(AGGREGATES)).upper()}."),
         )
     return AGGREGATES[name].bind(args, where, position)
 
@@ -541,6 +546,6 @@ def _aggregates_in(tree: exp.Expression) -> bool:
         inner = tree.this.this if isinstance(tree.this, exp.Filter) else tree.this
         parts = [part for part in [*inner.iter_expressions(), *tree.iter_expressions()] if part is not tree.this]
         return any(_aggregates_in(part) for part in parts)
-    if type(tree) in AGGREGATE_NAMES or isinstance(tree, exp.WithinGroup | exp.Grouping):
+    if aggregate_name(tree) is not None or isinstance(tree, exp.WithinGroup | exp.Grouping):
         return True
     return any(_aggregates_in(part) for part in tree.iter_expressions())

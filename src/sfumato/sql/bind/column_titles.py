@@ -9,21 +9,16 @@ from typing import Any
 
 from sqlglot import exp
 
+from sfumato.sql.bind.aggregate_names import TITLES
 from sfumato.sql.bind.expressions import fold
 
 _NAMES: dict[type[exp.Expression], str] = {
+    **TITLES,
     exp.Case: "case",
     exp.TimestampTrunc: "date_trunc",
     exp.DateTrunc: "date_trunc",
     exp.RowNumber: "row_number",
     exp.DenseRank: "dense_rank",
-    exp.LogicalAnd: "bool_and",
-    exp.LogicalOr: "bool_or",
-    exp.PercentileCont: "percentile_cont",
-    exp.PercentileDisc: "percentile_disc",
-    exp.VariancePop: "var_pop",
-    exp.StddevPop: "stddev_pop",
-    exp.StddevSamp: "stddev_samp",
     exp.FirstValue: "first_value",
     exp.LastValue: "last_value",
     exp.Trim: "btrim",

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from sfumato.errors import InputError, QueryError
 from sfumato.sql import interval_values as intervals
-from sfumato.sql.functions import WIDTHS
+from sfumato.sql.functions.casts import WIDTHS
 from sfumato.sql.read.moments import read_date, read_timestamp
 from sfumato.sql.tree import (
     BOOLEAN,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sfumato.errors import QueryError
+from sfumato.errors import Obstacle, QueryError
 from sfumato.sql.bind.bound_query import Bound, FreshNumbers
 from sfumato.sql.bind.constants import constant
 from sfumato.sql.bind.joins import unmatched
@@ -48,6 +48,7 @@ def check_windows(overs: Iterable[Over], on: Iterable[Node]) -> None:
                 "a window in a correlated sub-query would read other rows too",
                 position=over.position,
                 hint="Put the correlated columns into PARTITION BY.",
+                obstacle=Obstacle.WINDOW,
             )
 
 

@@ -14,11 +14,12 @@ from functools import reduce
 
 from sqlglot import exp
 
-from sfumato.errors import InputError, QueryError
+from sfumato.errors import InputError, Obstacle, QueryError
 from sfumato.interrupts import step
 from sfumato.sql import interval_values as intervals
 from sfumato.sql import patterns
 from sfumato.sql.bind import named_functions
+from sfumato.sql.bind.aggregate_names import AGGREGATE_NAMES, aggregate_name
 from sfumato.sql.bind.constants import cast_text, constant, interval_constant, number_constant, time_constant
 from sfumato.sql.bind.points import declared_point
 from sfumato.sql.bind.scope import Scope
@@ -98,7 +99,12 @@ class Expressions:
             return None
         node = self.node(clause.this)
         if has(node, Over):
-            raise QueryError("window functions are not allowed in WHERE", position=place(clause), sqlstate="42P20")
+            raise QueryError(
+                "window functions are not allowed in WHERE",
+                position=place(clause),
+                obstacle=Obstacle.WINDOW,
+                sqlstate="42P20",
+            )
         if node.facts.kind not in (BOOLEAN, NULL):
             raise QueryError("WHERE needs a condition", position=place(clause), sqlstate="42804")
         return node
@@ -268,9 +274,12 @@ class Expressions:
         """An aggregate, of the kind that stands here: released, of one person's rows, or over public rows."""
         if isinstance(node, exp.WithinGroup):
             return self._percentile(node, where)
-        name = AGGREGATE_NAMES[type(node)]
+        name = aggregate_name(node)
+        assert name is not None
+        if isinstance(node, exp.Anonymous):
+            return self._aggregated(name, tuple(map(self.node, node.expressions)), where, place(node))
         if isinstance(node, exp.GroupConcat | exp.ArrayAgg):
-            return self._listed(node, where)
+            return self._listed(name, node, where)
         this: exp.Expression | None = node.this
         if name == "count" and node.args.get("expressions"):
             raise QueryError("COUNT takes one argument", position=place(node))
@@ -288,9 +297,8 @@ class Expressions:
         parts += [node.expression] if node.args.get("expression") is not None else []
         return self._aggregated(name, tuple(self.node(part) for part in parts), where, place(node))
 
-    def _listed(self, node: exp.Expression, where: Node | None) -> Node:
+    def _listed(self, name: str, node: exp.Expression, where: Node | None) -> Node:
         """string_agg(x, between ORDER BY y) and array_agg(x ORDER BY y): one order at most; else the values' own."""
-        name = AGGREGATE_NAMES[type(node)]
         this, order, separator = node.this, [], node.args.get("separator")
         if isinstance(this, exp.Order):
             this, order = this.this, this.expressions
@@ -310,11 +318,12 @@ class Expressions:
     def _percentile(self, node: exp.Expression, where: Node | None) -> Node:
         """PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x), and MODE() WITHIN GROUP (ORDER BY x)."""
         order = node.expression.expressions if isinstance(node.expression, exp.Order) else []
-        if type(node.this) not in AGGREGATE_NAMES or len(order) != 1 or order[0].args.get("desc"):
+        name = aggregate_name(node.this)
+        if name is None or len(order) != 1 or order[0].args.get("desc"):
             raise QueryError("WITHIN GROUP needs a percentile and ORDER BY one column, ascending", position=place(node))
         args = [self.node(order[0].this)]
         args += [self.node(node.this.this)] if node.this.this is not None else []
-        return self._aggregated(AGGREGATE_NAMES[type(node.this)], tuple(args), where, place(node))
+        return self._aggregated(name, tuple(args), where, place(node))
 
     def _aggregated(self, name: str, args: tuple[Node, ...], where: Node | None, position: int) -> Node:
         if self.aggregator is None:
@@ -330,7 +339,7 @@ class Expressions:
 
     def filtered(self, node: exp.Expression) -> Node:
         """An aggregate with its FILTER."""
-        if type(node.this) not in AGGREGATE_NAMES and not isinstance(node.this, exp.WithinGroup):
+        if aggregate_name(node.this) is None and not isinstance(node.this, exp.WithinGroup):
             raise QueryError("FILTER needs an aggregate", position=place(node), sqlstate="42601")
         where = self.condition(node.expression)
         if where is not None and has(where, Aggregate):
@@ -340,18 +349,24 @@ class Expressions:
     def window(self, node: exp.Expression) -> Node:
         """A window function; `windows` says what is known of it where it stands."""
         inner = node.this
-        name = WINDOW_NAMES.get(type(inner)) or AGGREGATE_NAMES.get(type(inner))
+        name = WINDOW_NAMES.get(type(inner)) or aggregate_name(inner)
         name = name or spelled(inner).removeprefix("function ")
         if name not in _WINDOWS or self.windows is None:
-            raise QueryError(f"window function {name} is not supported here", position=place(node))
+            raise QueryError(
+                f"window function {name} is not supported here", position=place(node), obstacle=Obstacle.WINDOW
+            )
         if isinstance(inner.this, exp.Distinct):
-            raise QueryError("DISTINCT is not supported in a window function", position=place(node))
+            raise QueryError(
+                "DISTINCT is not supported in a window function", position=place(node), obstacle=Obstacle.WINDOW
+            )
         parts = [inner.this] if inner.this is not None and not isinstance(inner.this, exp.Star) else []
         args = tuple(self.node(arg) for arg in parts)
         if name in ("lag", "lead", "nth_value"):
             args += self._offset(inner)
         elif inner.args.get("expressions"):
-            raise QueryError(f"window function {name} takes one argument", position=place(node))
+            raise QueryError(
+                f"window function {name} takes one argument", position=place(node), obstacle=Obstacle.WINDOW
+            )
         order = node.args.get("order")
         return Over(
             name,
@@ -462,8 +477,10 @@ class Expressions:
         return call("not", (test,), "", place(node)) if node.args.get("negate") else test
 
     def escaped(self, node: exp.Expression) -> Node:
-        """LIKE and ILIKE with a sign of escape: the same pattern with a backslash."""
+        """LIKE and ILIKE with a sign of escape: the same pattern with a backslash. SIMILAR TO with its own."""
         test, sign = node.this, node.expression
+        if isinstance(test, exp.SimilarTo) and sign.is_string and len(sign.name) <= 1:
+            return named_functions.similar_to(self, test, sign.name)
         if not isinstance(test, exp.Like | exp.ILike) or not test.expression.is_string or not sign.is_string:
             raise QueryError("ESCAPE needs LIKE with a literal pattern", position=place(node))
         pattern = patterns.without_escape(test.expression.name, sign.name) if len(sign.name) <= 1 else None
@@ -506,7 +523,7 @@ def _frame(spec: exp.Expression | None) -> str:
             return f"UNBOUNDED {str(side).upper()}"
         if isinstance(value, exp.Literal) and _is_count(value.this):
             return f"{int(value.this)} {str(side).upper()}"
-        raise QueryError("the frame of a window needs integer literals", position=place(spec))
+        raise QueryError("the frame of a window needs integer literals", position=place(spec), obstacle=Obstacle.WINDOW)
 
     kind, args = str(spec.args.get("kind") or "RANGE").upper(), spec.args
     first = end(args.get("start"), args.get("start_side"))
@@ -579,45 +596,6 @@ _TYPES = {
     "BOOLEAN": BOOLEAN,
 }
 
-AGGREGATE_NAMES: dict[type[exp.Expression], str] = {
-    exp.Count: "count",
-    exp.Sum: "sum",
-    exp.Avg: "avg",
-    exp.Min: "min",
-    exp.Max: "max",
-    exp.LogicalAnd: "bool_and",
-    exp.LogicalOr: "bool_or",
-    exp.Variance: "var_samp",
-    exp.VariancePop: "var_pop",
-    exp.Stddev: "stddev_samp",
-    exp.StddevSamp: "stddev_samp",
-    exp.StddevPop: "stddev_pop",
-    exp.Median: "median",
-    exp.PercentileCont: "percentile_cont",
-    exp.PercentileDisc: "percentile_disc",
-    exp.Mode: "mode",
-    exp.ApproxDistinct: "count_distinct",
-    exp.Corr: "corr",
-    exp.CovarPop: "covar_pop",
-    exp.CovarSamp: "covar_samp",
-    exp.RegrSlope: "regr_slope",
-    exp.RegrIntercept: "regr_intercept",
-    exp.RegrR2: "regr_r2",
-    exp.RegrCount: "regr_count",
-    exp.RegrAvgx: "regr_avgx",
-    exp.RegrAvgy: "regr_avgy",
-    exp.RegrSxx: "regr_sxx",
-    exp.RegrSyy: "regr_syy",
-    exp.RegrSxy: "regr_sxy",
-    exp.AnyValue: "any_value",
-    exp.First: "first",
-    exp.Last: "last",
-    exp.ArgMax: "arg_max",
-    exp.ArgMin: "arg_min",
-    exp.GroupConcat: "string_agg",
-    exp.ArrayAgg: "array_agg",
-}
-"""The parser's aggregates and their names here."""
 WINDOW_NAMES: dict[type[exp.Expression], str] = {
     exp.RowNumber: "row_number",
     exp.Rank: "rank",
@@ -688,6 +666,7 @@ _KINDS: dict[type[exp.Expression], _Build] = {
     exp.Subquery: lambda b, n: b.subquery("value", n, None, n),
     exp.WithinGroup: lambda b, n: b.aggregate(n),
     **dict.fromkeys(AGGREGATE_NAMES, lambda b, n: b.aggregate(n)),
+    exp.Anonymous: lambda b, n: named_functions.by_name(b, n) if aggregate_name(n) is None else b.aggregate(n),
     **{
         kind: _plain(name)
         for kind, name in (

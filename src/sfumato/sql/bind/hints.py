@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from sfumato.errors import GeneralHint
 from sfumato.policy import ROW, Table
 from sfumato.sql.relations import Relation, scans_in
 from sfumato.words import identifier
 
 _LONGEST = 400
-_GENERAL = ("Try this instead: ", "Supported aggregates: ", "Write the query without", "Make the private table the")
 
 
-def answered(sql: str) -> str:
+def answered(sql: str) -> GeneralHint:
     """A hint that is a whole statement."""
-    return f"Try this instead: {sql}."
+    return GeneralHint(f"Try this instead: {sql}.")
 
 
 def may_be_nearer(hint: str | None) -> bool:
     """Whether a hint is a statement, or says nothing of this question: then one that keeps more of it is better."""
-    return hint is None or hint.startswith(_GENERAL)
+    return hint is None or isinstance(hint, GeneralHint)
 
 
 def _name(name: str) -> str:
@@ -118,5 +118,5 @@ def private_first(private: Relation, public: Relation, condition: str) -> str:
     a = next((scan.table.name for scan in scans_in(private) if not scan.table.public), None)
     b = next((scan.table.name for scan in scans_in(public)), None)
     if a is None or b is None or not condition:
-        return "Make the private table the preserved side: private LEFT JOIN public."
+        return GeneralHint("Make the private table the preserved side: private LEFT JOIN public.")
     return answered(f"SELECT COUNT(*) FROM {_name(a)} LEFT JOIN {_name(b)} {condition}")

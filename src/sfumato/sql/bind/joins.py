@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sfumato.errors import QueryError
+from sfumato.errors import Obstacle, QueryError
 from sfumato.sql.bind import hints
 from sfumato.sql.functions import call, union
 from sfumato.sql.relations import Join, Marked, Relation, RelationShape, releases_in
@@ -65,12 +65,14 @@ def joined(
                 "this join would combine rows of different people",
                 position=position,
                 hint=hints.join_persons(left, right),
+                obstacle=Obstacle.OTHERS_JOINED,
             )
     elif right.private or (left.private and kind == "full"):
         raise QueryError(
             "this join would create rows that belong to nobody",
             position=position,
             hint=hints.private_first(*((right, left) if right.private else (left, right)), written),
+            obstacle=Obstacle.NOBODYS_ROWS,
         )
     condition = _all_of(rest)
     columns = left.columns | right.columns
@@ -226,6 +228,7 @@ def marked(outer: Relation, right: Relation, on: tuple[Node, ...], name: str, po
                 "rows of other people would decide about this row",
                 position=position,
                 hint=hints.persons_among(outer, right),
+                obstacle=Obstacle.OTHERS_DECIDE,
             )
     columns = outer.columns | {name: Column(name, Facts(BOOLEAN, nullable=False))}
     return Marked(replace(outer.shape, columns=columns), outer, right, _all_of(rest), by_person, name)

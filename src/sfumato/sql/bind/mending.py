@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from sfumato.errors import QueryError
+from sfumato.errors import Obstacle, QueryError
 from sfumato.policy import ROW, Policy
 from sfumato.sql.read.parser import place
 from sfumato.words import identifier
@@ -22,6 +22,8 @@ _LONGEST = 400
 _STEPS = 6
 """Changes that are tried one after the other."""
 _SHOWING = (exp.ArrayAgg, exp.GroupConcat, exp.AnyValue, exp.First, exp.Last)
+_WINDOWS = (Obstacle.OTHERS_IN_WINDOW, Obstacle.TIES_IN_WINDOW, Obstacle.WINDOW)
+_PERSON = (Obstacle.PERSON_SHOWN, Obstacle.PERSON_MISSING, Obstacle.OTHERS_COMPARED)
 _Refusal = Callable[[Any], QueryError | None]
 
 
@@ -44,7 +46,7 @@ def mended(tree: Any, policy: Policy, refusal: _Refusal) -> str | None:
 
 def _by_person(tree: Any, policy: Policy, refused: QueryError) -> Any:
     """Each join of two private tables on the person, too."""
-    if "of different people" not in refused.message and "of other people" not in refused.message:
+    if refused.obstacle not in (Obstacle.OTHERS_JOINED, Obstacle.OTHERS_DECIDE, Obstacle.OTHERS_IN_WINDOW):
         return None
     changed = False
     for select in tree.find_all(exp.Select):
@@ -74,7 +76,7 @@ def _person(tables: list[Any], policy: Policy) -> Any:
 
 def _preserved(tree: Any, policy: Policy, refused: QueryError) -> Any:
     """A public table that would keep its rows without people is joined to people alone."""
-    if "belong to nobody" not in refused.message or not isinstance(tree, exp.Query):
+    if refused.obstacle is not Obstacle.NOBODYS_ROWS or not isinstance(tree, exp.Query):
         return None
     sides = [join for join in tree.find_all(exp.Join) if join.args.get("side")]
     for join in sides:
@@ -87,7 +89,7 @@ def _preserved(tree: Any, policy: Policy, refused: QueryError) -> Any:
 def _among_persons(tree: Any, policy: Policy, refused: QueryError) -> Any:
     """IN with a private sub-query, between the people of both."""
     found = [node for node in tree.find_all(exp.In) if node.args.get("query") is not None]
-    if not refused.message.startswith("IN with a private sub-query") or not found:
+    if refused.obstacle is not Obstacle.OTHERS_COMPARED or not found:
         return None
     for node in found:
         outer, inner = node.find_ancestor(exp.Select), node.args["query"].find(exp.Select)
@@ -103,11 +105,11 @@ def _among_persons(tree: Any, policy: Policy, refused: QueryError) -> Any:
 
 def _not_cut(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noqa: ARG001  the shape of all fixes
     """Rows of people are neither cut by LIMIT nor chosen by QUALIFY or DISTINCT ON."""
-    chosen = tree.find(exp.Qualify) is not None and ("window" in refused.message or "ROW_NUMBER" in refused.message)
-    if not chosen and not refused.message.startswith("LIMIT over rows"):
+    chosen = tree.find(exp.Qualify) is not None and refused.obstacle in _WINDOWS
+    if not chosen and refused.obstacle is not Obstacle.ROWS_CUT:
         return None
     for select in tree.find_all(exp.Select):
-        if refused.message.startswith("LIMIT"):
+        if refused.obstacle is Obstacle.ROWS_CUT:
             if select.parent is not None:
                 for part in ("limit", "offset", "order"):
                     select.set(part, None)
@@ -118,7 +120,7 @@ def _not_cut(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noqa: AR
 
 def _own_windows(tree: Any, policy: Policy, refused: QueryError) -> Any:
     """Windows over each person's own rows."""
-    if not refused.message.startswith("this window function would read"):
+    if refused.obstacle is not Obstacle.OTHERS_IN_WINDOW:
         return None
     for window in tree.find_all(exp.Window):
         select = window.find_ancestor(exp.Select)
@@ -167,7 +169,7 @@ def _is_constant(item: Any) -> bool:
 def _counted(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noqa: ARG001  the shape of all fixes
     """Sums of different values, and aggregates that would show people's values, as the number of different values."""
     changed = False
-    unit = "privacy unit" in refused.message
+    unit = refused.obstacle in _PERSON
     for node in list(tree.find_all(exp.Sum, exp.Avg, *_SHOWING, *((exp.Min, exp.Max) if unit else ()))):
         inner = node.this.this if isinstance(node.this, exp.Order) else node.this
         if (

@@ -16,13 +16,14 @@ from sqlglot import exp
 
 from sfumato.errors import QueryError
 from sfumato.sql import interval_values as intervals
+from sfumato.sql import patterns
 from sfumato.sql.bind.constants import constant, time_constant
 from sfumato.sql.bind.points import cell_call
-from sfumato.sql.functions import call
-from sfumato.sql.interval_ends import ENDS
+from sfumato.sql.functions import FUNCTIONS, add_parts, call
+from sfumato.sql.functions.interval_ends import ENDS
 from sfumato.sql.pattern_meaning import any_case
 from sfumato.sql.read.parser import place
-from sfumato.sql.tree import DATE, TEXT, TIMESTAMP, Call, Constant, Node
+from sfumato.sql.tree import DATE, TIMESTAMP, Call, Constant, Node
 
 
 class Binds(Protocol):
@@ -38,8 +39,8 @@ class Binds(Protocol):
 def by_name(binds: Binds, node: exp.Expression) -> Node:
     """A function that the parser has no kind of node for."""
     name, args = node.name.lower(), tuple(map(binds.node, node.expressions))
-    bind = _BY_NAME[name]
-    return bind(args, place(node))
+    bind = FUNCTIONS[name].bind
+    return call(name, args, "", place(node)) if bind is None else bind(args, place(node))
 
 
 def _text_of(args: tuple[Node, ...], at: int, what: str, position: int) -> str:
@@ -114,10 +115,6 @@ def _from_epoch(arg: Node, position: int) -> Node:
     return constant(moment, position)
 
 
-def _make_date(args: tuple[Node, ...], position: int) -> Node:
-    return call("make_date", args, "", position)
-
-
 def _date_bin(args: tuple[Node, ...], position: int) -> Node:
     """date_bin(stride, moment, origin): a written stride without months, and a written origin."""
     if len(args) != 3:
@@ -139,18 +136,6 @@ def _date_bin(args: tuple[Node, ...], position: int) -> Node:
     return call("date_bin", (moment,), f"{width} {micros}", position)
 
 
-def _padded(name: str) -> Callable[[tuple[Node, ...], int], Node]:
-    def bind(args: tuple[Node, ...], position: int) -> Node:
-        filled = args if len(args) > 2 else (*args, constant(" ", position))
-        return call(name, _texts(filled[:1]) + filled[1:], "", position)
-
-    return bind
-
-
-def _texts(args: tuple[Node, ...]) -> tuple[Node, ...]:
-    return tuple(arg if arg.facts.kind in (TEXT, "null") else call("cast", (arg,), TEXT, arg.position) for arg in args)
-
-
 def _end(name: str, args: tuple[Node, ...], position: int) -> Node:
     """sfumato_low(x) and the like."""
     if len(args) != 1:
@@ -164,12 +149,10 @@ _BY_NAME: dict[str, Callable[[tuple[Node, ...], int], Node]] = {
     "to_char": _to_char,
     "to_date": _reading(DATE),
     "to_timestamp": _reading(TIMESTAMP),
-    "make_date": _make_date,
-    "lpad": _padded("lpad"),
-    "rpad": _padded("rpad"),
     **{name: partial(_end, name) for name in ENDS},
 }
-BY_NAME = tuple(_BY_NAME)
+"""Functions by name whose arguments are not taken as they stand."""
+add_parts("bind", _BY_NAME)
 
 
 # nodes of the parser
@@ -208,6 +191,20 @@ def regexp_ilike(binds: Binds, node: exp.Expression) -> Node:
             hint="Write LOWER(x) ~ 'é+', in lower case.",
         )
     return call("regexp_like", (binds.node(node.this), constant(written, pattern.position)), "", place(node))
+
+
+def similar_to(binds: Binds, node: exp.Expression, sign: str = "\\") -> Node:
+    """x SIMILAR TO pattern: a regular expression of the whole text."""
+    pattern = binds.node(node.expression)
+    written = isinstance(pattern, Constant) and isinstance(pattern.value, str)
+    made = patterns.similar(pattern.value, sign) if written else None  # type: ignore[union-attr, arg-type]
+    if made is None:
+        raise QueryError(
+            "SIMILAR TO needs a literal pattern, which does not end in its sign of escape",
+            position=place(node),
+            sqlstate="22025",
+        )
+    return call("regexp_like", (binds.node(node.this), constant(made, pattern.position)), "", place(node))
 
 
 def regexp_replace(binds: Binds, node: exp.Expression) -> Node:
@@ -257,12 +254,12 @@ _MORE = (36_525 - 36_000) * 864
 _PARTS = {"years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
           "weeks": "week", "dayofweek": "dow", "dayofyear": "doy"}  # fmt: skip
 KINDS: dict[type[exp.Expression], Callable[[Any, Any], Node]] = {
-    exp.Anonymous: by_name,
     exp.SplitPart: split_part,
     exp.Pad: pad,
     exp.ConcatWs: concat_ws,
     exp.DateBin: date_bin,
     exp.RegexpILike: regexp_ilike,
+    exp.SimilarTo: similar_to,
     exp.RegexpReplace: regexp_replace,
     exp.Substring: substring,
     exp.Extract: extract,

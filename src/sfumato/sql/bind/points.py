@@ -11,7 +11,8 @@ from fractions import Fraction
 from sfumato.errors import QueryError
 from sfumato.policy import DeclaredPoint
 from sfumato.sql.bind.scope import Scope
-from sfumato.sql.functions import call, written
+from sfumato.sql.functions import call
+from sfumato.sql.functions.curves import written
 from sfumato.sql.geo_cells import GridRefused, grid_over
 from sfumato.sql.relations import scans_in
 from sfumato.sql.tree import NULL, NUMBERS, Call, Node

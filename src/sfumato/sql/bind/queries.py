@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from sfumato.errors import QueryError
+from sfumato.errors import Obstacle, QueryError
 from sfumato.policy import Policy
 from sfumato.sql.bind import hints
 from sfumato.sql.bind.bound_query import Bound, FreshNumbers, Names, Shared, by_place, check_keys, written_count
@@ -27,7 +27,7 @@ from sfumato.sql.bind.recursion import names_itself, recursive_rows
 from sfumato.sql.bind.rewrite import rewrite
 from sfumato.sql.bind.scope import Scope, ScopeColumn
 from sfumato.sql.bind.sources import Sources, renamed
-from sfumato.sql.functions import TypesDiffer, call, union
+from sfumato.sql.functions import Mismatch, call, union
 from sfumato.sql.public_rows import PublicRows
 from sfumato.sql.read.parser import place
 from sfumato.sql.read.spelling import spelled
@@ -140,6 +140,7 @@ class Binder:
                 "LIMIT over rows of individual people would make the selection depend on other people",
                 position=place(tree),
                 hint=hints.each_person_once(bound.relation),
+                obstacle=Obstacle.ROWS_CUT,
             )
         relation = limited(bound.relation, bound.order, bound.limit, bound.offset)
         return replace(bound, relation=relation, order=(), limit=None, offset=0, whole=False)
@@ -162,6 +163,7 @@ class Binder:
                 f"{word} cannot combine rows of people with public rows: some rows would belong to nobody",
                 position=place(tree),
                 hint="Query both separately, or aggregate first.",
+                obstacle=Obstacle.NOBODYS_ROWS,
             )
         columns = self._common(word, left, right, tree)
         sides = [(part.relation, tuple(node for _, node in part.items)) for part in parts]
@@ -182,7 +184,7 @@ class Binder:
         for i, ((_, a), (_, b)) in enumerate(zip(left.items, right.items, strict=True)):
             try:
                 facts = union([a.facts, b.facts], a.facts.nullable or b.facts.nullable)
-            except TypesDiffer as differ:
+            except Mismatch as differ:
                 raise QueryError(f"{word}: {differ}", position=place(tree), sqlstate="42804") from None
             alike = a.facts.kind == b.facts.kind and a.facts.kind in (INTEGER, TEXT)  # each written one is known
             lists = [listed(node) if alike else node.facts.values for node in (a, b)]
@@ -202,6 +204,7 @@ class Binder:
                 f"{word} over private rows needs the privacy unit in the same column of both sides, and no ALL",
                 position=position,
                 hint=hints.persons_among(left.relation, right.relation),
+                obstacle=Obstacle.PERSON_MISSING,
             )
         mark = f"{self.numbers.next()}.mark"
         relation = marked(left.relation, right.relation, tuple(_alike(a, b) for a, b in pairs), mark, position)
@@ -277,6 +280,7 @@ class Binder:
                     " with other columns another person's row would decide",
                     position=sub.position,
                     hint=hints.persons_among(relation, sub.relation),
+                    obstacle=Obstacle.OTHERS_COMPARED,
                 )
             sub = replace(sub, on=(*sub.on, call("=", (sub.operand, sub.value))))
         outer = marked(relation, sub.relation, sub.on, name, sub.position)

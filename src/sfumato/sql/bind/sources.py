@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sfumato.errors import QueryError
+from sfumato.errors import Obstacle, QueryError
 from sfumato.policy import Policy, Table, UnitJoin
 from sfumato.sql.bind.bound_query import MOST_JOINS, Bound, Names, Queries, Shared, check_count
 from sfumato.sql.bind.expressions import Expressions, fold
@@ -101,7 +101,9 @@ class Sources:
             name == table.unit and isinstance(node, Column) and node.unit == PERSON for name, node in shown
         ):
             raise QueryError(
-                f"{wrong} does not return the privacy unit", hint="It must select the unit column unchanged."
+                f"{wrong} does not return the privacy unit",
+                hint="It must select the unit column unchanged.",
+                obstacle=Obstacle.PERSON_MISSING,
             )
         return replace(bound, items=shown)
 

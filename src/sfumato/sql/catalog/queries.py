@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlglot import errors as sqlglot_errors
 from sqlglot import exp
 
-from sfumato.errors import QueryError
+from sfumato.errors import GeneralHint, QueryError
 from sfumato.sql.bind.column_titles import called, titled
 from sfumato.sql.catalog.translation import CATALOG, ROW_FUNCTIONS, SAME, CatalogNames, ctes, rewritten
 from sfumato.sql.read.bounded_parser import trees
@@ -113,4 +113,6 @@ def _may_call(node: exp.Anonymous, known: CatalogNames) -> bool:
     rows = name in ROW_FUNCTIONS and isinstance(node.parent, exp.Table)
     if name in known.functions or name in SAME or name == "all" or rows:
         return True
-    raise QueryError(f"function {name} is not supported yet", sqlstate="42883", hint="Write the query without it.")
+    raise QueryError(
+        f"function {name} is not supported yet", sqlstate="42883", hint=GeneralHint("Write the query without it.")
+    )

@@ -1,4 +1,4 @@
-"""What is told of a number in one row: from its origin, the values of its leaves and what was drawn, an interval.
+"""What is told of a number: from its origin, the values of its leaves in a row and what was drawn, an interval.
 
 Comes in: an origin and a row of its slots. Goes out: a number: a ratio of sums of draws as long as that is what it is,
 else a tree of functions over such ratios; or NULL, or None where nothing can be told. A ratio has the interval of its
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
+from sfumato.sql.exact_numbers import ExactNumbers, exact
+from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.intervals import interval_arithmetic as boxes
 from sfumato.sql.intervals import moments
 from sfumato.sql.intervals.provenance import (
@@ -28,8 +30,9 @@ from sfumato.sql.intervals.provenance import (
     Slot,
     WindowTotal,
 )
-from sfumato.sql.noise_sums import ONE, Cells, Linear, Moment, Ratio, interval, total
+from sfumato.sql.noise_sums import ONE, CellColumns, Cells, Linear, Moment, OneCell, Ratio, total
 from sfumato.sql.noise_widths import Interval
+from sfumato.sql.sum_intervals import ColumnEnds, RatioQuestion, Steps, together
 from sfumato.sql.tree import INTEGER, Constant
 
 _MOST = 1000
@@ -145,10 +148,6 @@ def _listed(of: ListedAggregate, slots: Sequence[Any], source: ReleasedSource) -
     return Function(Made(f"{of.name} of", (), boxes.DOUBLES), tuple(found)) if len(found) <= _MOST else None
 
 
-_SEES_NULL = ("coalesce", "greatest", "least", "case", "is null", "nullif", "is distinct from", "concat")
-"""Functions that have a value where an argument is NULL."""
-
-
 def _may_miss(of: Origin | None, slots: Sequence[Any], source: ReleasedSource) -> bool:
     """Whether noise decides if this number is there at all, in this row."""
     match of:
@@ -180,9 +179,10 @@ def _nullified(of: Origin | None) -> bool:
 
 
 def _made(of: Made, slots: Sequence[Any], source: ReleasedSource) -> Told | None:
-    if of.name in _SEES_NULL and of.name != "nullif" and any(map(_nullified, of.args)):
+    sees_null = of.name in FUNCTIONS and FUNCTIONS[of.name].sees_null
+    if sees_null and of.name != "nullif" and any(map(_nullified, of.args)):
         return None  # what stands for NULL, or is left out, is another number
-    if of.name in _SEES_NULL and any(_may_miss(arg, slots, source) for arg in of.args):
+    if sees_null and any(_may_miss(arg, slots, source) for arg in of.args):
         return None  # without the row that noise let in, it would be another number, and not NULL
     if of.name == "case":
         return _case(of, slots, source)
@@ -273,16 +273,28 @@ _RATIOS: dict[str, Any] = {"+": _plus(1), "-": _plus(-1), "*": _times, "/": _ove
 
 # intervals
 def ends(of: Told | None, source: Cells, confidence: Fraction) -> Interval:
-    """The interval of a number.
+    """The interval of a number in one cell."""
+    (found,) = ends_of_cells([(of, OneCell(source), 1)], confidence)
+    return None if found is None else found.at(0)
 
-    Guarantee: with at least this probability it holds what SQL would give of the exact sums.
+
+def ends_of_cells(
+    cells: Sequence[tuple[Told | None, CellColumns, int]], confidence: Fraction
+) -> list[ColumnEnds | None]:
+    """The intervals of numbers, each in so many cells.
+
+    Guarantee: with at least this probability each holds what SQL would give of the exact sums.
     Proof: a ratio's or a moment's is that of its law. Of k different ones each holds but for a k-th of the allowed
         misses, so all of them do but for all of it; and where they do, so does what `boxes` makes of them.
     Reference: Boole's inequality; Moore, Interval Analysis, 1966.
     Checked by: rooms::every_interval_above_the_cut_holds_what_it_promises, rooms::half_an_interval_is_too_little
     """
+    return together([(_ends(of, count, confidence), columns) for of, columns, count in cells])
+
+
+def _ends(of: Told | None, count: int, confidence: Fraction) -> Steps[ColumnEnds | None]:
     if isinstance(of, Ratio | Moment):
-        return _basic(of, source, confidence)
+        return (yield from _basic(of, count, confidence))
     if not isinstance(of, Function):
         return None
     basics: dict[Ratio | Moment, boxes.Ends | None] = {}
@@ -291,17 +303,35 @@ def ends(of: Told | None, source: Cells, confidence: Fraction) -> Interval:
     if noisy > _MOST:
         return None
     sure = 1 - (1 - confidence) / max(1, noisy)
+    columns: dict[Ratio | Moment, ColumnEnds | None] = {}
     for one in basics:
-        found = _basic(one, source, sure)
-        if found is not None and found[0] is not None and found[1] is not None:
-            basics[one] = found[0], found[1]
-    return _box(of, basics)
+        columns[one] = yield from _basic(one, count, sure)
+    found = [
+        _box(of, {one: None if ends is None else ends.at(cell) for one, ends in columns.items()})
+        for cell in range(count)
+    ]
+    nothing = Fraction(0), Fraction(0)
+    lows, highs = zip(*(one or nothing for one in found), strict=True)
+    return ColumnEnds(list(lows), list(highs), frozenset(cell for cell, one in enumerate(found) if one is None))
 
 
-def _basic(of: Ratio | Moment, source: Cells, confidence: Fraction) -> Interval:
+def _basic(of: Ratio | Moment, count: int, confidence: Fraction) -> Steps[ColumnEnds | None]:
     if isinstance(of, Moment):
-        return moments.told(of.aggregate, of.draws, source, confidence)
-    return interval(of.top, of.bottom, source, confidence)
+        known = yield from moments.told(of.aggregate, of.draws, confidence)
+        return None if known is None else ColumnEnds([known[0]], [known[1]])
+    if not of.top.terms and not of.bottom.terms:
+        if of.fixed is None:
+            return None
+        same = exact(of.fixed)
+        column = ExactNumbers(same.counts * count, same.unit)
+        return ColumnEnds(column, column)
+    (found,) = yield [RatioQuestion(of.top, of.bottom, confidence)]
+    return found
+
+
+def has_moments(of: Told | None) -> bool:
+    """Whether a number is made of variances and the like, whose weights are other ones in each row."""
+    return isinstance(of, Moment) or (isinstance(of, Function) and any(map(has_moments, of.args)))
 
 
 def _collect(of: Told, found: dict[Ratio | Moment, boxes.Ends | None]) -> None:

@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from sfumato.sql.functions import WIDTHS, decimal_size, target, whole_range
+from sfumato.sql.functions import FUNCTIONS, add_parts
+from sfumato.sql.functions.casts import WIDTHS, decimal_size, target, whole_range
 from sfumato.sql.intervals.provenance import Made
 from sfumato.sql.tree import DOUBLE, INTEGER, Facts
 
@@ -29,7 +30,8 @@ def hull(ends: list[Ends]) -> Ends:
 
 def apply(of: Made, args: list[Ends]) -> Ends | None:
     """A function of intervals."""
-    rule = _RULES.get(of.name)
+    function = FUNCTIONS.get(of.name)
+    rule = function.interval if function is not None else _OVER_ROWS.get(of.name)
     return None if rule is None else rule(of, args)
 
 
@@ -194,6 +196,13 @@ def _power(_: Made, args: list[Ends]) -> Ends | None:
     return ends if ends is None or power > 0 else (-ends[1], -ends[0])
 
 
+_OVER_ROWS: dict[str, Callable[[Made, list[Ends]], Ends | None]] = {
+    "sum of": _plus,
+    "avg of": _mean,
+    "min of": _least,
+    "max of": _most,
+}
+"""Totals of rows that are listed."""
 _RULES: dict[str, Callable[[Made, list[Ends]], Ends | None]] = {
     "+": _plus,
     "-": _minus,
@@ -205,10 +214,6 @@ _RULES: dict[str, Callable[[Made, list[Ends]], Ends | None]] = {
     "sign": _sign,
     "greatest": _most,
     "least": _least,
-    "sum of": _plus,
-    "avg of": _mean,
-    "min of": _least,
-    "max of": _most,
     "round": _rounded,
     "floor": _rounded,
     "ceil": _rounded,
@@ -222,3 +227,4 @@ _RULES: dict[str, Callable[[Made, list[Ends]], Ends | None]] = {
     "cbrt": _curve(lambda x: math.copysign(abs(x) ** (1 / 3), x)),
     "power": _power,
 }
+add_parts("interval", _RULES)

@@ -1,8 +1,9 @@
 """Intervals of variances, covariances, correlations and regressions: from the noisy sums that they are computed of.
 
-Comes in: an aggregate, its sums in one released row, and what was drawn. Goes out: an interval, or None where the noise
-rules nothing out. Sums of products about the true means are linear in the released sums; the means are in intervals of
-their own, and all that they might be is covered by the corners of these.
+Comes in: an aggregate and its sums in one released row. Goes out: an interval, or None where the noise rules nothing
+out; the intervals of sums that it needs are asked for on the way, so that those of many rows are found together. Sums
+of products about the true means are linear in the released sums; the means are in intervals of their own, and all that
+they might be is covered by the corners of these.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from itertools import product
 
 from sfumato.sql.aggregates import pair, spread
 from sfumato.sql.aggregates.mean import ends_of
-from sfumato.sql.noise_sums import ONE, Cells, Draw, Linear, interval, total, weighed
+from sfumato.sql.noise_sums import ONE, Draw, Linear, total, weighed
 from sfumato.sql.noise_widths import Interval
+from sfumato.sql.sum_intervals import ColumnEnds, RatioQuestion, Steps
 from sfumato.sql.tree import Aggregate
 
 Ends = tuple[Fraction, Fraction]
@@ -35,7 +37,7 @@ def of_two(aggregate: Aggregate, draws: tuple[Draw, ...]) -> Moments:
     return {name: weighed(row, draws) for name, row in pair.weights(aggregate).items()}
 
 
-def told(aggregate: Aggregate, draws: tuple[Draw, ...], cells: Cells, confidence: Fraction) -> Interval:
+def told(aggregate: Aggregate, draws: tuple[Draw, ...], confidence: Fraction) -> Steps[Interval]:
     """The interval of an aggregate that is no ratio of sums.
 
     Guarantee: with at least this probability it holds what the exact sums would give.
@@ -48,8 +50,8 @@ def told(aggregate: Aggregate, draws: tuple[Draw, ...], cells: Cells, confidence
     Checked by: laws::intervals_hold_what_they_promise, rooms::every_interval_above_the_cut_holds_what_it_promises
     """
     if aggregate.name in spread.NAMES:
-        return _spread(aggregate, draws, cells, confidence)
-    return _pair(aggregate, draws, cells, confidence)
+        return (yield from _spread(aggregate, draws, confidence))
+    return (yield from _pair(aggregate, draws, confidence))
 
 
 def _sure(confidence: Fraction, events: int) -> Fraction:
@@ -57,47 +59,53 @@ def _sure(confidence: Fraction, events: int) -> Fraction:
     return 1 - (1 - confidence) / events
 
 
-def _mean(first: Linear, count: Linear, width: Fraction, cells: Cells, sure: Fraction) -> Ends | None:
+def _at(found: ColumnEnds | None) -> Ends | None:
+    """The interval of this row."""
+    return None if found is None else found.at(0)
+
+
+def _mean(first: Linear, count: Linear, width: Fraction, sure: Fraction) -> Steps[Ends | None]:
     """Where the true mean is, within its possible range."""
-    ends = interval(first, count, cells, sure)
-    if ends is None or ends[0] is None or ends[1] is None:
+    (found,) = yield [RatioQuestion(first, count, sure)]
+    ends = _at(found)
+    if ends is None:
         return None
     low, high = max(Fraction(0), ends[0]), min(width, ends[1])
     return (low, high) if low <= high else None
 
 
 def _about(
-    m: Moments, names: str, means: tuple[Ends, Ends], *, cells: Cells, sure: Fraction, bottom: Linear = ONE
-) -> Ends | None:
+    m: Moments, names: str, means: tuple[Ends, Ends], *, sure: Fraction, bottom: Linear = ONE
+) -> Steps[Ends | None]:
     """The sum of products about the means (over `bottom`): the hull over the corners of where the means are.
 
     `names` is yy, xx or yx.
     """
     square, first, second = {"yy": ("20", "10", "10"), "xx": ("02", "01", "01"), "yx": ("11", "01", "10")}[names]
-    found: list[Ends] = []
-    for a, b in product(means[0], means[1]):
-        if names != "yx" and a > b:
-            continue  # the same as the other way round
-        sums = total((m[square], m[first].scaled(-a), m[second].scaled(-b), m["00"].scaled(a * b)))
-        ends = interval(sums, bottom, cells, sure, chernoff=True)
-        if ends is None or ends[0] is None or ends[1] is None:
-            return None
-        found.append((ends[0], ends[1]))
-    return min(low for low, _ in found), max(high for _, high in found)
+    corners = [(a, b) for a, b in product(means[0], means[1]) if names == "yx" or a <= b]  # the others are the same
+    about = (m[square], m[first], m[second], m["00"])
+    sums = [total(about, (Fraction(1), -a, -b, a * b)) for a, b in corners]
+    found = yield [RatioQuestion(one, bottom, sure, chernoff=True) for one in sums]
+    known = [ends for ends in map(_at, found) if ends is not None]
+    if len(known) < len(found):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
 
 
-def _spread(aggregate: Aggregate, draws: tuple[Draw, ...], cells: Cells, confidence: Fraction) -> Interval:
+def _spread(aggregate: Aggregate, draws: tuple[Draw, ...], confidence: Fraction) -> Steps[Interval]:
     """A variance or its root."""
     low, high = ends_of(aggregate)
     m, samples = of_one(aggregate, draws), aggregate.name.endswith("samp")
     sure = _sure(confidence, 3 if samples else 2)
-    mean = _mean(m["10"], m["00"], high - low, cells, sure)
-    about = None if mean is None else _about(m, "yy", (mean, mean), cells=cells, sure=sure, bottom=m["00"])
+    mean = yield from _mean(m["10"], m["00"], high - low, sure)
+    if mean is None:
+        return None
+    about = yield from _about(m, "yy", (mean, mean), sure=sure, bottom=m["00"])
     if about is None:
         return None
     down, up = max(Fraction(0), about[0]), max(Fraction(0), about[1])
     if samples:
-        grown = _sampled(m["00"], cells, sure)
+        grown = yield from _sampled(m["00"], sure)
         if grown is None:
             return None
         down, up = down * grown[0], up * grown[1]
@@ -108,10 +116,11 @@ def _spread(aggregate: Aggregate, draws: tuple[Draw, ...], cells: Cells, confide
     return (down, up) if aggregate.name.startswith("var") else roots((down, up))
 
 
-def _sampled(count: Linear, cells: Cells, sure: Fraction) -> Ends | None:
+def _sampled(count: Linear, sure: Fraction) -> Steps[Ends | None]:
     """n/(n - 1), by which a sample's variance is larger."""
-    ends = interval(count, ONE, cells, sure)
-    if ends is None or ends[0] is None or ends[1] is None or ends[0] <= 1:
+    (found,) = yield [RatioQuestion(count, ONE, sure)]
+    ends = _at(found)
+    if ends is None or ends[0] <= 1:
         return None
     return ends[1] / (ends[1] - 1), ends[0] / (ends[0] - 1)
 
@@ -123,26 +132,30 @@ def roots(ends: Ends) -> Ends:
 
 
 # two numbers
-def _pair(aggregate: Aggregate, draws: tuple[Draw, ...], cells: Cells, confidence: Fraction) -> Interval:
+def _pair(aggregate: Aggregate, draws: tuple[Draw, ...], confidence: Fraction) -> Steps[Interval]:
     name, m = aggregate.name, of_two(aggregate, draws)
     (low_y, high_y), (low_x, high_x) = pair.ends(aggregate)
     asked = _PARTS[name]
     sure = _sure(confidence, 2 + len(asked) + name.endswith("samp"))
-    mean_y = _mean(m["10"], m["00"], high_y - low_y, cells, sure)
-    mean_x = _mean(m["01"], m["00"], high_x - low_x, cells, sure)
+    mean_y = yield from _mean(m["10"], m["00"], high_y - low_y, sure)
+    mean_x = yield from _mean(m["01"], m["00"], high_x - low_x, sure)
     if mean_y is None or mean_x is None:
         return None
     means = {"yy": (mean_y, mean_y), "xx": (mean_x, mean_x), "yx": (mean_y, mean_x)}
     bottom = m["00"] if name.startswith("covar") else ONE
-    found = {part: _about(m, part, means[part], cells=cells, sure=sure, bottom=bottom) for part in asked}
-    known = {part: ends for part, ends in found.items() if ends is not None}
-    if len(known) < len(found):
-        return None
+    known: dict[str, Ends] = {}
+    for part in asked:
+        ends = yield from _about(m, part, means[part], sure=sure, bottom=bottom)
+        if ends is None:
+            return None
+        known[part] = ends
     for part in ("yy", "xx"):
         if part in known:
             known[part] = max(Fraction(0), known[part][0]), max(Fraction(0), known[part][1])
     if name.startswith("covar"):
-        grown = _sampled(m["00"], cells, sure) if name.endswith("samp") else (Fraction(1), Fraction(1))
+        grown: Ends | None = Fraction(1), Fraction(1)
+        if name.endswith("samp"):
+            grown = yield from _sampled(m["00"], sure)
         most = (high_y - low_y) * (high_x - low_x) / (4 if name.endswith("pop") else 2)
         return None if grown is None else _clipped(times(known["yx"], grown), -most, most)
     x, y = (low_x + mean_x[0], low_x + mean_x[1]), (low_y + mean_y[0], low_y + mean_y[1])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.tree import NUMBERS, Call, Column, Constant, Facts, Node, columns_of
 
 
@@ -91,9 +92,8 @@ Origin = PublicValue | ReleasedColumn | WindowTotal | Made | Choice | ListedAggr
 Known = dict[str, Origin | None]
 """The columns that noise has touched; all others are public."""
 
-_ARITHMETIC = ("+", "-", "*", "/", "div", "negate", "abs", "sign", "greatest", "least", "coalesce", "nullif", "settle")
-_ROUNDED = ("round", "floor", "ceil", "trunc", "cast")
-_CURVES = ("ln", "log10", "log", "exp", "sqrt", "cbrt", "power")
+_KEEPS = ("coalesce", "nullif", "settle")
+"""They give one of their arguments as it is."""
 TESTS = ("=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is null")
 """Conditions that may stand in CASE about noisy numbers."""
 
@@ -101,6 +101,11 @@ TESTS = ("=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is null")
 def is_noisy(node: Node, known: Known) -> bool:
     """Whether an expression reads what noise has touched."""
     return not known.keys().isdisjoint(columns_of(node))
+
+
+def _has_rule(name: str) -> bool:
+    """Whether a function of intervals is known."""
+    return name in FUNCTIONS and FUNCTIONS[name].interval is not None
 
 
 def origin(node: Node, known: Known) -> Origin | None:
@@ -112,7 +117,7 @@ def origin(node: Node, known: Known) -> Origin | None:
     if not isinstance(node, Call):
         return None
     numbers = node.facts.kind in NUMBERS and all(arg.facts.kind in (*NUMBERS, "null") for arg in node.args)
-    plain = numbers and node.name in (*_ARITHMETIC, *_ROUNDED, *_CURVES)
+    plain = numbers and (node.name in _KEEPS or _has_rule(node.name))
     if not plain and node.name not in TESTS and not (node.name == "case" and node.facts.kind in NUMBERS):
         return None
     made = [origin(arg, known) for arg in node.args]

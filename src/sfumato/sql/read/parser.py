@@ -15,7 +15,9 @@ import sqlglot
 from sqlglot import Dialect, exp
 from sqlglot import errors as sqlglot_errors
 
-from sfumato.errors import QueryError
+from sfumato.errors import GeneralHint, QueryError
+from sfumato.sql.aggregates import AGGREGATES
+from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.interval_values import WRITTEN
 from sfumato.sql.read.bounded_parser import trees
 from sfumato.sql.read.normalize import normalize
@@ -37,7 +39,7 @@ _OPENING, _CLOSING = sqlglot.TokenType.L_PAREN, sqlglot.TokenType.R_PAREN
 _BINARY = (
     exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Nullif,
     exp.Extract, exp.Filter, exp.IntDiv, exp.Pow, exp.Log, exp.Left, exp.Right, exp.StartsWith, exp.RegexpLike,
-    exp.RegexpILike, exp.Initcap,
+    exp.RegexpILike, exp.SimilarTo, exp.Initcap,
     exp.NullSafeEQ, exp.NullSafeNEQ, exp.Escape,
     exp.WithinGroup, exp.ArgMax, exp.ArgMin, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept,
     exp.RegrR2, exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy, exp.RegrSxx, exp.RegrSyy, exp.RegrSxy,
@@ -55,18 +57,6 @@ _ALONE = (
     exp.DenseRank, exp.PercentRank, exp.CumeDist,
 )  # fmt: skip
 
-BY_NAME = (
-    "sfumato_low",
-    "sfumato_high",
-    "sfumato_error",
-    "geo_cell",
-    "age",
-    "to_char",
-    "to_date",
-    "to_timestamp",
-    "make_date",
-)
-"""Functions that the parser has no kind of node for."""
 ALLOWED: dict[type[exp.Expression], frozenset[str]] = {
     exp.Anonymous: frozenset({"this", "expressions"}),
     **dict.fromkeys(_BINARY, frozenset({"this", "expression"})),
@@ -163,7 +153,6 @@ _WORDS: dict[str, tuple[str, str]] = {
     "CurrentTime": ("the time of day is not available", "Write now(), which is the start of this day in UTC."),
     "Localtime": ("the time of day is not available", "Write now(), which is the start of this day in UTC."),
     "ReadCSV": ("files cannot be read from a query", "Query a table of the policy."),
-    "SimilarTo": ("SIMILAR TO is not supported", "Write LIKE, or ~ with a regular expression."),
     "Parameter": ("parameters are not supported yet", "Write the value."),
     "Placeholder": ("parameters are not supported yet", "Write the value."),
     "Lock": ("FOR UPDATE is not supported: nothing can be changed", "Leave it out."),
@@ -247,11 +236,17 @@ def _place_all(nodes: list[Any]) -> None:
 
 
 def _check(node: Any) -> None:
-    if type(node) not in ALLOWED or (isinstance(node, exp.Anonymous) and node.name.lower() not in BY_NAME):
+    if type(node) not in ALLOWED or (isinstance(node, exp.Anonymous) and not _is_known(node.name.lower())):
         raise _refused(node)
     for part, value in node.args.items():
         if value not in (None, False, []) and part not in ALLOWED[type(node)]:
             raise _refused(value) if type(value).__name__ in _WORDS else _refused(node, part)
+
+
+def _is_known(name: str) -> bool:
+    """Whether a function or an aggregate that has no kind of node is known by its name."""
+    known = FUNCTIONS.get(name) or AGGREGATES.get(name)
+    return known is not None and known.by_name
 
 
 def _check_intervals(text: str) -> None:
@@ -286,7 +281,7 @@ def _refused(node: Any, part: str | None = None) -> QueryError:
     kind = type(node).__name__
     if kind == "Anonymous":
         what = f"function {node.name.lower()} is not supported yet"
-        return QueryError(what, position=place(node), hint="Write the query without it.")
+        return QueryError(what, position=place(node), hint=GeneralHint("Write the query without it."))
     if part is None and kind in _WORDS:
         what, hint = _WORDS[kind]
         return QueryError(what, position=place(node), hint=hint)
@@ -299,7 +294,7 @@ def _refused(node: Any, part: str | None = None) -> QueryError:
             hint="Write a SELECT. Tools that create tables need a database of their own.",
         )
     what = f"{spelled(node, part)} is not supported yet"
-    return QueryError(what, position=place(node), hint="Write the query without it.")
+    return QueryError(what, position=place(node), hint=GeneralHint("Write the query without it."))
 
 
 _COMMAND_WORDS = {"Transaction": "BEGIN", "TruncateTable": "TRUNCATE", "AlterSession": "ALTER", "LoadData": "LOAD"}

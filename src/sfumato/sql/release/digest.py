@@ -153,6 +153,8 @@ def _noise(part: Part, released: ReleasedBundle) -> list[Any]:
         arg = released.extra.aggregate.arg
         listed = [] if arg is None or arg.facts.values is None else list(arg.facts.values)
         found += [released.extra.aggregate.name, released.extra.low, released.extra.high, listed]
+        if released.extra.steps:
+            found.append(key_of(list(released.extra.steps)))
     if released.running is not None:
         tracks = released.running.reading.tracks(part.groups)
         found.append(released.running.text([len(track) for track in tracks]))

@@ -56,7 +56,7 @@ def ranks(cut: Cut, released: ReleasedBundle, confidence: Fraction) -> Ranks | N
     if extra is None or extra.law is None:
         return None
     whole = 1 if cut.release.below.person_rows == 1 else FINE
-    law, candidates = extra.law, extra.high - extra.low + 1
+    law, candidates = extra.law, extra.candidates[1] - extra.candidates[0] + 1
     error = -(-law.rank_error(candidates, confidence) // whole)
     if not isinstance(law, OrderStatistic):
         return Ranks(None, error, error)

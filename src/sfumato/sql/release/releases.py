@@ -31,6 +31,7 @@ from sfumato.sql.public_rows import PublicRows
 from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, scans_in
 from sfumato.sql.release import impossible
 from sfumato.sql.release.bundles import BundleSource, Sources, as_json, bundles_of, fed_together, job_of, listed
+from sfumato.sql.release.choice_steps import steps_of
 from sfumato.sql.release.impossible import no_row, nobody
 from sfumato.sql.tree import Aggregate, Column
 from sfumato.words import Adjacency, show, whole
@@ -81,12 +82,21 @@ class ReleasedBundle:
 
 @dataclass(frozen=True)
 class Extra:
-    """What is not a sum: a number of different values, or a choice by ranks, whose law chooses from `low` to `high`."""
+    """What is not a sum: a number of different values, or a choice by ranks, whose law chooses from `low` to `high`.
+
+    Where not all of these are values of the argument, the law chooses among the numbers of `steps`, which are.
+    """
 
     aggregate: Aggregate
     law: OrderStatistic | MostFrequent | None = None
     low: int = 0
     high: int = 0
+    steps: tuple[int, ...] = ()
+
+    @property
+    def candidates(self) -> tuple[int, int]:
+        """From where to where the law chooses: places, or numbers of steps."""
+        return (0, len(self.steps) - 1) if self.steps else (self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -334,7 +344,7 @@ class _Work:
         values = tuple(self._different(aggregate, every)[1] for aggregate in self.extras)
         together = self._row_feeds()
         job = job_of(self.release, limits, kept, chosen, clip=clip, together=together, different_values=values)
-        more = tuple(self._extra(aggregate, share, every=every) for aggregate in self.extras)
+        more = tuple(self._extra(aggregate, share, rows, every=every) for aggregate in self.extras)
         return Part(kept, chosen, groups, (*released, *more), share, job, selection, words)
 
     @cached_property
@@ -365,7 +375,7 @@ class _Work:
         """Among how many the price is divided: bundles that one row can feed, and each that is not a sum."""
         return max(1, self.together + len(self.extras))
 
-    def _extra(self, aggregate: Aggregate, share: Fraction, *, every: int | None) -> ReleasedBundle:
+    def _extra(self, aggregate: Aggregate, share: Fraction, rows: PublicRows, *, every: int | None) -> ReleasedBundle:
         """What is not a sum, with its law; `every` is the number of groups where it is known."""
         nothing, entries = Bundle((), Fraction(0)), 1 if every == 1 else None
         if AGGREGATES[aggregate.name].measure == CHOICE:
@@ -379,7 +389,7 @@ class _Work:
                 if self.adjacency is Adjacency.REPLACE and entries is None:
                     # she may leave one group and enter another: two comings and goings, each in its own group
                     law = OrderStatistic(order.fraction(aggregate), 2 * norm, epsilon, from_end=end)
-            extra = Extra(aggregate, law, low, high)
+            extra = Extra(aggregate, law, low, high, steps_of(aggregate, self.release.below, rows))
             return ReleasedBundle(nothing, Fraction(0), Fraction(0), Fraction(1), self.terms.noise, extra)
         _, kept = self._different(aggregate, every)
         extra = Extra(aggregate)

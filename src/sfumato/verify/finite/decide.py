@@ -80,7 +80,7 @@ def _decide(program: Program, listing: Listing) -> Decision:
         laws = []
         for env in inputs:
             machine = Machine(program, setting.domain, most=left)
-            laws.append(whole_law(program, machine, env))
+            laws.append(whole_law(machine, env))
             left -= machine.work
         found.inputs += len(inputs)
         found.pairs += len(pairs)
@@ -98,13 +98,13 @@ def _decide(program: Program, listing: Listing) -> Decision:
     return found
 
 
-def whole_law(program: Program, machine: Machine, env: Env) -> Law:
+def whole_law(machine: Machine, env: Env) -> Law:
     """The law on one input, with every weight known; raises NotRun if some are not."""
     for reach in REACHES:
         try:
             law = machine.run(env, reach)
         except NotRun:
-            if reach == REACHES[-1] or not _has_geometric(program):
+            if reach == REACHES[-1] or not _is_endless(machine.program):
                 raise
             continue
         if law.is_whole:
@@ -115,8 +115,9 @@ def whole_law(program: Program, machine: Machine, env: Env) -> Law:
     raise NotRun
 
 
-def _has_geometric(program: Program) -> bool:
-    return any(isinstance(part, Draw) and part.law == "Geometric" for part in statements(program.body))
+def _is_endless(program: Program) -> bool:
+    """Whether noise is listed up to a reach."""
+    return any(isinstance(part, Draw) and part.law in ("Geometric", "Steps") for part in statements(program.body))
 
 
 class Judge:

@@ -1,12 +1,12 @@
 """Verify, finite laws: draws that can be listed. Comes in: a draw and its arguments. Goes out: values with chances.
 
-Geometric noise has no end: it is listed up to a reach, and what lies further is one value on each side of which only
-its range is known. A test that such a range decides (a clamp) makes it exact again.
+Geometric noise, and coins that are counted, have no end: they are listed up to a reach, and what lies further is one
+value on each side of which only its range is known. A test that such a range decides (a clamp) makes it exact again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import ceil, floor
@@ -107,6 +107,8 @@ def outcomes_of(draw: Draw, args: tuple[Any, ...], domain: ParameterDomain, reac
             found = [(Fraction(place), weight / total) for place, weight in enumerate(args[0])]
         case "Uniform":
             found = _uniform(args)
+        case "Steps":
+            found = _steps(_number(args[0]), reach)
         case "Geometric":
             found = _geometric(_number(args[0]), reach)
         case _:
@@ -124,7 +126,9 @@ def _check(draw: Draw, args: tuple[Any, ...], domain: ParameterDomain) -> None:
     if not isinstance(inside, tuple) or any(isinstance(arg, bool | tuple | Beyond) for arg in inside):
         raise NotRun
     if all(isinstance(arg, _PLAIN) for arg in inside):
-        check_law(draw, args)
+        check_law(draw if draw.law != "Steps" else replace(draw, law="Bernoulli"), args)
+        if draw.law == "Steps" and args[0] == 1:
+            raise NotRun  # the coins are tossed for ever
         return
     first = _number(args[0])
     sure = {
@@ -133,6 +137,7 @@ def _check(draw: Draw, args: tuple[Any, ...], domain: ParameterDomain) -> None:
             and domain.always(sum(inside[1:], _number(inside[0])), ">")
         ),
         "Bernoulli": lambda: domain.always(first, ">=") and domain.always(1 - first, ">="),
+        "Steps": lambda: domain.always(first, ">=") and domain.always(1 - first, ">"),
         "Geometric": lambda: domain.always(first, ">") and domain.always(1 - first, ">"),
         "TruncGeometric": lambda: domain.always(first, ">") and domain.always(1 - first, ">"),
     }.get(draw.law)
@@ -167,6 +172,14 @@ def _geometric(ratio: Any, reach: int) -> list[tuple[Any, Any]]:
     tail = ratio ** (reach + 1) / (1 + ratio)
     found: list[tuple[Any, Any]] = [(Fraction(k), centre * ratio ** abs(k)) for k in range(-reach, reach + 1)]
     return [*found, (Beyond(Fraction(reach + 1), None), tail), (Beyond(None, Fraction(-reach - 1)), tail)]
+
+
+def _steps(chance: Any, reach: int) -> list[tuple[Any, Any]]:
+    """(1-p) p^k up to the reach; P(K >= k) = p^k."""
+    if not reach:
+        raise NotRun
+    found: list[tuple[Any, Any]] = [(Fraction(k), (1 - chance) * chance**k) for k in range(reach + 1)]
+    return [*found, (Beyond(Fraction(reach + 1), None), chance ** (reach + 1))]
 
 
 def _truncated(ratio: Any, low: Any, high: Any, centre: Any = Fraction(0)) -> list[tuple[Any, Any]]:

@@ -25,6 +25,7 @@ from typing import Any
 from sfumato.verify.finite.chain import add_to, visits_of
 from sfumato.verify.finite.draws import Beyond, Undecided, outcomes_of
 from sfumato.verify.finite.signs import ParameterDomain
+from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.run import Env, NotRun, Runner
 from sfumato.verify.tree import Assign, Draw, Expr, If, Program, Return, Stmt, While, expressions, names, statements
 
@@ -94,7 +95,7 @@ class Machine:
         most: int = WORK,
         only: tuple[str, Callable[[Any], bool]] | None = None,
     ) -> None:
-        self.program = program
+        self.program = program = counted_coins(program)
         self.domain = domain
         self.weigh = weigh or (lambda value: value)
         self.runner = Runner(program, exact=True, decide=self.decide, real=domain.field.function)
@@ -131,14 +132,18 @@ class Machine:
         for place, statement in enumerate(body):
             if not cloud:
                 return cloud
-            self.work += len(cloud)
-            if self.work > self.most:
-                raise TooManyStates
+            self.count(len(cloud))
             after = self.needed(body, place + 1, live)
             cloud = self.step(statement, cloud, after)
             if not isinstance(statement, Draw):
                 cloud = self.merged(cloud, after)
         return cloud
+
+    def count(self, states: int) -> None:
+        """Count states that are moved."""
+        self.work += states
+        if self.work > self.most:
+            raise TooManyStates
 
     def needed(self, body: tuple[Stmt, ...], place: int, live: frozenset[str]) -> frozenset[str]:
         """What is read from a place of a block on."""
@@ -256,7 +261,9 @@ class Machine:
         try:
             goes, leaves = self.split(loop.test, [(dict(env), self.weigh(Fraction(1)))])
             goes_on: dict[int, Any] = {}
-            for there, weight in self.merged(self.block(loop.body, goes, live), live):
+            after = self.block(loop.body, goes, live)
+            self.count(len(after))
+            for there, weight in self.merged(after, live):
                 add_to(goes_on, named(there), weight)
             return Round(goes_on, leaves, self.law)
         finally:

@@ -90,7 +90,7 @@ def _decide(look: Program, listing: Listing) -> Decision | None:
     found = Decision(holds=True)
     for setting in listing.settings():
         inputs = listing.inputs(setting)
-        laws = [whole_law(look, Machine(look, setting.domain), env) for env in inputs]
+        laws = [whole_law(Machine(look, setting.domain), env) for env in inputs]
         pairs = [(one, two) for one, two in product(range(len(inputs)), repeat=2) if one != two]
         judge = Judge(look, setting, inputs, laws)
         found.inputs += len(inputs)

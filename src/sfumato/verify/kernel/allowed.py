@@ -36,7 +36,7 @@ def _wanted(draw: Draw) -> tuple[Expr, ...]:
     match draw.law:
         case "Laplace" | "Gauss" | "Exponential":
             return (Binary(">", first, ZERO),)
-        case "Geometric":
+        case "Geometric" | "Steps":
             return Binary(">", first, ZERO), Binary("<", first, ONE)
         case "TruncGeometric":
             return Binary(">", first, ZERO), Binary("<", first, ONE), Binary("<=", draw.args[1], draw.args[2])

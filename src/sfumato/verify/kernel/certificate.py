@@ -21,7 +21,7 @@ from sfumato.verify.kernel.scope import scoped
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.parse import read_program, read_proof
 from sfumato.verify.show import show
-from sfumato.verify.tree import Expr, Program
+from sfumato.verify.tree import Draw, Expr, Program, While, changed, statements
 
 FORMAT = 1
 
@@ -40,12 +40,17 @@ def write(program: Program, proofs: tuple[Proof, ...], size: int | None = None) 
         "scope": scope,
         "program": program.source,
         "hash": hash_of(program.source),
-        "proofs": [_proof(scoped(program, scope), proof) for proof in proofs],
+        "proofs": [proof_document(scoped(program, scope), proof) for proof in proofs],
     }
 
 
-def _proof(program: Program, proof: Proof) -> dict[str, Any]:
-    product = conditions_of(program, proof)
+def proof_document(program: Program, proof: Proof) -> dict[str, Any]:
+    """One proof with its conditions."""
+    return said(proof) | {"conditions": conditions_document(conditions_of(program, proof))}
+
+
+def said(proof: Proof) -> dict[str, Any]:
+    """What a certificate says of a proof, beside its conditions."""
     return {
         "direction": proof.direction,
         "pointwise": proof.pointwise,
@@ -54,17 +59,21 @@ def _proof(program: Program, proof: Proof) -> dict[str, Any]:
         "scales": {name: show(node) for name, node in proof.scales.items()},
         "invariants": {str(loop): [show(node) for node in nodes] for loop, nodes in proof.invariants.items()},
         "ranks": {str(loop): show(node) for loop, node in proof.ranks.items()},
-        "conditions": _conditions(product),
         **({"waits": {str(loop): show(node) for loop, node in proof.waits.items()}} if proof.waits else {}),
         **({"unrolled": sorted(proof.unrolled)} if proof.unrolled else {}),
         **({"weights": {name: list(map(show, ends)) for name, ends in proof.weights.items()}} if proof.weights else {}),
         **({} if proof.case is None else {"case": show(proof.case)}),
         **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
+        **({} if proof.normal is None else {"normal": [show(part) for part in proof.normal]}),
         **({} if proof.curve is None else {"curve": [proof.curve[0], *map(show, proof.curve[1:])]}),
+        **({"counted": True} if proof.counted else {}),
+        **({"one_return": True} if proof.one_return else {}),
+        **({} if proof.tail is None else {"tail": [*proof.tail[:2], show(proof.tail[2])]}),
     }
 
 
-def _conditions(product: Product) -> list[dict[str, str]]:
+def conditions_document(product: Product) -> list[dict[str, str]]:
+    """Conditions in SMT-LIB."""
     return [
         {"kind": condition.kind, "label": condition.label, "smt2": as_text(product, condition)}
         for condition in product.conditions
@@ -86,8 +95,21 @@ def read(document: dict[str, Any]) -> Proof:
         {str(name): _pair(texts) for name, texts in document.get("weights", {}).items()},
         read_proof(document["case"]) if "case" in document else None,
         _pair(document["gauss"]) if "gauss" in document else None,
+        _three(document["normal"]) if "normal" in document else None,
         (int(document["curve"][0]), *_pair(document["curve"][1:])) if "curve" in document else None,
+        bool(document.get("counted", False)),
+        bool(document.get("one_return", False)),
+        _tail(*document["tail"]) if "tail" in document else None,
     )
+
+
+def _three(texts: list[str]) -> tuple[Expr, Expr, Expr]:
+    first, second, third = (read_proof(text) for text in texts)
+    return first, second, third
+
+
+def _tail(site: int, side: str, bound: str) -> tuple[int, str, Expr]:
+    return int(site), str(side), read_proof(bound)
 
 
 def _pair(texts: list[str]) -> tuple[Expr, Expr]:
@@ -109,12 +131,7 @@ def faults_of(
         if hash_of(document["program"]) != document["hash"]:
             return ["the hash is not that of the program"]
         program = scoped(read_program(document["program"]), document["scope"])
-        proofs = tuple(read(proof) for proof in document["proofs"])
-        if not covers(program, proofs):
-            return ["there is not one proof for each direction"]
-        if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
-            return ["the Gaussian curve exceeds the claim"]
-        return [fault for proof in document["proofs"] for fault in _faults(program, proof, second)]
+        return proof_faults(program, document["proofs"], second, curve)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return [f"it is not a certificate: {type(error).__name__}"]
     except NoProofRule as error:
@@ -123,20 +140,58 @@ def faults_of(
         return [f"it cannot be parsed: {error.message}"]
 
 
-def _faults(program: Program, document: dict[str, Any], second: Callable[[str], bool | None] | None) -> list[str]:
-    product = conditions_of(program, read(document))
-    made = _conditions(product)  # before anything is solved: solving renumbers what the solver prints
+def proof_faults(
+    program: Program,
+    documents: list[dict[str, Any]],
+    second: Callable[[str], bool | None] | None,
+    curve: Callable[[Program, Proof], bool] | None = None,
+) -> list[str]:
+    """Why documents of proofs do not prove a program's claim."""
+    proofs = tuple(read(proof) for proof in documents)
+    if not covers(program, proofs):
+        return ["there is not one proof for each direction"]
+    if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
+        return ["the Gaussian curve exceeds the claim"]
+    if any(unread(document, program) for document in documents):
+        return ["a proof has entries that no check reads"]
+    products = [conditions_of(program, proof) for proof in proofs]
+    return [
+        fault
+        for product, document in zip(products, documents, strict=True)
+        for fault in condition_faults(product, document["conditions"], second)
+    ]
+
+
+def unread(document: dict[str, Any], program: Program) -> bool:
+    """Whether a proof in a certificate says anything that is not read: other keys, or draws that there are not."""
+    proof, parts = read(document), list(statements(program.body))
+    draws = {part.number for part in parts if isinstance(part, Draw)}
+    loops = {part.number for part in parts if isinstance(part, While)}
+    known = changed(program.body) | {param.name for param in program.params}
+    return (
+        said(proof) | {"conditions": document["conditions"]} != document
+        or not proof.shifts.keys() | proof.units.keys() <= draws
+        or not proof.invariants.keys() | proof.ranks.keys() | proof.waits.keys() | proof.unrolled <= loops
+        or not proof.scales.keys() | proof.weights.keys() <= known
+    )
+
+
+def condition_faults(
+    product: Product, said: list[dict[str, str]], second: Callable[[str], bool | None] | None
+) -> list[str]:
+    """Which conditions do not hold, or are not those that a document says."""
+    made = conditions_document(product)  # before anything is solved: solving renumbers what the solver prints
     if not is_admitting(product):
         return ["no input satisfies what the program requires"]
     step = contradiction(product)
     if step is not None:
         return [f"a path that is reached becomes impossible: {step.label}"]
-    if made != document["conditions"]:
+    if made != said:
         return ["the conditions are not those of the alignment and the invariants"]
     faults = []
-    for condition, said in zip(product.conditions, document["conditions"], strict=True):
+    for condition, text in zip(product.conditions, said, strict=True):
         if is_open(product, condition):
             faults.append(f"not proved: {condition.kind}, {condition.label}")
-        elif second is not None and second(said["smt2"]) is False:
+        elif second is not None and second(text["smt2"]) is False:
             faults.append(f"the second solver contradicts: {condition.kind}, {condition.label}")
     return faults

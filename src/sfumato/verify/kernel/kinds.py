@@ -25,7 +25,7 @@ from sfumato.verify.tree import (
     statements,
 )
 
-_WHOLE_LAWS = {"Geometric", "TruncGeometric", "Bernoulli", "Choice", "Uniform"}
+_WHOLE_LAWS = {"Geometric", "Steps", "TruncGeometric", "Bernoulli", "Choice", "Uniform"}
 _OF_TYPE = {"real": "real", "interval": "real", "int": "int", "range": "int", "bool": "bool"}
 
 

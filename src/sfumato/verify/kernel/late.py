@@ -1,7 +1,8 @@
 """Verify, kernel: noise is drawn when it is needed. Comes in: a program. Goes out: the same program, its draws later.
 
 A shift can only look at what was before its draw: a noise that is drawn before the sum that it hides has nothing to
-look at. Two rewritings help, and the kernel makes both itself, so that nobody has to be believed.
+look at. Two rewritings help, beside those of branches.py, coins.py and returns.py. The kernel makes all of them
+itself, so that nobody has to be believed.
 
 Guarantee: on every input the rewritten program has outputs with the same law as the program.
 Proof: (1) A draw changes place with the statement after it if that statement neither reads nor assigns the drawn
@@ -54,8 +55,10 @@ from sfumato.verify.tree import (
 ZERO, ONE = Num(Fraction(0)), Num(Fraction(1))
 
 
-def late(program: Program) -> Program:
-    """The program with its draws as late as they can be; doing it twice changes nothing."""
+def late(program: Program, endless: frozenset[int] = frozenset()) -> Program:
+    """The program with its draws as late as they can be; doing it twice changes nothing. Of loops in `endless` a proof
+    does not ask that they end.
+    """
     program = joined_branches(program)
     body = program.body
     for _ in statements(body):  # each time one list less
@@ -63,7 +66,7 @@ def late(program: Program) -> Program:
         if found is None:
             break
         body = found
-    return replace(program, body=_settled(body))
+    return replace(program, body=_settled(body, endless))
 
 
 def _reads(body: tuple[Stmt, ...]) -> set[str]:
@@ -73,31 +76,32 @@ def _reads(body: tuple[Stmt, ...]) -> set[str]:
 # ---- a draw and the statements after it
 
 
-def _settled(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def _settled(body: tuple[Stmt, ...], endless: frozenset[int]) -> tuple[Stmt, ...]:
     done: list[Stmt] = []
     for statement in reversed(body):
         match statement:
             case If(test=test, then=then, other=other, at=at):
-                done.insert(0, If(test, _settled(then), _settled(other), at))
+                done.insert(0, If(test, _settled(then, endless), _settled(other, endless), at))
             case While(test=test, body=inner, number=number, at=at):
-                done.insert(0, While(test, _settled(inner), number, at))
+                done.insert(0, While(test, _settled(inner, endless), number, at))
             case Draw():
                 place = _place(statement, done)
                 done.insert(place, statement)
-                if any(map(_may_not_end, done[:place])):
+                if any(_may_not_end(part, endless) for part in done[:place]):
                     done.insert(0, Skip(statement.at, statement, TruthLiteral(True)))
             case _:
                 done.insert(0, statement)
     return tuple(done)
 
 
-def _may_not_end(statement: Stmt) -> bool:
-    """Whether a statement has a loop of which the proof rule does not ask that it ends: one that is not quiet."""
+def _may_not_end(statement: Stmt, endless: frozenset[int]) -> bool:
+    """Whether a statement has a loop of which the proof does not ask that it ends: one that is not quiet, or one
+    without a rank.
+    """
+    loops = [part for part in statements((statement,)) if isinstance(part, While)]
     return any(
-        isinstance(part, Draw | Return | While)
-        for loop in statements((statement,))
-        if isinstance(loop, While)
-        for part in statements(loop.body)
+        loop.number in endless or any(isinstance(part, Draw | Return | While) for part in statements(loop.body))
+        for loop in loops
     )
 
 

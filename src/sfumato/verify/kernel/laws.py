@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.verify.kernel.curves import meets_curve
 from sfumato.verify.kernel.polynomial import Poly, number
+from sfumato.verify.kernel.tails import without_tail
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.kernel.values import PairedList, PairedNumber
 from sfumato.verify.tree import Assign, Binary, Draw, Expr, FunctionCall, Num, Unary, Var, parts, walk
@@ -51,6 +52,8 @@ def shifted_draw(product: Product, draw: Draw, state: State) -> None:
             _gauss(product, draw, state)
         case "Geometric" | "TruncGeometric":
             _geometric(product, draw, state)
+        case "Steps":
+            _steps(product, draw, state)
         case "Choice" if isinstance(draw.args[0], Var) and draw.args[0].name in product.proof.weights:
             _chosen_by_bounds(product, draw, state, draw.args[0].name)
         case "Choice" if (weights := _logarithms(product, draw, state)) is not None:
@@ -63,6 +66,7 @@ def _laplace(product: Product, draw: Draw, state: State) -> None:
     scale, centre = (product.runs.number(arg, state) for arg in draw.args)
     _check_scale(product, draw, state, scale)
     noise = drawn(product, draw, state, whole=False)
+    without_tail(product, draw, state, noise, scale)
     shift = moved(product, draw, state, noise)
     distance = shift - (centre.two - centre.one)
     size = product.runs.terms.magnitude(distance, product.runs.positive(state))
@@ -100,21 +104,56 @@ def _exponential(product: Product, draw: Draw, state: State) -> None:
     _check_scale(product, draw, state, scale)
     support = (number(0), ">=")
     noise = drawn(product, draw, state, support, whole=False)
+    without_tail(product, draw, state, noise, scale)
     shift = moved(product, draw, state, noise, support)
-    lands = product.runs.terms.compare(noise + shift, ">=", product.runs.positive(state))
-    product.runs.require("support", "the moved noise is not negative", at=draw.at, state=state, goal=lands)
-    _spend(product, draw, state, shift, scale)
+    if _is_paid_with_delta(product, draw):
+        size = product.runs.terms.magnitude(shift, product.runs.positive(state))
+        meets_curve(product, draw, state, size, scale.one)
+    else:
+        _lands(product, draw, state, noise + shift)
+        _spend(product, draw, state, shift, scale)
     state.values[draw.name] = PairedNumber(noise, noise + shift, False)
 
 
-def _geometric(product: Product, draw: Draw, state: State) -> None:
-    """Geometric(a): |s| ln(1/a) for a whole shift s. Truncation is a function of the sum."""
+def _lands(product: Product, draw: Draw, state: State, other: Poly) -> None:
+    lands = product.runs.terms.compare(other, ">=", product.runs.positive(state))
+    product.runs.require("support", "the moved noise is not negative", at=draw.at, state=state, goal=lands)
+
+
+def _rate(product: Product, draw: Draw, state: State) -> PairedNumber:
+    """ln(1/a) of a ratio a between 0 and 1."""
     rate = product.runs.number(Unary("-", FunctionCall("ln", (draw.args[0],), draw.at), draw.at), state)
     product.runs.safe("the ratio lies between 0 and 1", draw.at, state, product.runs.compare(rate, ">", state))
     product.runs.require(
         "scale", "the ratio is the same in both runs", at=draw.at, state=state, goal=product.runs.equal(rate)
     )
+    return rate
+
+
+def _steps(product: Product, draw: Draw, state: State) -> None:
+    """Steps(p) is k = 0, 1, 2, … with chance (1 - p) p^k (coins.py): s ln(1/p) for a whole shift s, with its sign; the
+    second noise must not be negative.
+    """
+    rate, support = _rate(product, draw, state), (number(0), ">=")
+    noise = drawn(product, draw, state, support, whole=True)
+    without_tail(product, draw, state, noise, rate)
+    shift = moved(product, draw, state, noise, support)
+    if not product.runs.terms.is_whole(shift):
+        raise NoProofRule("steps are moved by whole numbers")
+    if _is_paid_with_delta(product, draw):
+        size = product.runs.terms.magnitude(shift, product.runs.positive(state))
+        meets_curve(product, draw, state, size, rate.one)
+    else:
+        _lands(product, draw, state, noise + shift)
+        _pay(product, draw, state, shift * rate.one)
+    state.values[draw.name] = PairedNumber(noise, noise + shift, True)
+
+
+def _geometric(product: Product, draw: Draw, state: State) -> None:
+    """Geometric(a): |s| ln(1/a) for a whole shift s. Truncation is a function of the sum."""
+    rate = _rate(product, draw, state)
     noise = drawn(product, draw, state, whole=True)
+    without_tail(product, draw, state, noise, rate)
     shift = moved(product, draw, state, noise)
     if not product.runs.terms.is_whole(shift):
         raise NoProofRule("a geometric noise is moved by whole numbers")
@@ -143,8 +182,11 @@ def _truncated(product: Product, draw: Draw, state: State, noise: PairedNumber) 
 
 
 def _alike(product: Product, draw: Draw, state: State) -> None:
-    """The same value in both runs, at no cost, where all arguments are equal in both."""
-    if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO:
+    """The same value in both runs, at no cost, where all arguments are equal in both. A choice from a range may be
+    moved by a whole number where delta pays for it.
+    """
+    paid = draw.law == "Uniform" and _is_paid_with_delta(product, draw)
+    if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO and not paid:
         raise NoProofRule(f"{draw.law} is not moved")
     args = [product.runs.value(arg, state) for arg in draw.args]
     for arg in args:
@@ -153,7 +195,14 @@ def _alike(product: Product, draw: Draw, state: State) -> None:
         )
     low, high, whole = _range(product, draw, state, args)
     found = drawn(product, draw, state, (low, ">="), (high, "<="), whole=whole)
-    state.values[draw.name] = PairedNumber(found, found, whole)
+    shift = number(0)
+    if paid and low is not None and high is not None:
+        shift = moved(product, draw, state, found)
+        if not product.runs.terms.is_whole(shift):
+            raise NoProofRule("a choice from a range is moved by whole numbers")
+        size = product.runs.terms.magnitude(shift, product.runs.positive(state))
+        meets_curve(product, draw, state, size, high - low + number(1))
+    state.values[draw.name] = PairedNumber(found, found + shift, whole)
 
 
 def _range(product: Product, draw: Draw, state: State, args: list[Any]) -> tuple[Poly | None, Poly | None, bool]:

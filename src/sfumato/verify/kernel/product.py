@@ -27,9 +27,11 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     before z_k, and V = sum of (a_k/s_k)^2 <= m^2; fill V up to m^2 with one more noise, which only helps to tell them
     apart; then exp(i t S + t^2 m^2/2) has mean 1, so S is normal with variance m^2, and the curve is that of one
     shift m.
-    That delta_m(k) is at most the claimed delta is asked of who knows the curve (finite/gauss.py). (8) A proof may be
+    That delta_m(k) is at most the claimed delta is asked of who knows the curve (finite/gauss.py); where parameters
+    are no numbers, it is asked about numbers e, s and d with e <= k - c, m^2 <= s and d <= delta for all parameters
+    (`normal`), because delta_m(k) falls with k and grows with m. (8) A proof may be
     of a case, which holds of both inputs or of neither; then there is another one of the opposite case. (9) One draw
-    may be paid with delta instead (curves.py).
+    may be paid with delta instead (curves.py), or its far values left to delta (tails.py).
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment); Smith,
     Thakurta, 2022 (fully adaptive composition for Gaussian differential privacy).
 Checked by: verify::wrong_programs_are_never_proved, verify::proved_implies_true_by_enumeration,
@@ -43,6 +45,7 @@ from typing import Any
 import z3
 
 from sfumato.verify.kernel.allowed import check_allowed
+from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.curves import check_curve
 from sfumato.verify.kernel.evaluate import Evaluator, State
 from sfumato.verify.kernel.kinds import kinds_of
@@ -50,8 +53,10 @@ from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.laws import check_weights, shifted_draw
 from sfumato.verify.kernel.merge import merged
 from sfumato.verify.kernel.polynomial import Poly, number
-from sfumato.verify.kernel.proof import Proof
+from sfumato.verify.kernel.proof import Proof, fraction_of
+from sfumato.verify.kernel.returns import one_return
 from sfumato.verify.kernel.rounds import joint_loop, quiet_loop, round_by_round
+from sfumato.verify.kernel.tails import check_tail
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.kernel.values import Boolean, PairedList, PairedNumber, Value
 from sfumato.verify.tree import (
@@ -82,7 +87,10 @@ class Product:
     """Two runs of a program, step by step."""
 
     def __init__(self, program: Program, proof: Proof) -> None:
-        self.program = late(program)
+        loops = {part.number for part in statements(program.body) if isinstance(part, While)}
+        endless = frozenset(loops - proof.ranks.keys() - proof.unrolled)
+        program = counted_coins(program) if proof.counted else program
+        self.program = late(one_return(program) if proof.one_return else program, endless)
         self.proof = proof
         self.runs = Evaluator(self.program, proof.direction)
         self.terms, self.conditions, self.steps = self.runs.terms, self.runs.conditions, self.runs.steps
@@ -119,6 +127,10 @@ class Product:
         self.start = start
         self._check_claim()
         self.curve = None if self.proof.curve is None else check_curve(self)
+        if self.proof.tail is not None:
+            check_tail(self)
+        if self.proof.normal is not None:
+            self._check_normal(self.proof.normal)
         if self.block(self.program.body, start.copy()) is not None:
             raise NoProofRule("a path without return")
 
@@ -267,6 +279,21 @@ class Product:
             "cost", "the squares of Gaussian shifts are within their bound", at=at, state=state, goal=goal, more=more
         )
         return pure
+
+    def _check_normal(self, said: tuple[Expr, Expr, Expr]) -> None:
+        """The claim is never below, and the bound of squares never above, the numbers that the curve is asked about."""
+        if self.proof.gauss is None or len(self.program.claim) != 2 or None in map(fraction_of, said):
+            raise NoProofRule("numbers of a Gaussian proof")
+        least, most, delta = (self.runs.number(part, self.start).one for part in said)
+        named = (*self.program.claim, *self.proof.gauss)
+        epsilon, claimed, pure, squares = (self.runs.number(part, self.start).one for part in named)
+        for value, label in (
+            (epsilon - pure - least, "what is left of the claim is never below its number"),
+            (most - squares, "the squares are never above their number"),
+            (claimed - delta, "delta is never below its number"),
+        ):
+            goal = self.runs.compare(PairedNumber(value, value, False), ">=", self.start)[0]
+            self.runs.require("curve", label, at=self.program.claim[0].at, state=self.start, goal=goal)
 
     def _if(self, statement: If, state: State) -> State | None:
         test = self.runs.truth(statement.test, state)

@@ -5,8 +5,9 @@ of one direction, which `product.py` checks.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 
-from sfumato.verify.tree import Expr
+from sfumato.verify.tree import Binary, Expr, Num, Unary
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +29,24 @@ class Proof:
     """Lists of weights, of any length: between which bounds each logarithm moves."""
     case: Expr | None = None  # what is also required: there is another proof where it does not hold
     gauss: tuple[Expr, Expr] | None = None  # bounds of what other draws cost, and of the squares of Gaussian shifts
+    normal: tuple[Expr, Expr, Expr] | None = None
+    """Numbers within which a Gaussian proof keeps for all parameters: least epsilon, most squares, least delta."""
     curve: tuple[int, Expr, Expr] | None = None
     """A draw whose loss is met by delta, a bound of what other draws cost, and of how far this one is moved."""
+    counted: bool = False  # whether the proof is about the program whose counted coins are one draw (coins.py)
+    one_return: bool = False  # whether the proof is about the program with one return at its end (returns.py)
+    tail: tuple[int, str, Expr] | None = None
+    """A draw whose noise is left to delta above or below a bound."""
+
+
+def fraction_of(node: Expr) -> Fraction | None:
+    """A number that is written out, also as a quotient or with a sign; None for everything else."""
+    match node:
+        case Num(value=value):
+            return value
+        case Unary(op="-", arg=Num(value=value)):
+            return -value
+        case Binary(op="/", left=left, right=Num(value=below)) if below:
+            above = fraction_of(left)
+            return None if above is None else above / below
+    return None

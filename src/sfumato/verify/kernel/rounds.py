@@ -116,7 +116,7 @@ def round_by_round(product: Product, loop: While, state: State | None) -> State 
 
 
 def joint_loop(product: Product, loop: While, state: State) -> State:
-    """A loop that draws, returns or has loops inside: both runs go round together."""
+    """A loop that draws, returns or has loops inside, or that need not end: both runs go round together."""
     if state.own[0] or state.own[1]:
         raise NoProofRule("a loop inside of a block that runs pass on different ways")
     head = _head(product, loop, state)
@@ -167,14 +167,17 @@ def _falls(product: Product, loop: While, rank: PairedNumber, after: State, goes
 
 
 def quiet_loop(product: Product, loop: While, state: State) -> State:
-    """A loop without draws: each run goes round as often as it does, one of them may wait for the other."""
+    """A loop without draws: each run goes round as often as it does, one of them may wait for the other. Without a
+    rank it need not end, and both go round together.
+    """
+    if loop.number not in product.proof.ranks:
+        return joint_loop(product, loop, state)
     if state.own[0] or state.own[1]:
         raise NoProofRule("a loop inside of a block that runs pass on different ways")
     head = _head(product, loop, state)
     test = product.runs.truth(loop.test, head)
     rank = _rank(product, loop, head)
-    if rank is None:
-        raise NoProofRule("a loop without a rank")
+    assert rank is not None
     inside = head.copy()
     goes = _goes(product, loop, test, head)
     together = goes.one.eq(goes.two)

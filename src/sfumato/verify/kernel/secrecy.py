@@ -83,6 +83,10 @@ def write(program: Program, coupling: CouplingProof) -> dict[str, Any]:
     }
 
 
+def _said(coupling: CouplingProof) -> list[dict[str, Any]]:
+    return [_case(case) for case in coupling.cases]
+
+
 def _case(case: CouplingCase) -> dict[str, Any]:
     return {
         "couplings": [
@@ -145,7 +149,12 @@ def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | N
         program = read_program(document["program"])
         if program.property != document["property"]:
             return ["the property is not that of the program"]
-        pairs = pairs_of(program, read(document))
+        coupling = read(document)
+        if _said(coupling) != [{key: case[key] for key in case if key != "conditions"} for case in document["cases"]]:
+            return ["a case has entries that no check reads"]
+        if [{"run": run, "test": show(test)} for run, test in coupling.tests] != document["tests"]:
+            return ["a test has entries that no check reads"]
+        pairs = pairs_of(program, coupling)
         if not any(pair.reached for pair in pairs):
             return ["no input satisfies what the program requires"]
         faults = []

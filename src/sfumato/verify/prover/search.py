@@ -15,18 +15,22 @@ from math import ceil, floor
 from sfumato.verify.cases import Dice, Maker, to_floats
 from sfumato.verify.effort import PROOF, EffortSpent, is_spent, limited, spend
 from sfumato.verify.kernel.check import conditions_of, first_open
+from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.proof import Proof
+from sfumato.verify.kernel.returns import OUTPUT, one_return
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.prover.guess import LoopCandidates
 from sfumato.verify.prover.houdini import settled, trimmed
 from sfumato.verify.prover.loops import rank_of
-from sfumato.verify.prover.rewrite import ONE, ZERO, scaled
+from sfumato.verify.prover.quantity import times
+from sfumato.verify.prover.rewrite import ONE, ZERO, minus, scaled
 from sfumato.verify.prover.sites import answers_of, shifts_to_try
+from sfumato.verify.prover.tails import Tail, tails_to_try
 from sfumato.verify.prover.trial import Bench, Sight, Trial
-from sfumato.verify.run import NotRun, RunFault, TooLong
+from sfumato.verify.run import NotRun, RunFault, Runner, TooLong
 from sfumato.verify.tree import (
     Assign,
     Binary,
@@ -39,8 +43,10 @@ from sfumato.verify.tree import (
     Var,
     While,
     changed,
+    conjuncts,
     draws_of,
     names,
+    parts,
     statements,
     walk,
 )
@@ -50,7 +56,7 @@ CASES, COMBINATIONS, SURVIVORS = 160, 6000, 3
 TRIAL = 150
 """Steps that a trial counts for."""
 EPS = Var("eps")
-COSTLY = ("Laplace", "Exponential", "Geometric", "TruncGeometric", "Choice")
+COSTLY = ("Laplace", "Exponential", "Geometric", "TruncGeometric", "Steps", "Choice")
 """Laws whose draws may cost something."""
 
 
@@ -65,13 +71,28 @@ class Attempt:
 
 def search(program: Program, hints: tuple[Expr, ...] = ()) -> Attempt:
     """A proof of the claim in every direction. Hints are candidates for invariants, and no more than that."""
-    program = late(program)  # as the kernel reads it
+    counted = counted_coins(program)
+    if counted != program:
+        attempt = _in_all_directions(counted, hints)
+        if attempt.proofs is not None:
+            return attempt
+    return _in_all_directions(program, hints)
+
+
+def _in_all_directions(program: Program, hints: tuple[Expr, ...]) -> Attempt:
+    single, program = late(one_return(program)), late(program)  # as the kernel reads it
     proofs: list[Proof] = []
     for direction in directions(program):
         with limited(PROOF):
             attempt = _search(program, direction, hints)
-            for site in _paid_with_delta(program) if attempt.proofs is None else ():
-                found = _search(program, direction, hints, site=site)
+            sites = _paid_with_delta(program) if attempt.proofs is None else []
+            tails = tails_to_try(single, sites)
+            ways: list[tuple[Program, int | Tail | None]] = [(program, paid) for paid in sites]
+            ways += [(single, tail) for tail in tails]
+            if single != program and attempt.proofs is None:
+                ways += [(single, None), *((single, paid) for paid in sites)]
+            for way, paid in ways:
+                found = _search(way, direction, hints, paid=paid)
                 attempt = found if found.proofs is not None else attempt
                 if attempt.proofs is not None:
                     break
@@ -112,16 +133,17 @@ def _paid_with_delta(program: Program) -> list[int]:
         return []
     loops = [part.body for part in statements(program.body) if isinstance(part, While)]
     inside = {part.number for body in loops for part in statements(body) if isinstance(part, Draw)}
-    laws = ("Laplace", "Geometric", "TruncGeometric")
-    return [draw.number for draw in draws_of(program) if draw.law in laws and draw.number not in inside][-2:]
+    laws = ("Laplace", "Geometric", "TruncGeometric", "Exponential", "Steps", "Uniform")
+    paid = [draw for draw in draws_of(program) if draw.law in laws and draw.number not in inside]
+    return [draw.number for draw in paid if draw.law != "Uniform" or len(draw.args) == 2][-2:]
 
 
 def _search(
-    program: Program, direction: str, hints: tuple[Expr, ...], case: Expr | None = None, site: int | None = None
+    program: Program, direction: str, hints: tuple[Expr, ...], case: Expr | None = None, paid: int | Tail | None = None
 ) -> Attempt:
     stuck: list[Condition] = []
     try:
-        found = _tried(program, direction, hints, stuck, case=case, site=site)
+        found = _tried(program, direction, hints, stuck, case=case, paid=paid)
     except EffortSpent:
         found = None
     return Attempt(found, stuck[0] if stuck else None, is_spent())
@@ -134,21 +156,25 @@ def _tried(
     stuck: list[Condition],
     *,
     case: Expr | None,
-    site: int | None,
+    paid: int | Tail | None,
 ) -> tuple[Proof, ...] | None:
     """The first proof; where others stop is noted."""
+    counted, single = any(draw.law == "Steps" for draw in draws_of(program)), OUTPUT in changed(program.body)
     for pointwise in (False, True):
-        if pointwise and (site is not None or not answers_of(program)):
+        if pointwise and (paid is not None or not answers_of(program)):
             continue
         bench = Bench(program, direction)
-        bench.curve = site
+        bench.curve, bench.tail = (paid, None) if isinstance(paid, int) else (None, paid)
         trials = _trials(program, bench, case, pointwise=pointwise)
         for shifts in islice(_survivors(program, bench, trials, pointwise=pointwise), SURVIVORS):
             for units in _units(program):
                 try:
-                    begun = Proof(direction, pointwise, shifts, units, case=case)
-                    proof = _with_guesses(bench, trials, begun, hints)
-                    proof, open_condition = settled(program, proof)
+                    begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail)
+                    begun = replace(begun, counted=counted, one_return=single)
+                    guessed = _with_guesses(bench, trials, begun, hints)
+                    proof, open_condition = settled(program, guessed)
+                    if open_condition is not None and open_condition.kind == "rank" and not pointwise:
+                        proof, open_condition = settled(program, replace(guessed, ranks={}))  # it need not end
                 except EffortSpent:
                     raise
                 except (NoProofRule, NotRun, RunFault):
@@ -157,9 +183,10 @@ def _tried(
                     short = trimmed(program, proof)
                     return (short if first_open(conditions_of(program, short)) is None else proof,)
                 stuck.append(open_condition)
-            if site is not None:
+            if paid is not None:
                 continue
-            found = _round_by_round(program, Proof(direction, pointwise, shifts, next(_units(program)), case=case))
+            begun = Proof(direction, pointwise, shifts, next(_units(program)), case=case)
+            found = _round_by_round(program, replace(begun, counted=counted, one_return=single))
             if found is not None:
                 return (found,)
     return None
@@ -199,9 +226,10 @@ def _trials(program: Program, bench: Bench, case: Expr | None, *, pointwise: boo
 
 def _survivors(program: Program, bench: Bench, trials: list[Trial], *, pointwise: bool) -> Iterator[dict[int, Expr]]:
     """Combinations of shifts that no case contradicts; a case that contradicts is asked first the next time."""
-    tried = shifts_to_try(program, bench.direction, pointwise=pointwise)
+    tried = shifts_to_try(program, bench.direction, pointwise=pointwise, site=bench.curve)
     order = list(trials)
-    if not order:
+    if not order:  # no case ends: whatever is returned is returned by nobody
+        yield {}
         return
     for combination in islice(_by_likelihood([len(found) for found in tried.values()]), COMBINATIONS):
         shifts = {number: found[place] for (number, found), place in zip(tried.items(), combination, strict=True)}
@@ -244,7 +272,7 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
             own[statement.number] = ONE if plain else EPS
             if statement.law in ("Laplace", "Exponential") and names(scale) <= fixed:
                 own[statement.number] = Binary("/", ONE, scale)
-            elif statement.law in ("Geometric", "TruncGeometric") and names(scale) <= fixed:
+            elif statement.law in ("Geometric", "TruncGeometric", "Steps") and names(scale) <= fixed:
                 exponent = (
                     scale.args[0]
                     if isinstance(scale, FunctionCall) and scale.name == "exp"
@@ -290,7 +318,7 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
     gauss = _bounds(bench.program, trials)
     return replace(
         proof, scales=scales, invariants=invariants, ranks=ranks, waits=bench.waits, weights=_weights(trials),
-        gauss=gauss, curve=_curve(bench, trials),
+        gauss=gauss, normal=_numbers(bench, gauss), curve=_curve(bench, trials),
     )  # fmt: skip
 
 
@@ -299,16 +327,19 @@ def _curve(bench: Bench, trials: list[Trial]) -> tuple[int, Expr, Expr] | None:
     draw = next((draw for draw in draws_of(bench.program) if draw.number == bench.curve), None)
     if draw is None:
         return None
-    rate = max((trial.pure / trial.one["eps"] for trial in trials), default=0.0)
-    pure = scaled(EPS, Fraction(ceil(rate * 48 - 1e-9), 48)) if rate else ZERO
-    if draw.law != "Laplace":
-        return draw.number, pure, Unary("-", FunctionCall("ln", (draw.args[0],)))
+    spent = max((trial.pure / trial.one["eps"] for trial in trials), default=0.0)
+    pure = scaled(EPS, Fraction(ceil(spent * 48 - 1e-9), 48)) if spent else ZERO
+    rate = Unary("-", FunctionCall("ln", (draw.args[0],)))
+    if draw.law in ("Geometric", "TruncGeometric"):
+        return draw.number, pure, rate
+    wide = Binary("+", minus(draw.args[1], draw.args[0]), ONE) if draw.law == "Uniform" else draw.args[0]
     try:
-        moved = max(trial.far * bench.runner.code(draw.args[0])(trial.one) for trial in trials)
+        by = Binary("/", ONE, rate) if draw.law == "Steps" else wide
+        moved = max(trial.far * bench.runner.code(by)(trial.one) for trial in trials)
     except (RunFault, NotRun, KeyError):
         return None
     most = Num(Fraction(ceil(moved * 12 - 1e-9), 12))
-    return draw.number, pure, Binary("/", most, draw.args[0])
+    return draw.number, pure, times(most, rate) if draw.law == "Steps" else Binary("/", most, wide)
 
 
 def _weights(trials: list[Trial]) -> dict[str, tuple[Expr, Expr]]:
@@ -330,6 +361,26 @@ def _bounds(program: Program, trials: list[Trial]) -> tuple[Expr, Expr] | None:
     squares = max((trial.squares for trial in trials), default=0.0) * program.group**2
     pure = scaled(EPS, Fraction(ceil(rate * 48 - 1e-9), 48)) if rate else ZERO
     return pure, Num(Fraction(squares) * (1 + Fraction(1, 10**9)))
+
+
+def _numbers(bench: Bench, gauss: tuple[Expr, Expr] | None) -> tuple[Expr, Expr, Expr] | None:
+    """What a Gaussian claim is at the least that is required of epsilon and delta; None where they are numbers."""
+    required = conjuncts(*bench.program.requires)
+    if gauss is None or any(isinstance(part, Binary) and part.op == "=" and EPS in parts(part) for part in required):
+        return None
+    least: dict[str, Fraction] = {}
+    for part in required:
+        match part:
+            case Binary(op=">=" | ">", left=Var(name=name), right=Num(value=value)):
+                least[name] = value
+            case Binary(op="<=" | "<", left=Num(value=value), right=Var(name=name)):
+                least[name] = value
+    runner = Runner(bench.program, exact=True)
+    try:
+        said = [Fraction(runner.code(node)(dict(least))) for node in (*bench.program.claim, *gauss)]
+    except (RunFault, NotRun, KeyError, TypeError, ValueError, ArithmeticError):
+        return None
+    return Num(said[0] - said[2]), Num(said[3]), Num(said[1])
 
 
 def _scales(bench: Bench, trials: list[Trial]) -> dict[str, Expr]:

@@ -72,15 +72,27 @@ class NoiseUses:
     again: Expr | None = None  # the test of the innermost loop, as it will be after this round
 
 
-def shifts_to_try(program: Program, direction: str, *, pointwise: bool) -> dict[int, list[Expr]]:
-    """For each draw, by number, the shifts to try, likely ones first."""
+def shifts_to_try(
+    program: Program, direction: str, *, pointwise: bool, site: int | None = None
+) -> dict[int, list[Expr]]:
+    """For each draw, by number, the shifts to try, likely ones first; `site` is a draw that is paid with delta."""
     found = {}
     for draw, uses in uses_of(program, direction).items():
         gauss = draw.law == "Gauss" and len(program.claim) == 2
-        if gauss or draw.law in ("Laplace", "Exponential", "Geometric", "TruncGeometric"):
+        whole = ("Geometric", "TruncGeometric", "Steps")
+        if gauss or draw.law in ("Laplace", "Exponential", *whole) or draw.number == site:
             tried = _candidates(program, draw, uses, pointwise=pointwise)
+            if draw.law in ("Exponential", "Steps") and draw.number != site:
+                tried = [node for one in tried for node in (one, _upwards(one)) if node is not None]
             found[draw.number] = list(dict.fromkeys(tried))
     return found
+
+
+def _upwards(node: Expr) -> Expr | None:
+    """The shift where it is not negative, else none: noise on one side cannot go below it."""
+    if NOISE in names(node) or isinstance(node, Num):
+        return None
+    return FunctionCall("#if", (Binary(">=", node, ZERO), node, ZERO))
 
 
 def _candidates(program: Program, draw: Draw, uses: NoiseUses, *, pointwise: bool) -> list[Expr]:
@@ -90,14 +102,14 @@ def _candidates(program: Program, draw: Draw, uses: NoiseUses, *, pointwise: boo
         home = negative(home)
     undone = [node for value in uses.shown for node in _undone(value, program)]
     kept = [node for value in uses.kept for node in _undone(value, program) if node != ZERO]
-    tested = [(test, node) for test in uses.tests for atom in _atoms(test) for node in _undone(atom, program)]
+    tested = [(test, node) for test in uses.tests for atom in atoms_of(test) for node in _undone(atom, program)]
     widths = [scaled(width, factor) for factor in (Fraction(1), Fraction(2)) for width in widths_of(program)]
     steps = [step for width in widths for step in (width, negative(width))]
     tried: list[Expr] = []
     if pointwise:
         for where in _answers(program, uses):
             for test in uses.tests:
-                for atom in _atoms(test):
+                for atom in atoms_of(test):
                     direct = [_simple(node, program) for node in _direct_undone(atom, program)]
                     tried += [
                         FunctionCall("#if", (where, plus(step, node), home))
@@ -199,11 +211,11 @@ def _widths(kind: Type) -> list[Expr]:
     return [width for item in kind.items for width in _widths(item)] if kind.items else [ONE]
 
 
-def _atoms(test: Expr) -> list[Expr]:
+def atoms_of(test: Expr) -> list[Expr]:
     """The comparisons of a test that read the noise, as differences."""
     if isinstance(test, Binary) and test.op in _COMPARISONS:
         return [minus(test.left, test.right)] if NOISE in names(test) else []
-    return [atom for part in parts(test) for atom in _atoms(part)]
+    return [atom for part in parts(test) for atom in atoms_of(part)]
 
 
 def _undone(value: Expr, program: Program) -> list[Expr]:
@@ -225,20 +237,21 @@ def _direct_undone(value: Expr, program: Program) -> list[Expr]:
         return []
     private = {param.name for param in program.params if param.private}
     rest: Expr = ZERO
-    for sign, part in _summands(found[1]):
+    for sign, part in summands_of(found[1]):
         if names(part) & private or any(isinstance(inner, FunctionCall) for inner in walk(part)):
             rest = plus(rest, part) if sign > 0 else minus(rest, part)
     return [scaled(negative(shift_of(rest)), 1 / found[0])]
 
 
-def _summands(node: Expr, sign: int = 1) -> list[tuple[int, Expr]]:
+def summands_of(node: Expr, sign: int = 1) -> list[tuple[int, Expr]]:
+    """The parts of a sum, with their signs."""
     match node:
         case Binary(op="+", left=left, right=right):
-            return _summands(left, sign) + _summands(right, sign)
+            return summands_of(left, sign) + summands_of(right, sign)
         case Binary(op="-", left=left, right=right):
-            return _summands(left, sign) + _summands(right, -sign)
+            return summands_of(left, sign) + summands_of(right, -sign)
         case Unary(op="-", arg=arg):
-            return _summands(arg, -sign)
+            return summands_of(arg, -sign)
     return [(sign, node)]
 
 

@@ -57,6 +57,7 @@ class Bench:
         self.direction = direction
         self.waits = waits_of(program, direction)
         self.curve: int | None = None  # the draw that is paid with delta
+        self.tail: tuple[int, str, Expr] | None = None  # the draw whose far values are left to delta
         self.place = next(iter(answers_of(program).values()), None)
         self.runner = Runner(program, exact=False)
         self._ghosts: dict[int, tuple[Ghost, Expr]] = {}
@@ -115,11 +116,16 @@ class Bench:
             elif isinstance(first, AtDraw) and isinstance(second, AtDraw) and first.draw.number == second.draw.number:
                 noise = drawn(first, trial.noise[used % 64])
                 used += 1
+                if self.tail is not None and self.tail[0] == first.draw.number and self._is_far(noise, trial):
+                    return True
                 shift = self._shift(first, ones, twos, noise, shifts)
                 gauss = first.draw.law == "Gauss" and len(self.program.claim) == 2
                 if first.draw.law == "Choice" and isinstance(first.draw.args[0], Var):
                     trial.ratios[first.draw.args[0].name] = _ratios(first.args[0], second.args[0], trial.one["eps"])
-                price = _square(first, second, shift) if gauss else priced(first, second, noise, shift)
+                if first.draw.number == self.curve:
+                    price = _distance(first, second, shift)
+                else:
+                    price = _square(first, second, shift) if gauss else priced(first, second, noise, shift)
                 if price is None:
                     return False
                 if first.draw.number == self.curve:
@@ -141,6 +147,12 @@ class Bench:
                 return self._ends(trial, first[0], second[0], cost, pointwise=pointwise)
             else:
                 return False
+
+    def _is_far(self, noise: float, trial: Trial) -> bool:
+        """Whether noise lies where delta pays for everything."""
+        assert self.tail is not None
+        bound = self.runner.code(self.tail[2])(trial.one)
+        return bool(noise >= bound if self.tail[1] == "above" else -noise >= bound)
 
     def shown(self, output: Any) -> Any:
         """What of an output is the answer of pointwise proofs; None if there is none."""
@@ -233,6 +245,8 @@ def drawn(stop: AtDraw, noise: float) -> float:
         return float(low + abs(int(noise * 2)) % int(high - low + 1))
     if stop.draw.law == "Exponential":
         return abs(noise)
+    if stop.draw.law == "Steps":
+        return float(abs(int(noise)))
     if stop.draw.law in ("Geometric", "TruncGeometric"):
         return float(int(noise))
     return float(noise + (stop.args[1] if stop.draw.law in ("Laplace", "Gauss") else 0))
@@ -257,6 +271,9 @@ def priced(first: AtDraw, second: AtDraw, noise: float, shift: float) -> float |
         if first.args[0] != second.args[0] or noise + shift < 0:
             return None
         return float(shift / first.args[0])
+    if first.draw.law == "Steps":
+        landed = first.args == second.args and shift == int(shift) and noise + shift >= 0 and 0 < first.args[0] < 1
+        return float(shift * -log(first.args[0])) if landed else None
     if first.draw.law == "Choice" and first.args != second.args:
         return _chosen(first.args[0], second.args[0], int(noise)) if not shift else None
     if first.args[:1] != second.args[:1]:
@@ -264,6 +281,20 @@ def priced(first: AtDraw, second: AtDraw, noise: float, shift: float) -> float |
     if first.draw.law in ("Geometric", "TruncGeometric"):
         return None if shift != int(shift) else abs(shift) * -log(first.args[0])
     return None if shift or first.args != second.args else 0.0
+
+
+def _distance(first: AtDraw, second: AtDraw, shift: float) -> float | None:
+    """How far noise is moved that delta pays for: in nats, or of a choice from a range as a part of the range."""
+    if first.args[:1] != second.args[:1]:
+        return None
+    match first.draw.law:
+        case "Exponential":
+            return float(abs(shift) / first.args[0])
+        case "Uniform":
+            return None if first.args != second.args else float(abs(shift) / (first.args[1] - first.args[0] + 1))
+        case "Steps":
+            return float(abs(shift) * -log(first.args[0])) if 0 < first.args[0] < 1 else None
+    return priced(first, second, 0.0, shift)
 
 
 def _square(first: AtDraw, second: AtDraw, shift: float) -> float | None:

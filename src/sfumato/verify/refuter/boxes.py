@@ -80,7 +80,8 @@ class Boxes:
         ways = [walker.ways(as_input(env)) for env in (one, two)]
         limits = [real(part, one) for part in self.program.claim]
         seen: set[OutputPattern] = set()
-        for event in (event for way in ways[0] for event in _events(way)):
+        lines = (event for way in ways[0] for event in _half_lines(way)) if len(limits) > 1 else ()
+        for event in chain(lines, (event for way in ways[0] for event in _events(way))):
             if event in seen:
                 continue
             seen.add(event)
@@ -111,6 +112,19 @@ def _events(way: ProgramPath) -> Iterator[OutputPattern]:
                 tests += [Test(own, ">=", value - HALF), Test(own, "<=", value + HALF)]
         kept = tuple(None if isinstance(leaf, Form) else leaf for leaf in leaves)
         yield OutputPattern(shape, kept, tuple(tests))
+
+
+def _half_lines(way: ProgramPath) -> Iterator[OutputPattern]:
+    """Everything on one side of where a test cuts off what is returned: delta is lost on whole half-lines."""
+    shape, leaves = leaves_of(way.output)
+    if len(leaves) != 1 or not isinstance(leaves[0], Form) or len(leaves[0].factors) != 1:
+        return
+    ((shown, slope),) = leaves[0].factors
+    for test in way.tests:
+        if len(test.factors) == 1 and test.factors[0][0] == shown:
+            edge = leaves[0].constant - slope * test.constant / test.factors[0][1]
+            for sign in (">=", "<="):
+                yield OutputPattern(shape, (None,), (Test(((0, Fraction(1)),), sign, edge),))
 
 
 def _points(way: ProgramPath) -> Iterator[dict[int, Fraction]]:

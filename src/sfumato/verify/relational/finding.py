@@ -232,14 +232,14 @@ def faults_of(document: dict[str, Any]) -> list[str]:
         if program.property is None or program.property != document["property"]:
             return ["the property is not that of the program"]
         if document["verdict"] == "REFUTED":
-            return (
-                []
-                if is_difference(program, _difference(document["witness"]))
-                else ["these probabilities do not differ"]
-            )
-        found = enumerate_laws(program, MANY)
-        something = found.difference is None and (found.complete or found.limits)
-        if something and document["scope"] == _scope(found):
+            found = _difference(document["witness"])
+            if not is_difference(program, found):
+                return ["these probabilities do not differ"]
+            known = difference_document(found) == document["witness"]
+            return [] if known else ["the witness has entries that no check reads"]
+        listed = enumerate_laws(program, MANY)
+        something = listed.difference is None and (listed.complete or listed.limits)
+        if something and document["scope"] == _scope(listed):
             return []
         return ["the distributions are not equal on all these inputs"]
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError) as error:

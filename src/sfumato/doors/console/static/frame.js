@@ -16,6 +16,7 @@ const PAGES = [
   ["/play", "Playground", ["analyst", "owner", "auditor"]],
   ["/map", "Map", ["analyst", "owner", "auditor"]],
 ];
+const PARTS = { "/learn": "/play", "/bob": "/play" }; // pages of another one
 const gauge = h("div", { class: "gauge", hidden: true });
 
 export async function frame() {
@@ -23,13 +24,12 @@ export async function frame() {
   const bar = document.querySelector(".bar");
   const here = PAGES.filter(([path, , roles]) => roles.includes(user.role));
   const links = here.map(([path, name]) =>
-    h("a", { href: path, "aria-current": path === location.pathname ? "page" : null }, name),
+    h("a", { href: path, "aria-current": path === (PARTS[location.pathname] ?? location.pathname) ? "page" : null }, name),
   );
   if (user.data) bar.querySelector(".brand").append(" · ", word(user.data));
   bar.append(
     h("nav", { "aria-label": "Pages" }, links),
-    gauge,
-    h("div", { class: "who" }, themeButton(), word(user.name, "name"), h("button", { class: "plain", onclick: leave }, "Log out")),
+    h("div", { class: "side" }, gauge, h("div", { class: "who" }, themeButton(), word(user.name, "name"), h("button", { class: "plain", onclick: leave }, "Log out"))),
   );
   return user;
 }

@@ -4,12 +4,12 @@ import { h, picture } from "./dom.js";
 import { openDialog } from "./hand.js";
 import { brief, percent } from "./numbers.js";
 
-const lawOf = (asked, column) => call("/api/law", { body: { ...asked, column } });
+export const lawOf = (asked, column) => call("/api/law", { body: { ...asked, column } });
 
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 // What the answer changes in an attacker's odds; where that has no bound of its own, why.
-const odds = (law) => (law.at_most === null ? sentence(law.why) : `Somebody who knows everybody else and suspects Bob with 50 % suspects him with at most ${percent(law.at_most)} after this ${law.pictures.length > 1 ? "result" : "number"}.`);
+export const odds = (law) => (law.at_most === null ? sentence(law.why) : `Somebody who knows everybody else and suspects Bob with 50 % suspects him with at most ${percent(law.at_most)} after this ${law.pictures.length > 1 ? "result" : "number"}.`);
 
 // For one number alone there is no chart, but there is its law.
 export async function drawLaw(asked, column) {
@@ -29,7 +29,7 @@ export async function showLaw(asked, column) {
 }
 
 // What the picture is of: the released number, how far Bob moves it, and who was made up where the law depends on rows.
-function about(law, one) {
+export function about(law, one) {
   const moves = one.moves === null ? null : `Bob moves ${one.several ? "them, all together," : "it"} by at most ${brief(one.moves)}.`;
   const plain = law.pictures.length === 1 && ["geometric", "gaussian"].includes(law.law);
   return h("p", { class: "quiet" },
@@ -38,7 +38,7 @@ function about(law, one) {
     one.assumed === null ? null : `The probability of each value depends on the rows, which no picture may show. So this is the distribution for ${one.assumed}; Bob is one more person, in the worst case.`);
 }
 
-function tableOf(one) {
+export function tableOf(one) {
   const heads = [one.moves === null ? "shown" : "shown minus the truth", "Bob out", "Bob in", "50 % becomes"];
   const cells = (output, i) => [one.moves === null ? output : brief(output, 6), brief(one.bob_out[i]), brief(one.bob_in[i]), `${brief(one.belief[i] * 100)} %`];
   return h("div", { class: "box", tabindex: 0, role: "region", "aria-label": "The law" }, h("table", {},

@@ -62,4 +62,4 @@ export function shown(value, ends, type) {
   return { text, beside };
 }
 
-export const percent = (value, digits = 1) => `${(Math.ceil(toNumber(value) * 100 * 10 ** digits - 1e-6) / 10 ** digits).toFixed(digits).replace(/\.0$/, "")} %`;
+export const percent = (value, digits = 1) => `${(Math.ceil(toNumber(value) * 100 * 10 ** digits - 1e-6) / 10 ** digits).toFixed(digits).replace(/\.0$/, "")}\u00a0%`;

@@ -2,20 +2,11 @@
 import { call } from "./api.js";
 import { $, h, pause, picture } from "./dom.js";
 import { frame, say } from "./frame.js";
+import { IDEAS, tabs } from "./ideas.js";
 
-const IDEAS = {
-  geometric: ["Geometric noise", "Two databases that differ by Bob give almost the same answers: for every answer, the ratio of the two bars is at most e^ε.", "P(noise = z) ∝ e^(−|z| ε / Δ)", "6 and 35"],
-  laplace: ["Laplace noise on a grid", "The textbook distribution, drawn exactly on multiples of a step, because rounding of floats would leak the true value.", "P(noise = z) ∝ e^(−|z| ε / Δ), z a multiple of the grid", "5 and 20"],
-  gaussian: ["Gaussian noise", "Lighter tails, but no ε: far out, the ratio of the two bars is unbounded, with small probability.", "P(noise = z) ∝ e^(−z² / 2σ²), ρ = Δ² / 2σ²", "34"],
-  averaging: ["Averaging", "If the same query got fresh noise each time, the noise would average out. So an answer is drawn once, stored, and returned again for free.", "± of the mean of k answers shrinks like 1/√k, their cost grows like k", "7"],
-  composition: ["Many questions", "What k queries with the same ε cost together, by each composition rule. The ledger tracks both and admits a query if one of them allows it.", "k ε;  ε √(2k ln 1/δ) + k ε (e^ε − 1);  ρ adds up", "8 and 14"],
-  response: ["Randomized response", "Each person answers with the truth with some probability, and with the other answer otherwise. No gateway has to be trusted.", "P(truth) = e^ε / (e^ε + 1)", "16"],
-  utility: ["Utility", "An answer is worth what somebody can do with it. A user who knows the prior and the mechanism updates their guess after each answer; the best guess gives the gain. Truncating the noise at the ends loses nothing, and for counts no private mechanism has a higher utility. Randomized response treats near and far values alike, and has a lower utility.", "gain = Σ over shown z of the largest Σ over x of π(x) K(z|x) g(w, x)", "31, 35 to 37"],
-  joint: ["Eye colours", "A person has one eye colour, so all counts by colour together cost as much as one. Counts by eye and by hair colour of the same people add up.", "the largest of groups that exclude each other; the sum of those that do not", "8 and 19"],
-};
-const WORDS = { epsilon: "ε", rho: "ρ", delta: "δ", k: "how many, k", sensitivity: "what one person changes, Δ", grid: "grid", colours: "colours", traits: "traits", n: "people, n", seen: "what was shown", mechanism: "mechanism", prior: "prior belief", gain: "gain" };
+const WORDS = { epsilon: "ε", rho: "ρ", delta: "δ", k: "how many, k", sensitivity: "what one person changes, Δ", grid: "grid", colours: "colours", traits: "traits", n: "people, n", seen: "what was shown", mechanism: "mechanism", prior: "prior belief", gain: "gain", side: "cells a side", column: "column of the true cell", row: "row of the true cell", people: "people attacked", guess: "how often a guess is right" };
 const NAMED = { identity: "1 if the guess is right", distance: "n minus the distance", uniform: "all equally likely", binomial: "a coin for each person", rare: "one in ten for each person" };
-const LINEAR = ["k", "sensitivity", "colours", "traits", "n", "seen"];
+const LINEAR = ["k", "sensitivity", "colours", "traits", "n", "seen", "side", "column", "row", "people"];
 const STEPS = 100;
 let page, numbers = {}, found = null;
 
@@ -80,12 +71,11 @@ async function begin() {
   delete given.page;
   numbers = given;
   const [name, idea, formula, rows] = IDEAS[page];
-  await frame();
-  $("pages").replaceChildren(...Object.entries(IDEAS).map(([key, [title]]) => h("a", { href: `/play?page=${key}`, "aria-current": key === page ? "page" : null }, title)));
+  tabs((await frame()).role, `/play?page=${page}`);
   $("name").textContent = name;
   $("idea").textContent = idea;
   $("formula").textContent = formula;
-  $("row").textContent = `Idea ${rows} of docs/lectures.md.`;
+  $("row").textContent = `${/ /.test(rows) ? "Ideas" : "Idea"} ${rows} of docs/lectures.md.`;
   await draw();
 }
 

@@ -4,13 +4,19 @@ import { $, h, pause, place, word } from "./dom.js";
 import { frame, say } from "./frame.js";
 import { percent } from "./numbers.js";
 import { problemsOf } from "./policy.js";
+import { size, upload } from "./upload.js";
 
 const tell = (error) => say([error.message, error.detail, error.hint].filter(Boolean).join(". "), { kind: "bad" });
 const state = { number: 0, unit: null, epsilon: "1" };
 const chosen = () => [...document.querySelectorAll("#files input:checked")].map((box) => box.value);
 
+let most = 0, served = [];
+
 async function findPeople() {
   const files = chosen();
+  const again = files.filter((name) => served.includes(name));
+  $("twice").hidden = !again.length;
+  $("twice").textContent = `${again.join(", ")} ${again.length === 1 ? "is" : "are"} served already. A second policy has a budget of its own, and what both give away adds up.`;
   $("person").hidden = !files.length;
   if (!files.length) return;
   const number = ++state.number;
@@ -52,7 +58,7 @@ async function judge() {
   $("save").disabled = found.problems.length > 0;
   const focused = document.activeElement; // what is being typed stays, and so does the cursor
   $("fields").replaceChildren(
-    h("p", { class: "quiet" }, open.length ? `${open.length} left. What is marked "check" in the text is a guess from a name.` : wrong.length ? "" : "All decided. Review the lines marked check once more."),
+    h("p", { class: "quiet" }, open.length ? `${open.length} ${open.length === 1 ? "decision" : "decisions"} left. What is marked "check" in the text is a guess from a name.` : wrong.length ? "" : "All decided. Review the lines marked check once more."),
     ...open.map((one) => fieldOf(one, place(text, one.position))),
     ...problemsOf(wrong, $("text")),
     ...lists(text),
@@ -142,11 +148,39 @@ async function save(event) {
   $("done").replaceChildren(h("strong", {}, `${done.name} is written. `), "On the machine itself: ", h("code", {}, `sfumato check -p ${done.name}`), " reads the rows once and tells you alone what held; ", h("code", {}, `sfumato serve -p ${done.name}`), " opens the doors.");
 }
 
+async function list(ticked) {
+  const found = await call("/api/policy/sources");
+  [most, served] = [found.most, found.served];
+  $("most").textContent = `CSV or Parquet, up to ${size(most)}`;
+  const box = (name) => h("label", { class: "pick" }, h("input", { type: "checkbox", value: name, checked: ticked.includes(name), onchange: () => findPeople().catch(tell) }), word(name, "mono"));
+  $("files").replaceChildren(...(found.files.length ? found.files.map(box) : [h("p", { class: "empty" }, "No data file is in the policy's folder: .parquet, .csv, .tsv, .jsonl or .duckdb.")]));
+}
+
+async function send() {
+  const [file] = $("file").files;
+  if (!file) return;
+  say("");
+  $("file").value = ""; // the same file may be chosen once more
+  if (file.size > most) return say(`${file.name} has ${size(file.size)}; a file may have at most ${size(most)}. Copy a larger one into the policy's folder, on the machine itself.`, { kind: "bad" });
+  const progress = (part) => { $("sent").value = part; $("sent-words").textContent = part < 1 ? `${Math.floor(part * 100)} % sent` : "Reading its columns …"; };
+  progress(0);
+  $("sending").hidden = false;
+  $("file").disabled = true;
+  try {
+    const done = await upload(file, { progress, stop: (end) => ($("stop").onclick = end) });
+    await list([...chosen(), done.name]);
+    await findPeople();
+    say(done.name === file.name ? `${done.name} is uploaded.` : `${file.name} is uploaded as ${done.name}.`);
+  } finally {
+    $("sending").hidden = true;
+    $("file").disabled = false;
+  }
+}
+
 async function begin() {
-  await frame();
-  const { files } = await call("/api/policy/sources");
-  const boxes = files.map((name) => h("label", { class: "pick" }, h("input", { type: "checkbox", value: name, onchange: () => findPeople().catch(tell) }), word(name, "mono")));
-  $("files").replaceChildren(...(boxes.length ? boxes : [h("p", { class: "empty" }, "No data file is in the policy's folder: .parquet, .csv, .tsv, .jsonl or .duckdb.")]));
+  const there = frame().then(() => list([]));
+  $("file").addEventListener("change", () => there.then(send).catch(tell)); // also who is quicker than the page
+  await there;
   $("epsilon").addEventListener("input", pause(() => setBudget().catch(tell), 120));
   $("text").addEventListener("input", pause(() => judge().catch(tell), 400));
   $("write").addEventListener("submit", (event) => save(event).catch(tell));

@@ -13,7 +13,8 @@ from fractions import Fraction
 
 from sfumato.sql import interval_values as intervals
 from sfumato.sql.calendar_units import CLOCK, UNITS, first_day
-from sfumato.sql.function_rules import Mismatch, Rule, nullable, text_facts
+from sfumato.sql.functions.record import ScalarFunction
+from sfumato.sql.functions.rules import Mismatch, Rule, nullable, text_facts
 from sfumato.sql.tree import DATE, DECIMAL, INTEGER, INTERVAL, NULL, TEXT, TIMES, TIMESTAMP, Call, Facts, Node
 
 MICRO, DAY = Fraction(1, 10**6), 86_400
@@ -158,22 +159,53 @@ def _years(a: Fraction | None, b: Fraction | None) -> int:
 
 FORMATS: dict[str, int] = {
     "YYYY": 4, "MM": 2, "DD": 2, "HH24": 2, "MI": 2, "SS": 2, "DDD": 3, "IW": 2, "IYYY": 4, "Q": 1, "D": 1, "ID": 1,
-    "Dy": 3, "Mon": 3, "MON": 3, "DY": 3, "YY": 2, "MS": 3, "US": 6,
+    "Dy": 3, "Mon": 3, "MON": 3, "DY": 3, "YY": 2, "MS": 3, "US": 6, "HH12": 2, "HH": 2, "WW": 2, "W": 1,
+    "dy": 3, "mon": 3, "AM": 2, "PM": 2, "am": 2, "pm": 2, "Day": 9, "DAY": 9, "day": 9, "Month": 9, "MONTH": 9,
+    "month": 9,
 }  # fmt: skip
-"""The patterns of to_char, with their widths: all of one width, so that nothing depends on a locale or a blank."""
-_PIECE = re.compile("|".join(sorted(map(re.escape, FORMATS), key=len, reverse=True)) + r'|"[^"]*"|[^A-Za-z"\\]')
+"""The patterns of to_char, with their widths: all of one width, as PostgreSQL fills them, and no locale."""
+WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_NAMES = ("MON", "DY", "DAY", "MONTH", "AM", "PM")
+_NUMBERS = tuple(word for word in FORMATS if word == word.upper() and word not in _NAMES)
+_WORDS = sorted({*FORMATS, *(word.lower() for word in _NUMBERS)}, key=len, reverse=True)
+_PIECE = re.compile(f"(FM|fm)?({'|'.join(_WORDS)})" + r'|"[^"]*"|[^A-Za-z"\\]')
 
 
 def pieces(pattern: str) -> list[str] | None:
-    """The parts of a to_char pattern: known words, and signs for themselves; None where a part is not known."""
+    """The parts of a to_char pattern: known words, and signs for themselves; None where a part is not known.
+
+    Numbers are in capitals whatever was written, and FM before a word, which is then not filled, is a part of it.
+    """
     found, at = [], 0
     while at < len(pattern):
         match = _PIECE.match(pattern, at)
         if match is None:
             return None
-        found.append(match[0])
+        bare, word = match[1], match[2]
+        if bare and word.upper() in ("MS", "US"):
+            return None  # which are filled even so
+        if word is None:
+            found.append(match[0])
+        else:
+            found.append(("FM" if bare else "") + (word.upper() if word.upper() in _NUMBERS else word))
         at = match.end()
     return found
+
+
+def names(part: str) -> tuple[str, tuple[str, ...]] | None:
+    """Of a pattern that is a name: the part of a date that it names (dow counts from Sunday), and all names of it."""
+    word = part.removeprefix("FM")
+    kind, whole = ("dow", WEEKDAYS) if word.lower() in ("day", "dy") else ("month", MONTHS)
+    if word.lower() not in ("day", "dy", "month", "mon"):
+        return None
+    made = [name if word.lower() in ("day", "month") else name[:3] for name in whole]
+    made = [name.upper() if word.isupper() else name.lower() if word.islower() else name for name in made]
+    filled = word.lower() in ("day", "month") and word == part
+    return kind, tuple(name.ljust(9) if filled else name for name in made)
 
 
 def _to_char(args: tuple[Node, ...], extra: str) -> Facts:
@@ -183,7 +215,8 @@ def _to_char(args: tuple[Node, ...], extra: str) -> Facts:
     parts = pieces(extra)
     if parts is None or len(extra) > 100:
         raise Mismatch(f"to_char needs a pattern of {', '.join(FORMATS)} and separators between them")
-    return Facts(TEXT, nullable=f.nullable, length=sum(FORMATS.get(part, len(part)) for part in parts))
+    widths = (FORMATS.get(part.removeprefix("FM"), len(part)) for part in parts)
+    return Facts(TEXT, nullable=f.nullable, length=sum(widths))
 
 
 PARSED = {"%Y": "[0-9]{4}", "%m": "[0-9]{2}", "%d": "[0-9]{2}", "%H": "[0-9]{2}", "%M": "[0-9]{2}", "%S": "[0-9]{2}"}
@@ -242,16 +275,56 @@ def _interval_text(args: tuple[Node, ...], _: str) -> Facts:
     return Facts(TEXT, nullable=args[0].facts.nullable, length=40)
 
 
-TIME_FUNCTIONS: dict[str, Rule] = {
-    "extract": _extract,
-    "date_trunc": _date_trunc,
-    "age": _age,
-    "age_part": _age_part,
-    "to_char": _to_char,
-    "to_date": _from_text(DATE),
-    "to_timestamp": _from_text(TIMESTAMP),
-    "date_bin": _date_bin,
-    "make_date": _make_date,
-    "interval_text": _interval_text,
-}
-"""Functions of time by name."""
+def _shift(args: tuple[Node, ...], extra: str) -> Facts:
+    """A date or a timestamp and an interval: a timestamp; NULL beyond the years 1 to 9999."""
+    f, span = args[0].facts, intervals.stored(extra)
+    if f.kind not in TIMES:
+        raise Mismatch(f"an interval can only be added to a date or a timestamp, but this is {f.kind}")
+    first, last = intervals.FIRST, intervals.LAST
+    clock = intervals.DAY - 1 if f.kind == TIMESTAMP else 0
+    low = intervals.later_day(first if f.low is None else int(f.low), span)
+    high = intervals.later_day(last if f.high is None else int(f.high), span, clock)
+    if high < first or low > last:
+        raise Mismatch("the result is outside the years 1 to 9999")
+    inside = first <= low and high <= last
+    return Facts(TIMESTAMP, Fraction(max(low, first)), Fraction(min(high, last)), None, f.nullable or not inside)
+
+
+TIME_FUNCTIONS = (
+    ScalarFunction(
+        "extract", _extract, "extract(part from time)", "year, month, day, dow, hour, epoch and other parts"
+    ),
+    ScalarFunction(
+        "date_trunc", _date_trunc, "date_trunc('month', time)", "the beginning of the unit that holds a time"
+    ),
+    ScalarFunction("age", _age, "age(later, earlier)", "the interval between two times", by_name=True),
+    ScalarFunction(
+        "age_part", _age_part, "extract(year from age(later, earlier))", "whole years, months or days between two times"
+    ),
+    ScalarFunction("to_char", _to_char, "to_char(time, 'YYYY-MM')", "a time as text", by_name=True),
+    ScalarFunction(
+        "to_date",
+        _from_text(DATE),
+        "to_date(text, 'YYYY-MM-DD')",
+        "a text as a date; NULL where it does not read so",
+        by_name=True,
+    ),
+    ScalarFunction(
+        "to_timestamp",
+        _from_text(TIMESTAMP),
+        "to_timestamp(text, 'YYYY-MM-DD')",
+        "a text as a timestamp; NULL where it does not read so",
+        by_name=True,
+    ),
+    ScalarFunction(
+        "date_bin", _date_bin, "date_bin(stride, time, origin)", "the beginning of the stride that holds a time"
+    ),
+    ScalarFunction(
+        "make_date", _make_date, "make_date(year, month, day)", "a date; NULL where there is no such day", by_name=True
+    ),
+    ScalarFunction("interval_text", _interval_text, "interval::text", "an interval as PostgreSQL prints it"),
+    ScalarFunction(
+        "shift", _shift, "time + interval '1 month'", "a time moved by an interval; NULL beyond the years 1 to 9999"
+    ),
+)
+"""Functions of time."""

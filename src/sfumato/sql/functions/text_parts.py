@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from sfumato.sql import pattern_meaning as meaning
 from sfumato.sql import patterns
-from sfumato.sql.function_rules import LONGEST, Mismatch, Rule, text_facts, written_text, written_whole
+from sfumato.sql.functions.record import ScalarFunction
+from sfumato.sql.functions.rules import LONGEST, Mismatch, text_facts, written_text, written_whole
 from sfumato.sql.tree import TEXT, Facts, Node
 
 _MOST_PARTS, _WIDEST = 1000, 1000
@@ -87,13 +88,26 @@ def _regexp_substring(args: tuple[Node, ...], _: str) -> Facts:
     return Facts(TEXT, nullable=True, length=text_facts(args[:1]).length)
 
 
-TEXT_FUNCTIONS: dict[str, Rule] = {
-    "split_part": _split_part,
-    "initcap": _initcap,
-    "lpad": _pad,
-    "rpad": _pad,
-    "concat_ws": _concat_ws,
-    "regexp_replace": _regexp_replace,
-    "regexp_substring": _regexp_substring,
-}
-"""Functions of text by name."""
+TEXT_PARTS = (
+    ScalarFunction("split_part", _split_part, "split_part(text, ',', n)", "the n-th part between delimiters"),
+    ScalarFunction("initcap", _initcap, "initcap(text)", "each word with a capital"),
+    ScalarFunction("lpad", _pad, "lpad(text, n, fill)", "n characters, filled on the left or truncated"),
+    ScalarFunction("rpad", _pad, "rpad(text, n, fill)", "n characters, filled on the right or truncated"),
+    ScalarFunction(
+        "concat_ws",
+        _concat_ws,
+        "concat_ws(separator, a, b, …)",
+        "texts joined by a separator; NULLs are skipped",
+        sees_null=True,
+    ),
+    ScalarFunction(
+        "regexp_replace", _regexp_replace, "regexp_replace(text, pattern, new, 'g')", "what matches replaced"
+    ),
+    ScalarFunction(
+        "regexp_substring",
+        _regexp_substring,
+        "substring(text from 'pattern')",
+        "what matches, or its first group; NULL where nothing does",
+    ),
+)
+"""Functions that take texts apart and put them together."""

@@ -7,7 +7,8 @@ read nothing of their own: a tool that cannot SET has its error bars, and they a
 from __future__ import annotations
 
 from sfumato.errors import QueryError
-from sfumato.sql.function_rules import Mismatch, Rule
+from sfumato.sql.functions.record import ScalarFunction
+from sfumato.sql.functions.rules import Mismatch
 from sfumato.sql.tree import NUMBERS, Call, Facts, Node
 
 LOW, HIGH, ERROR = "sfumato_low", "sfumato_high", "sfumato_error"
@@ -22,7 +23,8 @@ def _rule(args: tuple[Node, ...], _: str) -> Facts:
     return Facts(facts.kind, None, None, facts.grid, True)
 
 
-END_FUNCTIONS: dict[str, Rule] = dict.fromkeys(ENDS, _rule)
+_WORDS = {LOW: "the lower end of a number's interval", HIGH: "the upper end", ERROR: "half the width"}
+END_FUNCTIONS = tuple(ScalarFunction(name, _rule, f"{name}(x)", _WORDS[name], by_name=True) for name in ENDS)
 
 
 def without_ends(items: Items) -> tuple[Items, tuple[tuple[int, str], ...]]:

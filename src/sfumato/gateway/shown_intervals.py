@@ -1,0 +1,123 @@
+"""Intervals as they are shown: within what is possible, in the type of their column, rounded outward.
+
+Comes in: a question's origins, what was drawn, and the rows that are shown. Goes out: for each column its intervals,
+and whether each says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from sfumato.gateway.interval_sources import DrawnNumbers, possible, released_as
+from sfumato.sql.exact_numbers import ExactNumbers, common_unit
+from sfumato.sql.intervals.column_intervals import AlikeRows, intervals_of_column
+from sfumato.sql.intervals.provenance import Origin
+from sfumato.sql.tree import INTEGER, Aggregate, Facts
+
+_WIDE = Context(prec=80)
+"""More digits than a number of the engine has."""
+_FINE = Fraction(1, 10**9)
+"""The grid of numbers that have none."""
+_DIGITS = 30
+
+Range = tuple[Fraction | None, Fraction | None]
+ShownInterval = tuple[Any, Any] | None
+Drawn = tuple[DrawnNumbers, Fraction]
+"""What was drawn, and the confidence that is asked for."""
+
+
+def intervals_shown(
+    of: Origin | None, values: Sequence[Any], rows: Sequence[tuple[Any, ...]], found: Drawn, facts: Facts
+) -> list[tuple[ShownInterval, bool]]:
+    """The interval of each number of a column, and whether it is the whole range; a released number is within its
+    possible range (semantics 4.3).
+
+    Where noise has made a number NULL, nothing is told of it, unless it is a mean.
+    """
+    shown: list[tuple[ShownInterval, bool]] = [(None, False)] * len(rows)
+    if of is None:
+        return shown
+    for alike in intervals_of_column(of, rows, *found):
+        aggregate = released_as(of, found[0], alike.slots)
+        for place, one in zip(alike.places, _shown(alike, aggregate, facts), strict=True):
+            shown[place] = one if aggregate is not None or values[place] is not None else (None, False)
+    return shown
+
+
+def _shown(alike: AlikeRows, aggregate: Aggregate | None, facts: Facts) -> list[tuple[ShownInterval, bool]]:
+    """The intervals of rows that are alike."""
+    low, high = (None, None) if aggregate is None else possible(aggregate)
+    whole: ShownInterval = None
+    if low is not None and high is not None:
+        (whole,) = _outward([low.numerator * high.denominator], [high.numerator * low.denominator],
+                            Fraction(1, low.denominator * high.denominator), (None, None), facts)  # fmt: skip
+    unknown = whole if alike.number is not None else None  # a mean of nobody knows how many is somewhere
+    ends = alike.ends
+    if ends is None:
+        return [(unknown, unknown is not None)] * len(alike.places)
+    if isinstance(ends.low, ExactNumbers) and isinstance(ends.high, ExactNumbers):
+        unit = common_unit(ends.low.unit, ends.high.unit)
+        known = _outward(ends.low.in_units(unit), ends.high.in_units(unit), unit, (low, high), facts)
+    else:
+        known = []
+        for below, above in zip(ends.low, ends.high, strict=True):
+            unit = common_unit(below, above)
+            known += _outward([int(below / unit)], [int(above / unit)], unit, (low, high), facts)
+    told = [unknown if place in ends.none else one for place, one in enumerate(known)] if ends.none else known
+    return [(one, one is not None and one == whole) for one in told]
+
+
+def _outward(lows: list[int], highs: list[int], unit: Fraction, within: Range, facts: Facts) -> list[tuple[Any, Any]]:
+    """Interval ends in the column's own type, within the possible range, rounded outward."""
+    half = common_unit(unit / 2, *(end for end in within if end is not None))
+    factor = int(unit / half)
+    low, high = (None if end is None else int(end / half) for end in within)
+    per = half / (facts.grid or _FINE)
+    top, bottom, number = per.numerator, per.denominator, _number(facts)
+    pairs = zip(lows, highs, strict=True)
+    ends = (within_range(one * factor, two * factor, low, high) for one, two in pairs)
+    return [(number(below * top // bottom), number(-(-above * top // bottom))) for below, above in ends]
+
+
+def within_range(below: int, above: int, low: int | None, high: int | None) -> tuple[int, int]:
+    """An interval cut to the possible range, and at least half as wide as it was, where the range leaves room.
+
+    Noise may carry a count below zero. The number that is shown is then zero, and an interval of zero alone would look
+    exact: the interval is taken around the number that is shown. It holds what the plain cut would hold, and more.
+    """
+    half = (above - below) // 2
+    if low is not None:
+        below, above = max(low, below), max(above, low + half)
+    if high is not None:
+        below, above = min(below, max(high - half, low if low is not None else high - half)), min(high, above)
+    return below, above
+
+
+def _number(facts: Facts) -> Callable[[int], int | Decimal]:
+    """How steps of the grid are written: whole numbers, or decimals with as few digits as will do."""
+    grid = facts.grid or _FINE
+    if facts.kind == INTEGER:
+        return int if grid == 1 else lambda steps: int(steps * grid)
+    places = next((n for n in range(_DIGITS + 1) if (grid * 10**n).denominator == 1), None)
+    if places is None:
+        return lambda steps: decimal_of(steps * grid)
+    factor, digits = int(grid * 10**places), places
+
+    def written(steps: int) -> Decimal:
+        whole, after = steps * factor, digits
+        while after and not whole % 10:
+            whole, after = whole // 10, after - 1
+        return Decimal(whole).scaleb(-after, _WIDE)
+
+    return written
+
+
+def decimal_of(value: Fraction) -> Decimal:
+    """A number in decimals, with as few digits as will do."""
+    digits = 0
+    while digits < _DIGITS and (value * 10**digits).denominator != 1:
+        digits += 1
+    return Decimal(int(value * 10**digits)).scaleb(-digits, _WIDE)
