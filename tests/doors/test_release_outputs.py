@@ -34,6 +34,7 @@ def files(tmp_path, monkeypatch):
     lines = "".join(f"{a},{a // 5 * 5},*\n" for a in range(20, 30))
     (tmp_path / "h" / "raw_hierarchy_age.csv").write_text(lines)
     (tmp_path / "link.csv").symlink_to(tmp_path / "raw.csv")
+    (tmp_path / "hard.csv").hardlink_to(tmp_path / "raw.csv")
     write(tmp_path / "shown.csv", ("age", "sex", "v"), sorted(("*", "*", v) for _, _, v in rows))
     return tmp_path
 
@@ -57,6 +58,7 @@ ATTACKED = ("--csv", "raw.csv", "--secret", "v=ill", "--release", "shown.csv", "
         ("anonymize", "raw.csv", *ASKED, "-o", "out.csv", "--record", "shown.csv"),
         ("attack", "linking", *ATTACKED, "raw.csv"),
         ("attack", "linking", *ATTACKED, "link.csv"),
+        ("attack", "linking", *ATTACKED, "hard.csv"),
         ("attack", "linking", *ATTACKED, "shown.csv"),
     ],
 )

@@ -61,5 +61,6 @@ def test_each_order_is_read_once():
     assert len(ranks_of(["1", "2", "3"])) == 1
     assert len(ranks_of(["1", "2", "10"])) == 2  # as numbers, as texts
     assert ranks_of(["2", "10", ""])[0] == [2.0, 10.0, float("inf")]
+    assert [2.0, 10.0, float("-inf")] in ranks_of(["2", "10", ""])
     assert len(ranks_of(["2020-01-02", "2020-02-01"])) == 1
     assert ranks_of(["02.01.2020", "01.02.2020"])[0][0] < ranks_of(["02.01.2020", "01.02.2020"])[0][1]
