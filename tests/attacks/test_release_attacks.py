@@ -57,21 +57,14 @@ def test_homogeneous_and_skewed_classes_are_read(tmp_path):
 
 def test_two_diverse_releases_give_a_value_away_together(tmp_path):
     """Ganta and others 2008: each class has three values, and two classes share one."""
-    first = [("2*", "flu"), ("2*", "cold"), ("2*", "none"), ("3*", "flu"), ("3*", "cold"), ("3*", "none")]
-    second = [
-        ("20..25", "flu"),
-        ("20..25", "gout"),
-        ("20..25", "ache"),
-        ("26..39", "cold"),
-        ("26..39", "none"),
-        ("26..39", "flu"),
-    ]
-    one = write(tmp_path / "one.csv", ("age", "ill"), first)
-    two = write(tmp_path / "two.csv", ("age", "ill"), second)
-    knowledge = knowledge_of([{"age": 24}, {"age": 35}], SecretFact("ill", "flu"))
+    people = [("a", "x"), ("a", "y"), ("a", "y"), ("b", "x"), ("b", "x"), ("b", "y")]
+    ill = ["flu", "cold", "none", "gout", "ache", "flu"]
+    one = write(tmp_path / "one.csv", ("p", "ill"), sorted((p, i) for (p, _), i in zip(people, ill, strict=True)))
+    two = write(tmp_path / "two.csv", ("q", "ill"), sorted((q, i) for (_, q), i in zip(people, ill, strict=True)))
+    knowledge = knowledge_of([{"p": p, "q": q} for p, q in people], SecretFact("ill", "flu"))
     assert claims("homogeneity", [one], knowledge)[0] == claims("homogeneity", [two], knowledge)[0] == {}
     found, _ = claims("intersection", [one, two], knowledge)
-    assert found == {0: (True, True)}
+    assert found == {i: (value == "flu", True) for i, value in enumerate(ill)}
     assert not claims("intersection", [one], knowledge)[1].applicable
 
 
@@ -96,7 +89,7 @@ def test_minimality_is_used_on_a_release(tmp_path):
     found, _ = claims(
         "minimality", [release], knowledge_of([{"age": age} for age in ages], SecretFact("ill", "hiv"), 3 / 8)
     )
-    assert found == {0: (True, True), 1: (True, True), **dict.fromkeys(range(2, 6), (False, True))}
+    assert found == {0: (True, False), 1: (True, False)}  # that a rule refused the cut is an assumption
 
 
 @pytest.fixture
@@ -207,9 +200,8 @@ def test_nothing_is_certain_where_others_fit_the_row_too(tmp_path):
     raw, release = write(tmp_path / "raw.csv", ("age", "v"), rows), tmp_path / "release.csv"
     write(release, ("age", "v"), published)
     reports, knowledge = releases("all", raw, [str(release)], **of("v=none"))
-    assert len(knowledge.people) == 20
-    assert len(knowledge.others) == 40
+    assert len(knowledge.people) == 60
     assert [report.certain for report in reports] == [0] * len(reports)
     alone = view(release, knowledge, None)
-    assert not any(alone.has_rows_for_all(i) for i in range(20))
+    assert not any(alone.has_rows_for_all(i) for i in range(60))
     assert not view(release, replace(knowledge, others=(), only="age < 2000"), None).has_rows_for_all(0)

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from sfumato.anonymity import AnonymizeRequest, anonymize, check_release
-from sfumato.doors.cli.anonymize import note, place_of
-from sfumato.doors.cli.release_check import recorded
+from sfumato.anonymity.inspection import EarlierRelease
+from sfumato.doors.cli.release_record import note, place_of, recorded
 from sfumato.errors import EngineError, InputError
 
 psycopg = pytest.importorskip("psycopg")
@@ -64,6 +64,33 @@ def test_a_record_of_releases_has_addresses_and_no_passwords(server, tmp_path):
         note(notes, asked, target, anonymize(asked, target))
     assert "hunter2" not in notes.read_text()
     assert [json.loads(line)["data"] for line in notes.read_text().splitlines()] == [place_of(raw)] * 2
-    assert recorded(notes, f"{server}#two", raw) == [place_of(f"{server}#one")]
-    report = check_release(f"{server}#two", raw, ("age",), "ill", earlier=recorded(notes, f"{server}#two", raw))
+    assert recorded(notes, f"{server}#two", raw) == ([EarlierRelease(place_of(f"{server}#one"), ("age",))], [])
+    report = check_release(f"{server}#two", raw, ("age",), "ill", earlier=recorded(notes, f"{server}#two", raw)[0])
     assert report.meet == (("one", 2),)
+
+
+def test_null_beside_empty_texts_and_comments_are_found(server):
+    """The original has empty texts alone; in the release NULL marks every second row."""
+    with psycopg.connect(server) as link:
+        link.execute("DROP TABLE IF EXISTS empty, marked, clean")
+        link.execute("CREATE TABLE empty (age text, zip text, ill text)")
+        ill, every = (
+            "CASE i % 3 WHEN 0 THEN 'flu' ELSE 'none' END",
+            "CASE WHEN row_number() OVER () % 2 = 0 THEN zip END",
+        )
+        link.execute(f"INSERT INTO empty SELECT '20', '', {ill} FROM generate_series(1, 40) i")
+        link.execute(f"CREATE TABLE marked AS SELECT age, {every} AS zip, ill FROM empty ORDER BY ill")
+        link.execute("CREATE TABLE clean AS SELECT * FROM empty ORDER BY ill")
+    raw, quasi = f"{server}#empty", ("age", "zip")
+    assert check_release(f"{server}#clean", raw, quasi, "ill").faults == ()
+    assert "format" in {fault.kind for fault in check_release(f"{server}#marked", raw, quasi, "ill").faults}
+    for sql, words in (
+        ("COMMENT ON TABLE clean IS 'row 1 is Alice'", "a comment on a table"),
+        ("COMMENT ON COLUMN clean.age IS 'row 1 is 23'", "a comment on a column"),
+        ("ALTER TABLE clean ALTER age SET DEFAULT 'row 1 is 23'", "a default of a column"),
+        ("ALTER TABLE clean ADD CHECK (age <> 'row 1 is 23')", "a condition on a table"),
+    ):
+        with psycopg.connect(server) as link:
+            link.execute(sql)
+        told = [fault.words for fault in check_release(f"{server}#clean", raw, quasi, "ill").faults]
+        assert f"the file also holds {words}" in told

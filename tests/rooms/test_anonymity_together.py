@@ -1,9 +1,13 @@
 """Several releases of the same people: subtraction, values that two releases leave, what is claimed, copies."""
 
 import csv
+import random
+from collections import Counter
+
+import pytest
 
 from sfumato.anonymity import check_release
-from sfumato.anonymity.inspection import claims_of
+from sfumato.anonymity.inspection import EarlierRelease, claims_of
 
 ILL = ["flu", "hiv", "cancer", "none", "cold", "gout"]
 
@@ -62,3 +66,69 @@ def test_a_copy_of_a_release_adds_nothing_where_classes_overlap(tmp_path):
     release, copy = (write(tmp_path / name, ("age", "ill"), rows) for name in ("release.csv", "copy.csv"))
     report = check_release(release, raw, ("age",), "ill", earlier=[copy])
     assert (report.faults, report.meet) == ((), (("copy.csv", 3),))
+
+
+def labels(row, recoding):
+    """A row as a release shows it: each column as it is, as its first letter, or as a star."""
+    return tuple(
+        {"is": cell, "first": f"{cell[0]}*", "star": "*"}[how] for cell, how in zip(row, recoding, strict=True)
+    )
+
+
+def smallest_together(people, shown):
+    """By definition: people of the same labels in all releases; who is left out of one is told apart by that."""
+    marks = [tuple(labels(row, how) if i in here else None for how, here in shown) for i, row in enumerate(people)]
+    return min(many for mark, many in Counter(marks).items() if any(mark))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_composition_is_what_a_simple_attacker_finds(tmp_path, seed):
+    """Two releases with random labels, kept columns and rows that were left out, against counting by definition."""
+    rng = random.Random(f"together {seed}")
+    people = [tuple(rng.choice(["a1", "a2", "b1", "b2"]) for _ in range(2)) for _ in range(rng.choice([12, 40]))]
+    secret = [rng.choice(ILL) for _ in people]
+    money = [str(1000 + i) for i in range(len(people))]
+    raw = write(tmp_path / "raw.csv", ("p", "q", "money", "ill"), [
+        (*row, cash, ill) for row, cash, ill in zip(people, money, secret, strict=True)
+    ])  # fmt: skip
+    shown, files = [], []
+    for name in ("now.csv", "before.csv"):
+        how = tuple(rng.choice(["is", "first", "star"]) for _ in range(2))
+        left_out = rng.choice([None, None, labels(rng.choice(people), how)])
+        here = {i for i, row in enumerate(people) if labels(row, how) != left_out} or {*range(len(people))}
+        kept = name == "before.csv" and rng.random() < 0.5
+        rows = sorted((*labels(people[i], how), *((money[i],) if kept else ()), secret[i]) for i in here)
+        head = ("p", "q", *(("money",) if kept else ()), "ill")
+        files.append(write(tmp_path / name, head, rows))
+        shown.append((how, here))
+    k = min(rng.randint(2, 5), smallest_together(people, shown[:1]))
+    earlier = EarlierRelease(files[1], ("p", "q"))
+    report = check_release(files[0], raw, ("p", "q"), "ill", earlier=[earlier], claims=claims_of(k=k))
+    wanted = smallest_together(people, shown)
+    assert report.meet[0][1] == wanted
+    assert ("composition" in [fault.kind for fault in report.faults]) is (wanted < k)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_who_came_or_left_between_two_releases_is_their_difference(tmp_path, seed):
+    """The same labels before and after; by definition: how many rows a class has more or fewer."""
+    rng = random.Random(f"came {seed}")
+    people = [(rng.choice("ab"), rng.choice(ILL)) for _ in range(60)]
+    gone = {i for i in range(60) if rng.random() < rng.choice([0, 0.02, 0.3])}
+    before = [row for i, row in enumerate(people) if i not in gone]
+    versions = [people, before] if rng.random() < 0.5 else [before, people]
+    raw = write(tmp_path / "raw.csv", ("a", "ill"), versions[1])
+    old, new = (write(tmp_path / n, ("a", "ill"), sorted(r)) for n, r in zip(("o.csv", "n.csv"), versions, strict=True))
+    changed = [sum(row[0] == a for row in people) - sum(row[0] == a for row in before) for a in "ab"]
+    report = check_release(new, raw, ("a",), "ill", earlier=[old], claims=claims_of(k=3))
+    assert bool(report.faults) is any(0 < many < 3 for many in changed)
+
+
+def test_labels_of_an_earlier_release_that_cannot_be_read_are_said(tmp_path):
+    people = [(a, b, ILL[i % 4]) for i, (a, b) in enumerate((a, b) for a in "12" for b in "xy" for _ in range(4))]
+    raw, _, two = published(tmp_path, people)
+    odd = write(tmp_path / "odd.csv", ("a", "ill"), sorted((f"group {a}", ill) for a, _, ill in people))
+    (tmp_path / "h.toml").write_text('[a]\nkind = "rows"\nrows = [["1", "one", "*"], ["2", "two", "*"]]\n')
+    for hierarchies in (None, tmp_path / "h.toml"):
+        report = check_release(two, raw, ("b",), "ill", earlier=[odd], hierarchies=hierarchies, claims=claims_of(k=4))
+        assert report.unread == {"odd.csv: a": ["group 1", "group 2"]}

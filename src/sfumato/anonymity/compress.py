@@ -190,7 +190,7 @@ def _in_order(values: Sequence[str], order: Sequence[str]) -> tuple[str, ...]:
         missing = [value for value in values if value not in order]
         if missing:
             raise InputError(f'the order of sensitive values lacks "{missing[0]}"')
-        return tuple(order)
+        return tuple(value for value in order if value in {*values})  # the distance is over values that occur
     try:
         numbers = {value: float(value) for value in values}
     except ValueError:

@@ -130,6 +130,8 @@ def header_of(file: Path) -> tuple[tuple[str, ...], str]:
         raise InputError(f'"{file.name}" is not UTF-8 text', hint="Save it as UTF-8.") from None
     if not line.strip() or "\0" in line:
         raise InputError(f'the first line of "{file.name}" holds no names', hint="Add the names of its columns.")
+    if line.count('"') % 2:  # the engine would lose rows
+        raise InputError(f'a name of a column of "{file.name}" has a line break', hint="Rename the column.")
     sign = max(_SIGNS, key=lambda one: "".join(line.split('"')[::2]).count(one))
     names = tuple(next(csv.reader([line.rstrip("\r\n")], delimiter=sign)))
     folded = [name.casefold() for name in names]

@@ -36,6 +36,30 @@ def set_scene(
     """People who can be told apart by what is known of them; the secret is the fact that is nearest to one half."""
     if not rows:
         raise InputError("the table has no rows")
+    hidden, seen, fact = _told_of(rows, secret, known)
+    key = key or _key(rows, seen)
+    if key is not None:
+        knowledge, truth, values = _by_key(rows, table, fact, seen, key)
+    else:
+        knowledge, truth, values = _by_description(rows, table, fact, seen)
+    friends = {i: truth[i] for i, _ in some(knowledge.people, min(_FRIENDS, len(truth) // 3))}
+    return replace(knowledge, told=friends, hints=_hints([row[hidden] for row in rows], values)), truth
+
+
+def set_release_scene(
+    rows: Sequence[Row], table: str, secret: str | None, known: Sequence[str] | None
+) -> tuple[Knowledge, tuple[bool, ...]]:
+    """Everybody, for attacks on published tables, which ask nothing: a release may show a few people alone."""
+    if not rows:
+        raise InputError("the table has no rows")
+    hidden, seen, fact = _told_of(rows, secret, known)
+    people = tuple(person({c: plain(row[c]) for c in seen}, seen) for row in rows)
+    truth = tuple(fact.holds(row[hidden]) for row in rows)
+    return Knowledge(table, fact, people, _key(rows, seen), sum(truth) / len(truth)), truth
+
+
+def _told_of(rows: Sequence[Row], secret: str | None, known: Sequence[str] | None) -> tuple[str, list[str], SecretFact]:
+    """The secret column, the known ones, and the secret."""
     columns = list(rows[0])
     hidden, wanted = _hidden(columns, secret)
     for column in (hidden, *(known or ())):
@@ -44,14 +68,7 @@ def set_scene(
     seen = [c for c in (known or columns) if c != hidden]
     if not seen:
         raise InputError("nothing is known of anybody", hint="The attacker needs a column besides the secret one.")
-    fact = _fact([row[hidden] for row in rows], hidden, wanted)
-    key = key or _key(rows, seen)
-    if key is not None:
-        knowledge, truth, values = _by_key(rows, table, fact, seen, key)
-    else:
-        knowledge, truth, values = _by_description(rows, table, fact, seen)
-    friends = {i: truth[i] for i, _ in some(knowledge.people, min(_FRIENDS, len(truth) // 3))}
-    return replace(knowledge, told=friends, hints=_hints([row[hidden] for row in rows], values)), truth
+    return hidden, seen, _fact([row[hidden] for row in rows], hidden, wanted)
 
 
 def _hints(column: Sequence[Any], values: Sequence[Any]) -> dict[int, float]:

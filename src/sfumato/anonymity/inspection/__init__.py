@@ -5,7 +5,9 @@ Comes in: a release and its original table. Goes out: k, l, t and risks in exact
 
 from __future__ import annotations
 
-from sfumato.anonymity.inspection.check import Claims, ReleaseReport, check_release, claims_of
+from sfumato.anonymity.inspection.check import ReleaseReport, check_release
+from sfumato.anonymity.inspection.claims import Claims, claims_of
+from sfumato.anonymity.inspection.together import EarlierRelease
 from sfumato.anonymity.inspection.traces import ReleaseFault
 
-__all__ = ["Claims", "ReleaseFault", "ReleaseReport", "check_release", "claims_of"]
+__all__ = ["Claims", "EarlierRelease", "ReleaseFault", "ReleaseReport", "check_release", "claims_of"]

@@ -10,24 +10,22 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 
-from sfumato.anonymity.inspection.coverage import Coverage, Key, cover
+from sfumato.anonymity.inspection.case import ReleaseCase, values_of
+from sfumato.anonymity.inspection.claims import Claims, is_diverse
+from sfumato.anonymity.inspection.composition import FoundTogether, meet_earlier
+from sfumato.anonymity.inspection.coverage import Key, cover
 from sfumato.anonymity.inspection.exact import (
     by_class,
     distinct_of,
     entropy_of,
-    equal_distance,
-    hierarchical_distance,
-    in_order,
-    is_entropy_diverse,
-    ordered_distance,
+    is_alike,
     recursive_of,
 )
-from sfumato.anonymity.inspection.meaning import Trees, read_trees
+from sfumato.anonymity.inspection.meaning import read_trees
 from sfumato.anonymity.inspection.reading import NULL, PublishedTable, read_published
-from sfumato.anonymity.inspection.together import JointGroup, joint_groups
+from sfumato.anonymity.inspection.together import EarlierRelease
 from sfumato.anonymity.inspection.traces import (
     ReleaseFault,
     find_columns,
@@ -39,23 +37,10 @@ from sfumato.anonymity.inspection.traces import (
     find_sorted,
 )
 from sfumato.errors import InputError
-from sfumato.words import as_written, show, whole
+from sfumato.words import show
 
 _SHOWN = 20
 """Faults of one kind that are listed one by one."""
-
-
-@dataclass(frozen=True)
-class Claims:
-    """What a release claims to satisfy; None where nothing is claimed."""
-
-    k: int | None = None
-    l: Fraction | None = None  # noqa: E741  the letter of the literature
-    diversity: str = "distinct"
-    c: Fraction = Fraction(3)
-    t: Fraction | None = None
-    distance: str = "equal"
-    dummies: int = 0
 
 
 @dataclass(frozen=True)
@@ -115,9 +100,10 @@ def check_release(
     *,
     keep: Sequence[str] = (),
     hierarchies: Path | None = None,
-    earlier: Sequence[str | Path] = (),
+    earlier: Sequence[str | Path | EarlierRelease] = (),
     claims: Claims | None = None,
     order: Sequence[str] = (),
+    population: str | Path | None = None,
 ) -> ReleaseReport:
     """Check a release against its original table.
 
@@ -140,15 +126,18 @@ def check_release(
     if not original.rows:
         raise InputError(f'"{original.name}" has no rows')
     known = (*columns, *((sensitive,) if sensitive else ()))
-    classes = by_class(published.parts(columns), _values(published, sensitive))
-    people = by_class(original.parts(columns), _values(original, sensitive))
+    classes = by_class(published.parts(columns), values_of(published, sensitive))
+    people = by_class(original.parts(columns), values_of(original, sensitive))
     trees = read_trees(hierarchies, known)
     coverage = cover(columns, list(classes.items()), people, trees)
-    case = _Case(published, original, columns, sensitive, classes, people, coverage, trees, order, claims or Claims())
+    case = ReleaseCase(
+        published, original, columns, sensitive, classes, people, coverage, trees, order, claims or Claims()
+    )
     _check_order(case)
-    meet, worse = _meet(case, earlier, hierarchies)
+    together = meet_earlier(case, earlier, tuple(keep), hierarchies)
     faults = (
         *_claimed(case),
+        *_present(case, population),
         *_uncovered(case),
         *_kept(case, tuple(keep)),
         *find_columns(published, original, (*known, *keep)),
@@ -157,84 +146,26 @@ def check_release(
         *find_formats(published, original, known, max(case.claims.k or 0, case.least)),
         *find_extras(published),
         *(ReleaseFault("format", "NULL stands beside empty texts, and marks its rows", name) for name in only),
-        *worse,
+        *together.faults,
     )
-    return _report(case, faults, meet)
+    return _report(case, faults, together)
 
 
-@dataclass(frozen=True)
-class _Case:
-    """A release beside its original table: rows by class, and which classes cover whom."""
-
-    published: PublishedTable
-    original: PublishedTable
-    columns: Key
-    sensitive: str | None
-    classes: dict[Key, Counter[str]]
-    people: dict[Key, Counter[str]]
-    coverage: Coverage
-    trees: dict[str, Trees]
-    order: Sequence[str]
-    claims: Claims
-
-    @property
-    def least(self) -> int:
-        """The rows of the smallest class."""
-        return min(one.total() for one in self.classes.values())
-
-    @cached_property
-    def total(self) -> Counter[str]:
-        """How often the original table has each sensitive value."""
-        total: Counter[str] = Counter()
-        for one in self.people.values():
-            total.update(one)
-        return total
-
-    @cached_property
-    def names(self) -> list[str]:
-        """Sensitive values from low to high."""
-        return list(self.order) or in_order({*self.total, *(value for one in self.classes.values() for value in one)})
-
-    def distance(self, kind: str, values: Counter[str]) -> Fraction | None:
-        """How far sensitive values are from those of the original table; None where the distance is not known."""
-        if kind == "equal":
-            return equal_distance(values, self.total)
-        if kind == "ordered":
-            return ordered_distance(values, self.total, self.names)
-        tree = self.trees.get(self.sensitive or "")
-        if not tree or not all(name in tree for name in self.names):
-            return None
-        return hierarchical_distance(values, self.total, tree)
-
-    @cached_property
-    def distances(self) -> dict[str, Fraction]:
-        """How far the farthest class is from the original table, by each distance that can be computed."""
-        if self.sensitive is None:
-            return {}
-        found: dict[str, Fraction] = {}
-        for kind in ("equal", "ordered", "hierarchical"):
-            far = [self.distance(kind, one) for one in self.classes.values()]
-            known = [one for one in far if one is not None]
-            if known:
-                found[kind] = max(known)
-        return found
-
-
-def _values(table: PublishedTable, sensitive: str | None) -> list[str]:
-    return [row[0] for row in table.parts((sensitive,))] if sensitive else [""] * len(table.rows)
-
-
-def _claimed(case: _Case) -> Iterator[ReleaseFault]:
+def _claimed(case: ReleaseCase) -> Iterator[ReleaseFault]:
     """What is claimed and does not hold; a row that is alone is a fault without any claim."""
     claims, classes = case.claims, case.classes
     wanted = 2 if claims.k is None else claims.k
     small = [one.total() for one in classes.values() if one.total() < wanted]
     if small:
         yield ReleaseFault("k", f"{len(small)} classes have fewer than {wanted} rows, the smallest {min(small)}")
-    if (claims.l is not None or claims.t is not None) and case.sensitive is None:
-        raise InputError("l and t need a sensitive column", hint="Name it with --sensitive COLUMN.")
+    if (claims.l is not None or claims.t is not None or claims.beta is not None) and case.sensitive is None:
+        raise InputError("l, t and beta need a sensitive column", hint="Name it with --sensitive COLUMN.")
+    if claims.beta is not None:
+        bad = sum(not is_alike(one, case.total, claims.beta) for one in classes.values())
+        if bad:
+            yield ReleaseFault("beta", f"{bad} classes are not {show(claims.beta)}-like the table", case.sensitive)
     if claims.l is not None:
-        bad = sum(not _is_diverse(one, claims, claims.l) for one in classes.values())
+        bad = sum(not is_diverse(one, claims, claims.l) for one in classes.values())
         if bad:
             yield ReleaseFault(
                 "l", f"{bad} classes are not {claims.diversity} {show(claims.l)}-diverse", case.sensitive
@@ -249,16 +180,27 @@ def _claimed(case: _Case) -> Iterator[ReleaseFault]:
             )
 
 
-def _is_diverse(values: Counter[str], claims: Claims, l: Fraction) -> bool:  # noqa: E741  the letter of the literature
-    if claims.diversity == "entropy":
-        return is_entropy_diverse(values, l)
-    if claims.diversity == "recursive":
-        ratio = recursive_of([values], whole(l, "l"))
-        return ratio is not None and ratio < claims.c
-    return len(values) >= l
+def _present(case: ReleaseCase, population: str | Path | None) -> Iterator[ReleaseFault]:
+    """Classes of which a larger or smaller part of the population is in the table than is claimed (delta-presence)."""
+    if case.claims.presence is None:
+        return
+    if population is None:
+        raise InputError("delta-presence needs the larger table of all people", hint="Name it with --population DATA.")
+    (low, high), table = case.claims.presence, read_published(population)
+    everybody = by_class(table.parts(case.columns), [""] * len(table.rows))
+    labels: list[tuple[Key, Counter[str]]] = [(key, Counter()) for key in case.classes]
+    masks = cover(case.columns, labels, everybody, case.trees).masks
+    people = _covered(len(labels), everybody, masks)
+    parts = [(one.total(), many) for one, many in zip(case.classes.values(), people, strict=True)]
+    bad = sum(not low * many <= here <= high * many for here, many in parts)
+    if bad:
+        yield ReleaseFault("presence", f"of {bad} classes another part of the population is released than claimed")
+    stranded = sum(counts.total() for key, counts in everybody.items() if not masks[key])
+    if low > 0 and stranded:
+        yield ReleaseFault("presence", f"{stranded} people of the population are in no class: none of them is released")
 
 
-def _uncovered(case: _Case) -> Iterator[ReleaseFault]:
+def _uncovered(case: ReleaseCase) -> Iterator[ReleaseFault]:
     """Released rows that stand for nobody."""
     short, classes = case.coverage.short, list(case.classes.items())
     if sum(many for _, _, many in short) <= case.claims.dummies:
@@ -280,7 +222,7 @@ def _uncovered(case: _Case) -> Iterator[ReleaseFault]:
         yield ReleaseFault("coverage", f"{len(short) - _SHOWN} more classes match too few original rows")
 
 
-def _kept(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
+def _kept(case: ReleaseCase, keep: Key) -> Iterator[ReleaseFault]:
     """Columns that are released as they are: a row must have the values of one original row of its class."""
     if not keep or sum(many for _, _, many in case.coverage.short) > case.claims.dummies:
         return
@@ -296,7 +238,7 @@ def _kept(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
         yield ReleaseFault("coverage", words, keep[0] if len(keep) == 1 else None)
 
 
-def _check_order(case: _Case) -> None:
+def _check_order(case: ReleaseCase) -> None:
     """Refuse an order that lacks a value or has one twice: the ordered distance would come out wrong."""
     twice = [name for name, many in Counter(case.order).items() if many > 1]
     if twice:
@@ -306,20 +248,21 @@ def _check_order(case: _Case) -> None:
         raise InputError(f'the order of sensitive values lacks "{lacking[0][:60]}"')
 
 
-def _order(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
+def _order(case: ReleaseCase, keep: Key) -> Iterator[ReleaseFault]:
     """Rows that stand where the people of the original table stand."""
     place = {key: 1 << i for i, key in enumerate(case.classes)}
     keys = case.published.parts(case.columns)
-    shown = list(zip(keys, _values(case.published, case.sensitive), strict=True))
+    shown = list(zip(keys, values_of(case.published, case.sensitive), strict=True))
     masks = [case.coverage.masks[key] for key in case.original.parts(case.columns)]
-    there = list(zip(masks, _values(case.original, case.sensitive), strict=True))
+    there = list(zip(masks, values_of(case.original, case.sensitive), strict=True))
     bits = [place[key] for key in keys]
     faults = list(find_order(shown, bits, there))
     if not faults:
         rows = [(bit, value) for bit, (_, value) in zip(bits, shown, strict=True)]
         names = [name for name in case.original.columns if name != case.sensitive]
         columns = {name: [row[0] for row in case.original.parts((name,))] for name in names}
-        faults = list(find_sorted(rows, there, columns))
+        hidden = {name: texts for name, texts in columns.items() if name not in keep}  # others can be seen
+        faults = list(find_sorted(rows, there, hidden))
     if not faults:
         shown_as = (*((case.sensitive,) if case.sensitive else ()), *keep)
         table = [[row[0] for row in case.published.parts((name,))] for name in (*case.columns, *shown_as)]
@@ -329,54 +272,11 @@ def _order(case: _Case, keep: Key) -> Iterator[ReleaseFault]:
     yield from faults
 
 
-def _meet(
-    case: _Case, earlier: Sequence[str | Path], hierarchies: Path | None
-) -> tuple[tuple[tuple[str, int], ...], list[ReleaseFault]]:
-    """The smallest group that this release and earlier ones of the same people leave together."""
-    original, values = case.original, _values(case.original, case.sensitive)
-    marks: list[tuple[int, ...]] = [(case.coverage.masks[key],) for key in original.parts(case.columns)]
-    found, faults = [], []
-    for other in earlier:
-        table = read_published(other)
-        shared = tuple(name for name in table.columns if name in original.columns and name != case.sensitive)
-        if not shared:
-            raise InputError(f'"{table.name}" shares no column with the original table')
-        before = by_class(table.parts(shared), [""] * len(table.rows))
-        people = by_class(original.parts(shared), [""] * len(original.rows))
-        masks = cover(shared, list(before.items()), people, read_trees(hierarchies, shared)).masks
-        marks = [(*mark, masks[key]) for mark, key in zip(marks, original.parts(shared), strict=True)]
-        groups = joint_groups(marks, values)
-        found.append((table.name, min([case.least, *(group.size for group in groups)])))
-        faults += [ReleaseFault("composition", words) for words in _worse(case, table, groups)]
-    return tuple(found), faults
-
-
-def _worse(case: _Case, table: PublishedTable, groups: Sequence[JointGroup]) -> Iterator[str]:
-    """What is claimed and does not hold of the groups that releases leave together; of k, else what this one has."""
-    claims, start = case.claims, f'together with "{table.name}"'
-    wanted = case.least if claims.k is None else claims.k
-    small = [group.size for group in groups if group.size < wanted]
-    if small:
-        yield f"{start} {sum(small)} people are in groups below {wanted}, the smallest {min(small)}"
-    if case.sensitive is None or case.sensitive not in table.columns:
-        return
-    if claims.l is not None:
-        bad = sum(group.size for group in groups if not _is_diverse(group.values, claims, claims.l))
-        if bad:
-            yield f"{start} {bad} people are in groups that are not {claims.diversity} {show(claims.l)}-diverse"
-    if claims.t is not None:
-        far = max(
-            (case.distance(claims.distance, group.values) or Fraction(0) for group in groups), default=Fraction(0)
-        )
-        if far > claims.t:
-            yield f"{start} a group is {show(far)} from the table, farther than {show(claims.t)}"
-
-
-def _populations(case: _Case) -> list[int]:
-    """For each class the original rows that its labels cover."""
-    found = [0] * len(case.classes)
-    for key, counts in case.people.items():
-        mask = case.coverage.masks[key]
+def _covered(many: int, people: dict[Key, Counter[str]], masks: dict[Key, int]) -> list[int]:
+    """For each class the people whom its labels cover."""
+    found = [0] * many
+    for key, counts in people.items():
+        mask = masks[key]
         while mask:
             low = mask & -mask
             found[low.bit_length() - 1] += counts.total()
@@ -384,11 +284,12 @@ def _populations(case: _Case) -> list[int]:
     return found
 
 
-def _report(case: _Case, faults: tuple[ReleaseFault, ...], meet: tuple[tuple[str, int], ...]) -> ReleaseReport:
+def _report(case: ReleaseCase, faults: tuple[ReleaseFault, ...], together: FoundTogether) -> ReleaseReport:
     classes = case.classes.values()
     sizes = [one.total() for one in classes]
     many, everybody, known = len(case.published.rows), case.total.total(), case.sensitive is not None
     unread = bool(case.coverage.unread)  # labels that are not read cover too much
+    least, fitting = min(sizes), _covered(len(sizes), case.people, case.coverage.masks)
     return ReleaseReport(
         rows=many,
         k=min(sizes),
@@ -400,43 +301,11 @@ def _report(case: _Case, faults: tuple[ReleaseFault, ...], meet: tuple[tuple[str
         discernibility=sum(size * size for size in sizes) + max(0, everybody - many) * everybody,
         average_class_size=Fraction(many, len(sizes)),
         prosecutor=Fraction(1, min(sizes)),
-        journalist=Fraction(1, min(sizes) if unread else max(1, min(_populations(case)))),
+        journalist=Fraction(1, least if unread else max(1, min(fitting))),
         marketer=Fraction(len(sizes), many),
         faults=faults,
-        unread=case.coverage.unread,
-        meet=meet,
+        unread=case.coverage.unread | together.unread,
+        meet=tuple(together.k),
         exact=case.coverage.exact,
         misleading=case.coverage.misleading,
-    )
-
-
-def claims_of(
-    k: object = None,
-    l: object = None,  # noqa: E741  the letter of the literature
-    t: object = None,
-    *,
-    diversity: str = "distinct",
-    c: object = 3,
-    distance: str = "equal",
-    dummies: int = 0,
-) -> Claims:
-    """Claims from what a person wrote."""
-    if diversity not in ("distinct", "entropy", "recursive"):
-        raise InputError(f'unknown diversity "{diversity}"', hint="Use distinct, entropy or recursive.")
-    if distance not in ("equal", "ordered", "hierarchical"):
-        raise InputError(f'unknown distance "{distance}"', hint="Use equal, ordered or hierarchical.")
-    if t is not None and not 0 <= as_written(t, "t") <= 1:
-        raise InputError(f"t must be between 0 and 1, but is {show(as_written(t, 't'))}")
-    if l is not None and as_written(l, "l") < 1:
-        raise InputError(f"l must be at least 1, but is {show(as_written(l, 'l'))}")
-    if dummies < 0:
-        raise InputError(f"dummies must be at least 0, but is {dummies}")
-    return Claims(
-        None if k is None else whole(k, "k", 1),
-        None if l is None else as_written(l, "l"),
-        diversity,
-        as_written(c, "c"),
-        None if t is None else as_written(t, "t"),
-        distance,
-        dummies,
     )

@@ -55,6 +55,12 @@ def recursive_of(classes: Iterable[Values], l: int) -> Fraction | None:  # noqa:
     return worst
 
 
+def is_alike(values: Values, whole: Values, beta: Fraction) -> bool:
+    """Whether no value is more than 1 + beta times as frequent as in the whole table (beta-likeness)."""
+    many, rows = sum(values.values()), sum(whole.values())
+    return all(Fraction(n, many) <= (1 + beta) * Fraction(whole.get(v, 0), rows) for v, n in values.items())
+
+
 def equal_distance(values: Values, whole: Values) -> Fraction:
     """Half the sum of the differences of probabilities."""
     many, rows = sum(values.values()), sum(whole.values())

@@ -87,7 +87,7 @@ def _parts(label: str) -> frozenset[str]:
 def _read(label: str, value: str, *, compact: bool = False) -> bool | None:
     """The meaning of ranges, bounds, prefixes and dates; None where the label is none of these for such a value.
 
-    `compact`: every value of the column is a day without signs between its parts, as 20240301.
+    `compact`: every value of the column is a day, those without signs between their parts, as 20240301, too.
     """
     if compact and (day := _compact(value)) is not None:
         found = _period(label, day)
@@ -153,8 +153,8 @@ def _compact(text: str) -> date | None:
 
 @lru_cache(maxsize=64)
 def _are_days(values: frozenset[str]) -> bool:
-    """Whether all values are days without signs between their parts; a number among them makes all of them numbers."""
-    return bool(values) and all(_compact(value) is not None for value in values if value.strip())
+    """Whether all values are days, with signs between their parts or without; a number makes all of them numbers."""
+    return bool(values) and all((_compact(value) or _day(value)) is not None for value in values if value.strip())
 
 
 def _period(label: str, day: date) -> bool | None:

@@ -9,26 +9,33 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from uuid import uuid4
 
 import duckdb
 
+from sfumato.anonymity.inspection.beside import (
+    told_by_database,
+    told_by_pairs,
+    told_by_parquet,
+    told_by_postgres,
+)
 from sfumato.errors import EngineError, InputError
 from sfumato.words import identifier, string
 
 _QUOTED = re.compile(r'"[^"]*"')
-_FIRST_LINE = re.compile(r'[^"\n]*(?:"[^"]*"[^"\n]*)*')
+_FIRST_LINE = re.compile(r'[^"\r\n]*(?:"[^"]*"[^"\r\n]*)*')
 """The line of names; a name in quotes may hold delimiters and line breaks."""
 _CELL_IN_QUOTES = re.compile(r'"(?:[^"]|"")*"')
+_PLAIN = re.compile(r"[\w.+-]+")
+_DIGITS = re.compile(r"[-+]?[\d.]+(?:[eE][-+]?\d+)?")
+_NOTHING = ("null", "na")
+"""Texts that some writers put in quotes, since they stand for no value elsewhere."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_SMALL_GROUP = 10_000
-"""Rows of a group of a Parquet file below which no writer ends it by itself."""
 NULL = "\udc00"
 """A cell without a value, in a column that has empty texts too: no text in UTF-8 is this one."""
 _BLANK = re.compile(r"(?:\r\n|\n|\r(?!\n))(?=\r|\n)")
@@ -107,18 +114,26 @@ def _uneven(text: str, sign: str, *, blank: bool) -> Iterator[str]:
 
 
 def _is_evenly_quoted(text: str, sign: str) -> bool:
-    """Whether every value of a column is spelt in one way: quotes may also stand around the start of a cell alone."""
+    """Whether quotes say nothing: around whole cells, and in one way for all values of a column that are alike.
+
+    A writer may put quotes around texts and not around numbers, around values with odd signs, and around the words that
+    stand for nothing.
+    """
     stop = re.escape(sign)
     cell = re.compile(rf'("(?:[^"]|"")*")?([^{stop}\r\n]*)({stop}|\r\n|\n|\r|$)')
     spelt: dict[tuple[int, str], str] = {}
-    at = column = 0
+    quoted: dict[tuple[int, bool], bool] = {}
+    at = column = line = 0
     while at < len(text) and (found := cell.match(text, at)):
         marked, rest, end = found.groups()
         value = (marked or "")[1:-1].replace('""', '"') + rest
-        written = (marked or "") + rest
-        if spelt.setdefault((column, value), written) != written:
+        if (marked and rest) or spelt.setdefault((column, value), (marked or "") + rest) != (marked or "") + rest:
             return False
-        at, column = found.end(), column + 1 if end == sign else 0
+        if line and _PLAIN.fullmatch(value) and value.casefold() not in _NOTHING:
+            kind = column, bool(_DIGITS.fullmatch(value))
+            if quoted.setdefault(kind, bool(marked)) is not bool(marked):
+                return False
+        at, column, line = found.end(), column + 1 if end == sign else 0, line + (end != sign)
     return True
 
 
@@ -157,15 +172,20 @@ def _from_postgres(address: str, table: str) -> PublishedTable:
     except ImportError:
         raise InputError("PostgreSQL needs psycopg", hint="pip install 'sfumato[attack]'") from None
     name = ".".join(identifier(part) for part in table.split("."))
+    none = uuid4().hex  # no cell is this text
     try:
-        sql = f"COPY (SELECT * FROM {name}) TO STDOUT (FORMAT csv, HEADER)"
-        with psycopg.connect(address) as link, link.cursor().copy(sql) as copy:
-            text = b"".join(bytes(part) for part in copy)
+        sql = f"COPY (SELECT * FROM {name}) TO STDOUT (FORMAT csv, HEADER, NULL '{none}')"
+        with psycopg.connect(address) as link:
+            with link.cursor().copy(sql) as copy:
+                text = b"".join(bytes(part) for part in copy)
+            extras = [words for words, found in told_by_postgres(name) if link.execute(found).fetchone()]
     except psycopg.OperationalError:
         raise EngineError("PostgreSQL cannot be reached", hint="Check the address and who may connect.") from None
     except psycopg.Error as error:
         raise InputError(f'the table "{table}" cannot be read', detail=str(error).split("\n")[0]) from None
-    return _parsed(table, text.decode("utf-8"), ",")
+    found = _parsed(table, text.decode("utf-8"), ",")
+    rows = [tuple(None if cell == none else cell for cell in row) for row in found.rows]
+    return replace(found, rows=_filled(rows, len(found.columns)), extras=tuple(extras))
 
 
 def _from_parquet(file: Path) -> PublishedTable:
@@ -177,77 +197,8 @@ def _from_parquet(file: Path) -> PublishedTable:
             pairs = engine.execute(f"SELECT key, value FROM parquet_kv_metadata({string(str(file))})").fetchall()
         except duckdb.Error as error:
             raise InputError(f'"{file.name}" cannot be read', detail=str(error).split("\n")[0]) from None
-    extras = [extra for key, value in pairs if (extra := _extra(bytes(key), bytes(value)))]
-    return PublishedTable(file.name, columns, table, (*extras, *_beside_values(file)))
-
-
-def _beside_values(file: Path) -> Iterator[str]:
-    """What a Parquet file says of its columns, and values that its dictionaries list although no row has them."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        return
-    try:
-        yield from _hidden(pa, pq, file)
-    except pa.ArrowException:
-        yield "parts that Arrow cannot read"
-
-
-def _hidden(pa: Any, pq: Any, file: Path) -> Iterator[str]:
-    schema = pq.read_schema(file)
-    for one in schema:
-        if set(one.metadata or ()) - {b"PARQUET:field_id"}:
-            yield f'metadata of the column "{one.name[:40]}"'
-    kinds = ("string", "large_string", "binary", "large_binary", "dictionary")
-    texts = [one.name for one in schema if any(getattr(pa.types, f"is_{kind}")(one.type) for kind in kinds)]
-    opened = pq.ParquetFile(file, read_dictionary=texts)
-    sizes = [opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)]
-    if any(size != max(sizes) and size < _SMALL_GROUP for size in sizes[:-1]) or (sizes and sizes[-1] > sizes[0]):
-        yield "groups of rows of different sizes"
-    table = opened.read(columns=texts)
-    for name in texts:
-        for part in table.column(name).chunks:
-            if pa.types.is_dictionary(part.type) and len(part.indices.unique().drop_null()) < len(part.dictionary):
-                yield f'values in the dictionary of the column "{name[:40]}" that no row has'
-                break
-
-
-def _extra(key: bytes, value: bytes) -> str | None:
-    """What metadata of a Parquet file gives away; the schema alone gives nothing away."""
-    name = key.decode("utf-8", "replace")
-    if name == "ARROW:schema":
-        return None
-    if name == "pandas":
-        return _of_pandas(value)
-    return f'metadata "{name[:40]}"'
-
-
-def _of_pandas(value: bytes) -> str | None:
-    """What pandas tells of a frame beside its columns: an index or its name, and attributes."""
-    try:
-        told = json.loads(value)
-        index, above = told.get("index_columns", []), told.get("column_indexes", [])
-    except (ValueError, AttributeError):
-        return "unreadable metadata of pandas"
-    if told.get("attributes"):
-        return "attributes that pandas stored"
-    if not all(isinstance(one, dict) and one.get("kind") == "range" for one in index):
-        return "an index that pandas stored"
-    if any(one.get("name") is not None for one in [*index, *(one for one in above if isinstance(one, dict))]):
-        return "the name of an index that pandas stored"
-    if not all((one["start"], one["step"]) == (0, 1) for one in index if {"start", "step"} <= one.keys()):
-        return "an index that pandas stored"
-    known = {
-        "index_columns",
-        "column_indexes",
-        "columns",
-        "creator",
-        "pandas_version",
-        "partition_columns",
-        "attributes",
-    }
-    return None if set(told) <= known else "metadata of pandas"
+    extras = (*told_by_pairs(pairs, columns), *told_by_parquet(file))
+    return PublishedTable(file.name, columns, table, extras)
 
 
 def _from_database(place: str, table: str) -> PublishedTable:
@@ -265,34 +216,20 @@ def _from_database(place: str, table: str) -> PublishedTable:
                 "WHERE table_catalog = 'published' AND lower(table_schema || '.' || table_name) <> lower(?)",
                 [table if "." in table else f"main.{table}"],
             ).fetchall()
-            told = list(_told(engine, rows))
+            told = list(told_by_database(engine, Path(place), table, rows, alone=not others))
         except duckdb.Error as error:
             raise InputError(f'"{place}" cannot be read', detail=str(error).split("\n")[0]) from None
     return PublishedTable(table, columns, rows, (*(f'another table "{name}"' for _, name in others), *told))
 
 
-def _told(engine: duckdb.DuckDBPyConnection, rows: list[tuple[str, ...]]) -> Iterator[str]:
-    """What a database says beside its rows: comments, defaults, macros, types with values that no row has."""
-    for words, sql in (
-        ("a comment on a table", "SELECT 1 FROM duckdb_tables() WHERE comment IS NOT NULL"),
-        ("a comment on a column", "SELECT 1 FROM duckdb_columns() WHERE comment IS NOT NULL"),
-        ("a default of a column", "SELECT 1 FROM duckdb_columns() WHERE column_default IS NOT NULL"),
-        ("a condition on a table", "SELECT 1 FROM duckdb_tables() WHERE check_constraint_count > 0"),
-        ("a macro", "SELECT 1 FROM duckdb_functions() WHERE NOT internal"),
-        ("a sequence", "SELECT 1 FROM duckdb_sequences() WHERE true"),
-        ("an index", "SELECT 1 FROM duckdb_indexes() WHERE true"),
-    ):
-        if engine.execute(f"{sql} AND database_name = 'published'").fetchone():
-            yield words
-    known = {cell for row in rows for cell in row}
-    types = engine.execute("SELECT labels FROM duckdb_types() WHERE NOT internal AND database_name = 'published'")
-    if any(set(labels or ()) - known for (labels,) in types.fetchall()):
-        yield "values of a type that no row has"
-
-
 def _texts(engine: duckdb.DuckDBPyConnection, source: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """The cells as text: NULL is an empty one, except in columns that have empty texts too."""
+    """The cells as text."""
     shown = ", ".join(f"CAST({identifier(name)} AS VARCHAR)" for name in columns)
     rows = engine.execute(f"SELECT {shown} FROM {source}").fetchall()
-    fill = [NULL if any(row[i] == "" for row in rows) else "" for i in range(len(columns))]
+    return _filled(rows, len(columns))
+
+
+def _filled(rows: Sequence[tuple[str | None, ...]], many: int) -> list[tuple[str, ...]]:
+    """Rows with texts for NULL: an empty one, except in columns that have empty texts too."""
+    fill = [NULL if any(row[i] == "" for row in rows) else "" for i in range(many)]
     return [tuple(fill[i] if cell is None else cell for i, cell in enumerate(row)) for row in rows]

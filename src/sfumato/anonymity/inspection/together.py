@@ -1,17 +1,46 @@
 """What several releases of the same people leave together: groups that one release alone does not show.
 
-Comes in: for each person the classes of every release that cover her, and her sensitive value. Goes out: the groups of
-people whom no release tells apart, where they are smaller than each release's own. Who is in one release and not in
-another is told apart by that too: subtraction.
+Comes in: releases beside the original rows: sensitive values by class, and for each person the classes that cover her.
+Goes out: the groups of people whom no release tells apart. Who is in one release and not in another is told apart by
+that too: subtraction. Rows that the same people have more or fewer of in two releases are those of who came or left.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 Mark = tuple[int, ...]
+Place = tuple[int, int]
+"""Which of two releases, and which of its classes."""
+
+
+@dataclass(frozen=True)
+class EarlierRelease:
+    """An earlier release of the same people, and its quasi-identifiers; without them all columns count as known."""
+
+    file: str | Path
+    quasi: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ShownRelease:
+    """A release beside the original rows: sensitive values by class, and for each original row a bit for each class."""
+
+    name: str
+    classes: list[Counter[str]]
+    masks: list[int]
+
+    def classes_of(self, mask: int) -> list[Counter[str]]:
+        """The classes of a mask."""
+        found = []
+        while mask:
+            low = mask & -mask
+            found.append(self.classes[low.bit_length() - 1])
+            mask ^= low
+        return found
 
 
 @dataclass(frozen=True)
@@ -22,16 +51,66 @@ class JointGroup:
     values: Counter[str]
 
 
-def joint_groups(marks: Sequence[Mark], values: Sequence[str]) -> list[JointGroup]:
-    """The groups that are smaller than those of every single release; a copy of a release adds none."""
-    alone = [Counter(column) for column in zip(*marks, strict=True)]
+def joint_groups(shown: Sequence[ShownRelease], values: Sequence[str]) -> list[JointGroup]:
+    """The groups that all releases leave together.
+
+    A group that one release leaves by itself is what that release shows: its classes, which can overlap, so that a copy
+    of a release adds nothing. A weaker release among them makes all of them as weak.
+    """
+    alone = [Counter(one.masks) for one in shown]
     groups: dict[Mark, Counter[str]] = {}
-    for mark, value in zip(marks, values, strict=True):
+    for mark, value in zip(zip(*(one.masks for one in shown), strict=True), values, strict=True):
         if any(mark):
             groups.setdefault(mark, Counter())[value] += 1
     found = []
     for mark, counts in groups.items():
-        least = min(one[mask] for one, mask in zip(alone, mark, strict=True) if mask)
-        if counts.total() < least:
+        own = [i for i, mask in enumerate(mark) if mask and alone[i][mask] == counts.total()]
+        if own:
+            parts = [part for i in own if i for part in shown[i].classes_of(mark[i])]  # the first is judged by itself
+            found += [JointGroup(part.total(), part) for part in parts]
+        else:
             found.append(JointGroup(counts.total(), counts))
     return found
+
+
+def changed_groups(one: ShownRelease, other: ShownRelease) -> Iterator[JointGroup]:
+    """Rows that one of two releases has more of, where their labels cover the same people: somebody came or left."""
+    pairs = [pair for pair in set(zip(one.masks, other.masks, strict=True)) if any(pair)]
+    parts = _Parts()
+    for pair in pairs:
+        parts.join([(side, i) for side, mask in enumerate(pair) for i in _places(mask)])
+    # who is in one of them alone is in a joint group
+    skipped = {
+        parts.top((int(not here), next(_places(here or there)))) for here, there in pairs if not (here and there)
+    }
+    rows: dict[Place, tuple[Counter[str], Counter[str]]] = {}
+    for at in list(parts.above):
+        rows.setdefault(parts.top(at), (Counter(), Counter()))[at[0]].update((one, other)[at[0]].classes[at[1]])
+    for name, (mine, theirs) in rows.items():
+        found = () if name in skipped else (mine - theirs, theirs - mine)
+        yield from (JointGroup(more.total(), more) for more in found if more)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Classes of two releases in parts that share people."""
+
+    above: dict[Place, Place] = field(default_factory=dict)
+
+    def top(self, at: Place) -> Place:
+        self.above.setdefault(at, at)
+        while self.above[at] != at:
+            self.above[at] = self.above[self.above[at]]
+            at = self.above[at]
+        return at
+
+    def join(self, places: Sequence[Place]) -> None:
+        for at in places:
+            self.above[self.top(at)] = self.top(places[0])
+
+
+def _places(mask: int) -> Iterator[int]:
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from sfumato.anonymity.inspection.coverage import Key
 from sfumato.anonymity.inspection.order import CHANCE, Unit, blocks_of, log_chance
+from sfumato.anonymity.inspection.ranks import ranks_of
 from sfumato.anonymity.inspection.reading import PublishedTable
 
 _CLEAR = 40.0
@@ -146,29 +147,22 @@ def find_sorted(
     for bit, value in rows:
         released.setdefault(bit, []).append(value)
     for name, texts in columns.items():
-        places = _ranks(texts)
-        people: dict[int, list[tuple[float, str]]] = {bit: [] for bit in released}
-        for (mask, value), place in zip(original, places, strict=True):
-            if mask in people:  # of one class alone
-                people[mask].append((place, value))
-        for sign, way in ((1, ""), (-1, " backwards")):
-            if _sorted_bits(released, people, sign) >= _CLEAR:
-                yield ReleaseFault(
-                    "order", f"in each class the rows are in the order of the original values{way}", name, 1
-                )
-                break
+        ways = (way for places in ranks_of(texts) for way in _sorted_ways(released, original, places))
+        if (way := next(ways, None)) is not None:
+            yield ReleaseFault("order", f"in each class the rows are in the order of the original values{way}", name, 1)
 
 
-def _ranks(texts: Sequence[str]) -> list[float]:
-    """Numbers by which texts are compared: their own, or their places in the order of texts."""
-    try:
-        numbers = [float(text) for text in texts]
-    except ValueError:
-        numbers = [math.nan]
-    if all(map(math.isfinite, numbers)):
-        return numbers
-    place = {text: float(i) for i, text in enumerate(sorted(set(texts)))}
-    return [place[text] for text in texts]
+def _sorted_ways(
+    released: Mapping[int, list[str]], original: Sequence[tuple[int, str]], places: Sequence[float]
+) -> Iterator[str]:
+    """The directions in which every class is sorted by some numbers of its people."""
+    people: dict[int, list[tuple[float, str]]] = {bit: [] for bit in released}
+    for (mask, value), place in zip(original, places, strict=True):
+        if mask in people:  # of one class alone
+            people[mask].append((place, value))
+    for sign, way in ((1, ""), (-1, " backwards")):
+        if _sorted_bits(released, people, sign) >= _CLEAR:
+            yield way
 
 
 def _sorted_bits(released: Mapping[int, list[str]], people: Mapping[int, list[tuple[float, str]]], sign: int) -> float:
@@ -216,10 +210,10 @@ def find_followed(
             inside.setdefault((at, rows[i][0]), []).append(rows[i])
     whole = [[rows[i] for i in block] for block in blocks]
     parts = list(inside.values())
-    limit = math.log(CHANCE / (8 * (1 + len(columns))))
-    orders: dict[str | None, list[float]] = {None: [float(i) for i in range(len(people))]}
-    orders |= {column: _ranks(texts) for column, texts in columns.items()}
-    for name, ranks in orders.items():
+    orders: list[tuple[str | None, list[float]]] = [(None, [float(i) for i in range(len(people))])]
+    orders += [(column, ranks) for column, texts in columns.items() for ranks in ranks_of(texts)]
+    limit = math.log(CHANCE / (8 * len(orders)))
+    for name, ranks in orders:
         for sign, way in ((1, ""), (-1, " backwards")):
             ordered = _stable(alone, ranks, sign)
             kinds = [kind for _, kind in ordered]

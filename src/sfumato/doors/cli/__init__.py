@@ -7,6 +7,9 @@ answered because of its text, 4 the budget does not allow it, 5 engine or ledger
 
 from __future__ import annotations
 
+import sfumato.doors.cli.interrupts  # noqa: F401  imported for what it does: Ctrl-C while the rest is loaded
+
+# isort: split
 import os
 import sys
 from typing import Annotated

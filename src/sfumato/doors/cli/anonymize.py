@@ -5,14 +5,11 @@ Comes in: the command line, or a TOML file of the same words. Goes out: the rele
 
 from __future__ import annotations
 
-import json as json_module
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +20,13 @@ from sfumato import pictures
 from sfumato.anonymity import AnonymizedRelease, AnonymizeRequest, anonymize, by_dimension, compare
 from sfumato.anonymity.releases import check_target
 from sfumato.doors.cli.anonymize_request import request_of
+from sfumato.doors.cli.outputs import check_apart
+from sfumato.doors.cli.release_record import note, read_record, without_password
 from sfumato.doors.cli.say import console, print_json, print_whole
 from sfumato.errors import InputError
 from sfumato.words import whole
 
 _COMPARED = (1, 2, 5, 10, 20, 50, 100)
-_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,7 @@ def run(wanted: AnonymizeCommand, *, as_json: bool) -> None:
     """Make the release, or compare several."""
     given = {**wanted.words, "hierarchies": wanted.hierarchies, "seconds": wanted.seconds, "out": wanted.out}
     request, out = request_of(wanted.data, given)
+    _check_outputs(wanted, request, out)
     if wanted.dry_run or wanted.dimensions:
         _compare(wanted, request, as_json=as_json)
         return
@@ -68,6 +67,18 @@ def run(wanted: AnonymizeCommand, *, as_json: bool) -> None:
         print_json(release.to_dict())
     else:
         _say(request, release, out)
+
+
+def _check_outputs(wanted: AnonymizeCommand, request: AnonymizeRequest, out: str | None) -> None:
+    """Refuse to write over anything that is read, or one output over another."""
+    place = request.hierarchies if isinstance(request.hierarchies, Path) else None
+    read = [wanted.data, place, request.population]
+    if out is not None and "#" not in out:  # that it is not the table itself is looked at where it is written
+        check_apart(out, "-o", [*(one for one in read if one != request.data), wanted.record])
+    check_apart(wanted.svg, "--svg", [*read, request.data, out, wanted.record])
+    check_apart(wanted.record, "--record", [*read, request.data, out])
+    if wanted.record is not None and wanted.record.exists():
+        read_record(wanted.record)  # whatever else is there is not written into
 
 
 def _check_writable(file: Path) -> None:
@@ -192,28 +203,3 @@ def _say(request: AnonymizeRequest, release: AnonymizedRelease, out: str) -> Non
     if measures.population_uniques:
         parts = ", ".join(f"{name.capitalize()} {part:.4f}" for name, part in measures.population_uniques.items())
         stream.print(f"unique in the population, estimated: {parts}")
-
-
-def place_of(address: str) -> str:
-    """A file with its whole path, or an address without its password."""
-    return without_password(address) if "://" in address else str(Path(address).resolve())
-
-
-def without_password(address: str) -> str:
-    """An address as it may be shown."""
-    return _PASSWORD.sub(r"\1@", address)
-
-
-def note(file: Path, request: AnonymizeRequest, out: str, release: AnonymizedRelease) -> None:
-    """Add a line to the record of releases."""
-    entry = {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "out": place_of(out),
-        "data": place_of(request.data),
-        "quasi": list(request.quasi),
-        "sensitive": request.sensitive,
-        "k": release.k,
-        "rows": release.released,
-    }
-    with file.open("a", encoding="utf-8") as stream:
-        stream.write(json_module.dumps(entry) + "\n")

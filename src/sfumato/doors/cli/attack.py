@@ -26,6 +26,7 @@ from sfumato.attacks.scene import set_scene
 from sfumato.attacks.sheet import TABLE, Sheet, read_sheet
 from sfumato.attacks.trend import rate_of_trend
 from sfumato.doors.cli.attack_progress import AttackProgress
+from sfumato.doors.cli.outputs import check_apart
 from sfumato.doors.cli.say import console, print_json, print_whole
 from sfumato.errors import InputError
 from sfumato.policy import ROW, Policy, load
@@ -67,6 +68,8 @@ class _Scene:
 
 def run(wanted: AttackCommand, *, as_json: bool) -> None:
     """Attack, say it, write it down, exit."""
+    read = (wanted.csv, wanted.target, wanted.given, wanted.tables, wanted.hierarchies, *wanted.release)
+    check_apart(wanted.report, "--report", read)
     if wanted.tables is not None:
         _on_published(wanted, as_json=as_json)
         return

@@ -16,7 +16,7 @@ from sfumato.attacks.base import Endpoint, Knowledge, Rows
 from sfumato.attacks.graph import attack_graph, sample_graph
 from sfumato.attacks.releases import RELEASE_ATTACKS, view
 from sfumato.attacks.report import AttackReport, referee
-from sfumato.attacks.scene import set_scene
+from sfumato.attacks.scene import set_release_scene
 from sfumato.attacks.sheet import TABLE, read_sheet
 from sfumato.attacks.spelling import spelling_of
 from sfumato.attacks.trend import rate_of_trend
@@ -39,7 +39,7 @@ def releases(
     if name != "all" and name not in RELEASE_ATTACKS:
         raise InputError(f'"{name}" is not an attack on a release', hint=f"One of: all, {', '.join(RELEASE_ATTACKS)}.")
     rows = read_sheet(raw).records()
-    knowledge, truth = set_scene(rows, TABLE, secret, known)
+    knowledge, truth = set_release_scene(rows, TABLE, secret, known)
     spelling = spelling_of(rows, read_published(raw))
     views = [view(file, knowledge, hierarchies, spelling, rows) for file in files]
     trend = rate_of_trend(rows, knowledge, truth)

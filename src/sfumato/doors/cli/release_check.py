@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
 import sys
 from pathlib import Path
 from typing import Any
 
 from sfumato.anonymity.inspection import Claims, ReleaseReport, check_release, claims_of
-from sfumato.doors.cli.anonymize import place_of
+from sfumato.doors.cli.release_record import recorded
 from sfumato.doors.cli.say import console, print_json
-from sfumato.errors import InputError
 
 
 def run(
@@ -25,7 +23,7 @@ def run(
     as_json: bool,
 ) -> None:
     """Check, say it, and exit with 1 if there is a fault."""
-    before = [*earlier, *([] if record is None else recorded(record, release, raw))]
+    noted, lost = ([], []) if record is None else recorded(record, release, raw)
     report = check_release(
         release,
         raw,
@@ -33,14 +31,15 @@ def run(
         words["sensitive"],
         keep=_names(words["keep"]),
         hierarchies=hierarchies,
-        earlier=before,
+        earlier=[*earlier, *noted],
         claims=_claims(words, dummies),
         order=_names(words["order"]),
+        population=words["population"],
     )
     if as_json:
-        print_json(report.to_dict())
+        print_json(report.to_dict() | {"not_compared": lost})
     else:
-        _say(report)
+        _say(report, lost)
     if report.faults:
         sys.exit(1)
 
@@ -53,25 +52,11 @@ def _claims(words: dict[str, Any], dummies: int) -> Claims:
     return claims_of(
         words["k"], words["l"], words["t"],
         diversity=words["diversity"] or "distinct", c=words["c"] or 3, distance=words["distance"] or "equal",
-        dummies=dummies,
+        dummies=dummies, beta=words["beta"], presence=_names(words["presence"]) or None,
     )  # fmt: skip
 
 
-def recorded(record: Path, release: str, raw: str) -> list[str]:
-    """Earlier releases of the same table, as `anonymize --record` noted them."""
-    found = []
-    for number, line in enumerate(record.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            entry = json_module.loads(line)
-            same = entry["data"] == place_of(raw) and entry["out"] != place_of(release)
-        except (ValueError, KeyError, TypeError):
-            raise InputError(f'line {number} of "{record.name}" is not a record of a release') from None
-        if same and entry["out"] not in found:
-            found.append(entry["out"])
-    return found
-
-
-def _say(report: ReleaseReport) -> None:
+def _say(report: ReleaseReport, lost: list[str]) -> None:
     out = console()
     out.print(f"{report.rows:,} rows in {report.classes:,} classes, the smallest of {report.k}: k = {report.k}")
     if report.distinct is not None and report.entropy is not None:
@@ -86,6 +71,8 @@ def _say(report: ReleaseReport) -> None:
     )
     for name, k in report.meet:
         out.print(f'together with "{name}": k = {k}')
+    for words in lost:
+        out.print(f"not checked: {words}", soft_wrap=True)
     for column, labels in report.unread.items():
         out.print(f'not checked: the meaning of {len(labels)} labels of "{column}" (give --hierarchies)')
     for column, labels in report.misleading.items():

@@ -61,7 +61,7 @@ def make(gate: Gateway, words: dict[str, Any], k: int) -> dict[str, Any]:
 
     earlier = [one for one in _recorded(gate) if one["table"] == words.get("table")]
     folder = _folder(gate)
-    there = [folder / one["name"] for one in earlier if (folder / one["name"]).is_file()]
+    there = [one for one in earlier if (folder / one["name"]).is_file()]
     gone = [one["name"] for one in earlier if not (folder / one["name"]).is_file()]
     make_private_directory(folder)
     with _alone():
@@ -71,7 +71,7 @@ def make(gate: Gateway, words: dict[str, Any], k: int) -> dict[str, Any]:
         try:
             release = anonymize(request, str(folder / name), _told)
             (folder / name).chmod(0o600)
-            checked = _check(words, request, folder / name, there)
+            checked = _check(words, request, folder, name, there)
             if checked is not None:
                 checked["faults"] += map(_not_compared, gone)
         except BaseException:  # what was not checked is not kept
@@ -177,17 +177,21 @@ def _names(words: dict[str, Any], name: str, table: Table) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _check(words: dict[str, Any], request: Any, file: Path, earlier: list[Path]) -> dict[str, Any] | None:
+def _check(
+    words: dict[str, Any], request: Any, folder: Path, name: str, made: list[dict[str, Any]]
+) -> dict[str, Any] | None:
     """What the independent check says; None where the table is too large for it here."""
     from sfumato.anonymity import check_release
-    from sfumato.anonymity.inspection import claims_of
+    from sfumato.anonymity.inspection import EarlierRelease, claims_of
 
+    file = folder / name
+    earlier = [EarlierRelease(folder / one["name"], tuple(one["quasi"])) for one in made]
     with file.open("rb") as stream:
         if sum(1 for _ in stream) > _MOST_CHECKED:
             return None
     claims = claims_of(request.k, request.l, request.t, diversity=request.diversity)
-    with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
-        listed = Path(folder) / "hierarchies.toml"
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as place:
+        listed = Path(place) / "hierarchies.toml"
         listed.write_text(str(words.get("hierarchies") or ""), encoding="utf-8")
         report = check_release(
             file, request.data, request.quasi, request.sensitive,

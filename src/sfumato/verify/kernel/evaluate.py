@@ -25,6 +25,9 @@ from sfumato.verify.kernel.values import Boolean, Input, PairedList, PairedNumbe
 from sfumato.verify.tree import Binary, Expr, FunctionCall, Index, Num, Program, TruthLiteral, Unary, Var
 from sfumato.verify.tree import SequenceLiteral as Listed
 
+_LONGEST = 10_000
+"""Elements of a list that is followed one by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -313,6 +316,8 @@ class Evaluator:
     def joined(self, left: Value, right: Value) -> Value:
         """`++`."""
         if isinstance(left, PairedList) and isinstance(right, PairedList):
+            if len(left.items) + len(right.items) > _LONGEST:
+                raise NoProofRule(f"a list of more than {_LONGEST:,} elements")
             return PairedList((*left.items, *right.items))
         first, second = self.stream(left), self.stream(right)
         length = PairedNumber(first.length.one + second.length.one, first.length.two + second.length.two, True)

@@ -28,7 +28,7 @@ _SHARED = {
     for name, (option, metavar, about) in _TEXTS.items()
 }
 _K = {"k": (Annotated[str | None, typer.Option("-k", metavar="K", help="Each class has at least K rows.")], None)}
-_MADE = {
+_CLAIMED = {
     "beta": (Annotated[str | None, typer.Option("--beta", metavar="B", help="beta-likeness.")], None),
     "presence": (
         Annotated[
@@ -40,6 +40,8 @@ _MADE = {
         Annotated[str | None, typer.Option("--population", metavar="DATA", help="The larger table of all people.")],
         None,
     ),
+}
+_MADE = {
     "suppress": (
         Annotated[str | None, typer.Option("--suppress", metavar="P", help="Fraction of rows that may be left out.")],
         None,
@@ -78,7 +80,7 @@ Hierarchies = Annotated[
         "-o release.csv",
     ),
 )
-@takes(_SHARED | _K | _MADE)
+@takes(_SHARED | _K | _CLAIMED | _MADE)
 def _anonymize(
     data: Annotated[str, typer.Argument(metavar="DATA", help="The table, or a TOML file.")],
     *,
@@ -115,7 +117,7 @@ def _anonymize(
         "sfumato release-check release.csv --raw sfumato-demo/patient.parquet --quasi age,area --sensitive disease",
     ),
 )
-@takes(_SHARED | _K)
+@takes(_SHARED | _K | _CLAIMED)
 def _release_check(
     release: Annotated[str, typer.Argument(metavar="OUT", help="The published table.")],
     *,
