@@ -135,7 +135,7 @@ def test_free_runs_have_little_memory(policy, monkeypatch):
 
 def test_a_result_has_a_largest_size(gate, monkeypatch):
     """For a client of a server; counted while it is fetched."""
-    monkeypatch.setattr(fetching.fetch_bounded, "__defaults__", (1000, None))
+    monkeypatch.setattr(fetching.fetch_bounded, "__defaults__", (1000, None, fetching.CELL))
     sql = "SELECT a.name FROM region a CROSS JOIN region b CROSS JOIN region c"
     with Leash("ana").held(), pytest.raises(QueryError, match="larger than") as refused:
         gate.sql(sql)

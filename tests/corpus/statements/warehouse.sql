@@ -241,6 +241,7 @@ SELECT COUNT(*) FROM patient p, LATERAL (SELECT w.cost FROM visit w WHERE w.cost
 ---
 SELECT SUM(DISTINCT age), AVG(DISTINCT age) FROM patient
 ---
+-- plain: SELECT COUNT(*) FROM visit WHERE note LIKE '%test%' OR regexp_full_match(note, '.*(show|ray).*', 's')
 SELECT COUNT(*) FROM visit WHERE note LIKE '%test%' OR note SIMILAR TO '%(show|ray)%'
 ---
 SELECT percentile_disc(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY n) FROM (SELECT area, COUNT(*) AS n FROM patient GROUP BY area) t
