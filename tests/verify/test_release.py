@@ -11,6 +11,7 @@ from scipy import stats
 
 from sfumato.verify import program
 from sfumato.verify.release import refused, released, run_exactly, shuffled
+from sfumato.verify.run import Runner, TooLong
 from sfumato.words import Exact
 
 F = Fraction
@@ -88,3 +89,29 @@ def test_sealed_elements_are_opened_step_by_step():
     text = "P(d : private real list) : public real adjacent addremove; claim eps; return d[0] + d[1] + d[2] + size(d)"
     sealed = [Exact((3, 2)), Exact((-1, 1))]
     assert released(program(text).tree, {}, "d", sealed, F(1, 2)) == F(5, 2) + 3
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("t := 3000*c; while (t > 0) { t := t - 1 } return t", 0),  # rounds: a search stops after a thousand
+        ("i := 0; y := 3; while (i < 16) { y := y*y; i := i + 1 } if (y > c) { return 1 } return 0", 1),  # 100,000 bits
+        ("i := 0; y := 3; while (i < 6) { y := y^8; i := i + 1 } if (y > c) { return 1 } return 0", 1),
+        ("y := 1/3; i := 0; while (i < 16) { y := y*y/2; i := i + 1 } if (y < c) { return 1 } return 0", 1),
+        ("i := 0; y := [1]; while (i < 13) { y := y ++ y; i := i + 1 } return size(y)", 8192),
+    ],
+)
+def test_no_limit_ends_a_release(body, found):
+    """How often a loop goes round, and how long numbers and lists become, may follow from private rows: an error at a
+    limit would tell of them what no proof speaks of.
+    """
+    assert exactly(body) == found
+    runner = Runner(read(body))
+    with pytest.raises(TooLong):  # the same program where limits are on
+        for _ in runner.run({"c": F(2), "eps": F(1, 2), "delta": F(0)}):
+            pass
+
+
+def test_a_table_of_any_size_is_released():
+    whole = program("P(d : private {0..1} list) : public int adjacent addremove; claim eps; return size(d) * 0").tree
+    assert released(whole, {"eps": F(1), "delta": F(0)}, "d", [Exact((0, 700_000)), Exact((1, 700_000))], F(1)) == 0

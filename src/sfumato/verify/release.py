@@ -16,6 +16,7 @@ Checked by: verify::an_exact_run_has_the_law_of_the_program, verify::what_cannot
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -28,10 +29,10 @@ from sfumato.verify.run import AtDraw, Env, Runner
 from sfumato.verify.tree import Draw, Expr, FunctionCall, Program, expressions, statements, walk
 from sfumato.words import Exact
 
-ROUNDS = 10_000_000
-"""Rounds of loops that a run may take: far more than a loop that ends takes over a table."""
-MOST = 1_000_000
-"""Elements that a program may be given: it is run step by step."""
+UNBOUNDED = math.inf
+"""A release has no limit on rounds, elements or digits: all of them may follow from private rows, and so would whether
+the limit is met.
+"""
 
 _REAL: dict[str, Callable[[Any], Real]] = {"exp": exp, "ln": ln, "sqrt": sqrt}
 _LAWS = ("Geometric", "TruncGeometric", "Bernoulli", "Choice", "Uniform")
@@ -62,8 +63,6 @@ def released(program: Program, env: Env, private: str, counted: list[Exact], ste
     The elements stand in an order that is drawn uniformly: see gateway.programs for why.
     """
     counts = [(int(steps) * step, int(often)) for steps, often in (opened(row) for row in counted)]
-    if sum(often for _, often in counts) > MOST:
-        raise OverflowError("too many elements")
     return run_exactly(program, {**env, private: shuffled([value for value, often in counts for _ in range(often)])})
 
 
@@ -76,9 +75,15 @@ def shuffled(values: list[Any]) -> tuple[Any, ...]:
 
 
 def run_exactly(program: Program, env: Env) -> Any:
-    """One output of the program on one input: fractions, truths, and tuples of them."""
-    runner = Runner(program, real=_real, items=2 * MOST)
-    running = runner.run(dict(env), ROUNDS)
+    """One output of the program on one input: fractions, truths, and tuples of them.
+
+    Guarantee: a program that is proved gives an output on every input that memory holds; no limit ends it.
+    Proof: a loop of a proof has a rank, or both runs go round it together; rounds, elements and digits are not counted.
+    Reference: semantics 6.2.
+    Checked by: verify::no_limit_ends_a_release
+    """
+    runner = Runner(program, real=_real, items=UNBOUNDED, bits=UNBOUNDED)
+    running = runner.run(dict(env), UNBOUNDED)
     try:
         stop = next(running)
         while True:

@@ -93,17 +93,18 @@ class Runner:
         exact: bool = True,
         decide: Callable[[Any, str], bool] | None = None,
         real: Callable[[str, Any], Any] | None = None,
-        items: int = ITEMS,
+        items: float = ITEMS,
+        bits: float = BITS,
     ) -> None:
         self.program = program
-        self.items = items
+        self.items, self.bits = items, bits
         self.exact = exact
         self.decide = decide
         self.real = real
         self._codes: dict[int, Code] = {}
         self._kept: list[Expr] = []
 
-    def run(self, env: Env, rounds: int = 1000) -> Running:
+    def run(self, env: Env, rounds: float = 1000) -> Running:
         """Run from an environment that holds the parameters, eps, delta and functions of `uses` by name with
         brackets.
         """
@@ -111,7 +112,7 @@ class Runner:
         value = yield from self._block(self.program.body, env, left)
         return value[0] if value is not None else None
 
-    def _block(self, body: tuple[Stmt, ...], env: Env, left: list[int]) -> Generator[Stop, Any, tuple[Any] | None]:
+    def _block(self, body: tuple[Stmt, ...], env: Env, left: list[float]) -> Generator[Stop, Any, tuple[Any] | None]:
         for statement in body:
             match statement:
                 case Assign(name=name, value=value):
@@ -218,13 +219,13 @@ class Runner:
             case "-":
                 return lambda env: add(left(env), right(env), -1, at)
             case "*":
-                return lambda env: multiply(left(env), right(env), at)
+                return lambda env: multiply(left(env), right(env), at, self.bits)
             case "/":
-                return lambda env: divide(left(env), right(env), at)
+                return lambda env: divide(left(env), right(env), at, self.bits)
             case "mod":
                 return lambda env: modulo(left(env), right(env), at)
             case "^":
-                return lambda env: power(left(env), right(env), at)
+                return lambda env: power(left(env), right(env), at, self.bits)
             case "++":
                 return lambda env: self._joined(list_of(left(env), at), list_of(right(env), at))
             case "xor" | "and" | "or":
@@ -360,18 +361,18 @@ def bit_of(value: Any, at: int) -> int:
     return int(value)
 
 
-def multiply(left: Any, right: Any, at: int) -> Any:
+def multiply(left: Any, right: Any, at: int, bits: float = BITS) -> Any:
     """A product; of numbers so large that nobody waits for it, none."""
     left, right = number_of(left, at), number_of(right, at)
-    if _bits(left) + _bits(right) > BITS:
+    if _bits(left) + _bits(right) > bits:
         raise TooLong
     return left * right
 
 
-def power(base: Any, exponent: Any, at: int) -> Any:
+def power(base: Any, exponent: Any, at: int, bits: float = BITS) -> Any:
     """A power with a whole exponent."""
     base, whole = number_of(base, at), _whole(number_of(exponent, at))
-    if _bits(base) * abs(whole) > BITS:
+    if _bits(base) * abs(whole) > bits:
         raise TooLong
     if whole < 0 and isinstance(base, int | float | Fraction) and base == 0:
         raise RunFault("division by zero", at)
@@ -411,12 +412,12 @@ def bitwise(op: str, left: Any, right: Any, at: int) -> Any:
     return Fraction(a ^ b if op == "xor" else a & b if op == "and" else a | b)
 
 
-def divide(left: Any, right: Any, at: int) -> Any:
+def divide(left: Any, right: Any, at: int, bits: float = BITS) -> Any:
     """A quotient."""
     left, right = number_of(left, at), number_of(right, at)
     if isinstance(right, Real):
         return left / right
-    if _bits(left) + _bits(right) > BITS:
+    if _bits(left) + _bits(right) > bits:
         raise TooLong
     if right == 0:
         raise RunFault("division by zero", at)
