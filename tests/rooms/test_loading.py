@@ -19,7 +19,9 @@ import pytest
 
 from sfumato.engines import connect
 from sfumato.engines.duckdb import DuckDB
-from sfumato.errors import PolicyError
+from sfumato.engines.duckdb.sources import as_read
+from sfumato.engines.duckdb.stamp import stamp
+from sfumato.errors import InputError, PolicyError
 from sfumato.gateway import open_policy, protect
 from sfumato.policy import from_dict, with_schema
 from sfumato.policy import load as load_policy
@@ -311,5 +313,75 @@ def test_files_of_different_types_are_refused_as_a_whole(declared: str, tmp_path
             refused += 1
             continue
         assert both[0] == alone[0], (one, other)
-        assert {one, other} <= {"int64", "int32", "uint64", "uint8", "timestamp", "milliseconds"}, (one, other)
+        assert {one, other} <= {"int64", "int32", "uint8", "timestamp", "milliseconds"}, (one, other)
     assert refused > 0.8 * len(pairs)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize("name", ["[0-9]*", "*", "a?", "k=[a]"])
+def test_a_file_whose_name_is_a_pattern_is_refused(kind: str, name: str, tmp_path: Path) -> None:
+    """An engine would take it for a pattern, and read everybody's files once more."""
+    _one(tmp_path / "1", kind, 1)
+    (tmp_path / f"1/p.{kind}").rename(tmp_path / f"1.{kind}")
+    declared = '{ type = "text", max_length = 30 }'
+    columns = ("u2", declared)
+    if kind != "jsonl":
+        with pytest.raises(PolicyError, match='no column "u2"'):  # it is read, but for the column that is not there
+            _column(tmp_path, f"*.{kind}", *columns)
+    _one(tmp_path / "2", kind, 2)
+    (tmp_path / f"2/p.{kind}").rename(tmp_path / f"{name}.{kind}")
+    with pytest.raises(PolicyError, match="read as a pattern"):
+        _column(tmp_path, f"*.{kind}", *columns)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_the_stamp_sees_every_file_that_is_read(kind: str, tmp_path: Path) -> None:
+    for number, folder in enumerate(("a", "a/b", "a/b/c")):
+        _one(tmp_path / folder / "k=v", kind, number)
+    found = _column(tmp_path, f"**/*.{kind}", "k", '{ type = "text", max_length = 30 }')
+    assert found == {0: "v", 1: "v", 2: "v"}
+    policy, stamps = load_policy(tmp_path / "sfumato.toml"), set()
+    for number, folder in enumerate(("a", "a/b", "a/b/c")):
+        stamps.add(stamp(policy))
+        place = tmp_path / folder / f"k=v/p.{kind}"
+        place.unlink()
+        place.parent.rmdir()
+        _one(place.parent, kind, number + 10)
+    stamps.add(stamp(policy))
+    assert len(stamps) == 4
+
+
+class _Heir(pd.DataFrame):
+    """A frame of another package."""
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, _Heir])
+@pytest.mark.parametrize(
+    ("values", "other"), [([1, 2], None), ([2.5], "x"), ([True, False], "z"), ([2**53, 2**53 + 1], None)]
+)
+def test_a_category_of_a_frame_does_not_change_what_others_hold(frame: Any, values: list[Any], other: Any) -> None:
+    known = [*values, *([] if other is None else [other])]
+    texts = []
+    for rows in (values, [*values, other]):
+        for dtype in (pd.CategoricalDtype(known), object):
+            made = as_read(frame({"x": pd.Series(rows, dtype=dtype)}))
+            texts.append(list(made["x"][: len(values)]))
+    assert texts == [list(map(str, values))] * 4
+
+
+def test_what_is_no_frame_is_refused() -> None:
+    with pytest.raises(InputError, match="must be a frame"):
+        as_read({"x": [1, 2]})
+
+
+@pytest.mark.parametrize("kind", ["INTERVAL", "INTERVAL[]", "STRUCT(a INTERVAL)", "DOUBLE[]", "MAP(INTEGER, INTEGER)"])
+def test_units_are_of_types_whose_equal_values_are_the_same(kind: str, tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "p.duckdb")) as database:
+        database.execute(f"CREATE TABLE p (u {kind}, x INTEGER)")
+    (tmp_path / "sfumato.toml").write_text(
+        f"[source]\nengine = 'duckdb'\nfiles = '{tmp_path / 'p.duckdb'}'\n[data]\nid = 'd'\n[privacy]\nepsilon = 1\n"
+        "[tables.p]\nunit = 'u'\nrows_per_unit = 1\n[tables.p.columns]\nu = {}\nx = { type = 'integer' }\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(PolicyError, match="identifies people, but is of type"):
+        connect(load_policy(tmp_path / "sfumato.toml")).close()

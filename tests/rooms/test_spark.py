@@ -384,6 +384,31 @@ def test_no_value_of_a_folder_decides_the_type_of_others(tmp_path: Path) -> None
     assert answers == [[(3,)], [(3,)]]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("folder", ["zz=1", "sub", "kind=a/zz=1"])
+def test_no_folder_decides_whether_others_are_read(kind: str, folder: str, tmp_path: Path) -> None:
+    """Beside a folder key=value, and below other folders, Spark leaves files out without a word."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    lake = tmp_path / "lake"
+
+    def add(place: Path, who: str) -> None:
+        place.mkdir(parents=True, exist_ok=True)
+        if kind == "csv":
+            (place / f"{who}.csv").write_text(f"who,kind\n{who},a\n", encoding="utf-8")
+        else:
+            pq.write_table(pa.table({"who": [who], "kind": ["a"]}), place / f"{who}.parquet")
+
+    for who in ("p1", "p2"):
+        add(lake, who)
+    file = visits(tmp_path, f"{kind}:{lake}")
+    assert counted(file, "SELECT COUNT(*) FROM visit") == [(2,)]
+    add(lake / folder, "p3")
+    with pytest.raises(PolicyError, match="would not be read"):
+        counted(file, "SELECT COUNT(*) FROM visit")
+
+
 @pytest.mark.parametrize("kind", ["parquet", "orc", "table"])
 def test_files_of_other_types_are_refused_by_name(kind: str, tmp_path: Path, server: SparkServer) -> None:
     """Which file is read first would decide for all; a column that some files do not have is NULL in theirs."""

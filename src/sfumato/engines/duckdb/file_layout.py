@@ -13,15 +13,15 @@ from collections.abc import Iterable, Mapping
 
 import duckdb
 
-from sfumato.engines.duckdb.text_files import missing
+from sfumato.engines.duckdb.text_files import found, missing
 from sfumato.errors import PolicyError
 from sfumato.policy import Table
 from sfumato.policy.sections import quote
 from sfumato.words import string
 
 _FOLDER = re.compile(r"[/\\]([^/\\=?]+)=[^/\\\n?]*(?=[/\\])")
-_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
-"""Whole numbers of any width: the wider type holds each as the number that it is."""
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+"""Whole numbers that 64 bits with a sign hold: the wider type holds each as the number that it is, also as a double."""
 Columns = Mapping[str, str]
 
 
@@ -59,7 +59,7 @@ def folder_options(files: Mapping[str, Iterable[str]], table: Table) -> str:
     return f"hive_partitioning = {'true' if named else 'false'}, hive_types_autocast = false"
 
 
-def parquet_reader(connection: duckdb.DuckDBPyConnection, paths: Iterable[str], table: Table) -> str:
+def parquet_reader(connection: duckdb.DuckDBPyConnection, files: list[str], table: Table) -> str:
     """What reads the Parquet files of a private table, columns matched by name.
 
     Guarantee: what a row holds follows from that row, the schema of its own file, and the policy.
@@ -68,7 +68,6 @@ def parquet_reader(connection: duckdb.DuckDBPyConnection, paths: Iterable[str], 
     Reference: semantics 1.3, 1.4.
     Checked by: rooms::files_of_different_types_are_refused_as_a_whole
     """
-    files = files_of(connection, paths)
     schemas = {file: _schema(connection, file) for file in files}
     options = folder_options(schemas, table)
     _check_types(schemas, table)
@@ -77,8 +76,13 @@ def parquet_reader(connection: duckdb.DuckDBPyConnection, paths: Iterable[str], 
 
 
 def files_of(connection: duckdb.DuckDBPyConnection, paths: Iterable[str]) -> list[str]:
-    """The files that the engine reads under these paths."""
-    files = [str(row[0]) for path in paths for row in connection.execute("FROM glob(?)", [path]).fetchall()]
+    """The files that the engine reads under these paths; those on other machines are looked for by the engine."""
+    files: list[str] = []
+    for path in paths:
+        if "://" in path:
+            files += [str(row[0]) for row in connection.execute("FROM glob(?)", [path]).fetchall()]
+        else:
+            files += found(path)
     if not files:
         raise missing(", ".join(paths))
     return list(dict.fromkeys(files))

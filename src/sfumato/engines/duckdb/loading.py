@@ -177,12 +177,24 @@ class Tables:
         """Units are compared as they are, without a cast: their types must be the same (semantics 1.1)."""
         private = [t for t in policy.tables.values() if not t.public and t.name not in self.views]
         units = [(table.name, table.unit) for table in private if isinstance(table.unit, str)]
+        joins = [table.unit for table in private if isinstance(table.unit, UnitJoin)]
+        for name, column in (*units, *((unit.table, unit.key) for unit in joins)):
+            self._check_bytes(name, column)
         for (first, one), (other, two) in pairwise(units):
             self._check_alike((first, one), (other, two))
         for table in private:
             if isinstance(table.unit, UnitJoin):
                 self._check_alike((table.name, table.unit.column), (table.unit.table, table.unit.key))
                 self._check_unique(table.unit)
+
+    def _check_bytes(self, table: str, column: str) -> None:
+        """A type whose equal values may differ would make one person of several: 1 month and 30 days are equal."""
+        kind = self._type(table, column)
+        if "INTERVAL" in kind or "[" in kind or kind.startswith(("STRUCT", "MAP", "UNION", "VARIANT")):
+            raise PolicyError(
+                f'"{table}.{column}" identifies people, but is of type {kind}',
+                hint="Use a whole number, a text, a date or a UUID: values that are equal must be the same.",
+            )
 
     def _check_alike(self, one: tuple[str, str], other: tuple[str, str]) -> None:
         types = [self._type(*one), self._type(*other)]

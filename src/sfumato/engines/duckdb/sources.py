@@ -15,7 +15,7 @@ import duckdb
 from sfumato.engines.base import OPERATOR
 from sfumato.engines.duckdb import text_files
 from sfumato.engines.duckdb.file_layout import files_of, folder_options, parquet_reader
-from sfumato.errors import PolicyError
+from sfumato.errors import InputError, PolicyError
 from sfumato.policy import ROW, Table
 from sfumato.words import identifier, string
 
@@ -27,15 +27,21 @@ def as_read(frame: Any) -> Any:
 
     Guarantee: what a row holds does not depend on other rows.
     Proof: other columns have a type of their own. DuckDB would look at the objects of a column for the type of all of
-        them; here each becomes its own text, and a missing one stays missing.
+        them, and make doubles of numbers in categories where one is missing; here each becomes its own text, and a
+        missing one stays missing. What is no frame has no types of columns, and is refused.
     Reference: semantics 1.3.
-    Checked by: rooms::an_object_of_a_frame_does_not_change_what_others_hold
+    Checked by: rooms::an_object_of_a_frame_does_not_change_what_others_hold,
+        rooms::a_category_of_a_frame_does_not_change_what_others_hold
     """
+    if isinstance(frame, dict | list | tuple):
+        raise InputError(
+            "rows must be a frame of pandas or Polars, or a table of Arrow", hint="Make a DataFrame of it."
+        )
     kinds = getattr(frame, "dtypes", None)
-    if not type(frame).__module__.startswith("pandas") or kinds is None:
+    if kinds is None or not any(kind.__module__.startswith("pandas.") for kind in type(frame).__mro__):
         return frame
-    objects = [name for name, kind in kinds.items() if kind == object]  # noqa: E721  a kind of pandas equals a class
-    texts = {name: frame[name].map(str, na_action="ignore").astype("string") for name in objects}
+    objects = [name for name, kind in kinds.items() if kind == object or str(kind) == "category"]  # noqa: E721  a kind of pandas equals a class
+    texts = {name: frame[name].astype(object).map(str, na_action="ignore").astype("string") for name in objects}
     return frame.assign(**texts) if texts else frame
 
 
@@ -71,14 +77,17 @@ def read_of(connection: duckdb.DuckDBPyConnection, table: Table, source: str) ->
 def view_of(connection: duckdb.DuckDBPyConnection, table: Table) -> str | None:
     """The query of a view of the attached database, or None for a stored table."""
     rows = connection.execute(
-        "SELECT sql FROM duckdb_views() WHERE database_name = 'source' AND view_name = ?", [table.name]
+        "SELECT sql FROM duckdb_views() WHERE database_name = 'source' AND schema_name = 'main' AND view_name = ?",
+        [table.name],
     ).fetchall()
     if rows:
         query = str(rows[0][0]).split(" AS ", 1)[1].strip().rstrip(";").replace("count_star()", "count(*)")
         names = ", ".join(map(identifier, columns_of(connection, f"source.{identifier(table.name)}")))
         return f"SELECT * FROM ({query}) AS v ({names})"
     found = connection.execute(
-        "SELECT COUNT(*) FROM duckdb_tables() WHERE database_name = 'source' AND table_name = ?", [table.name]
+        "SELECT COUNT(*) FROM duckdb_tables()"
+        " WHERE database_name = 'source' AND schema_name = 'main' AND table_name = ?",
+        [table.name],
     ).fetchone()
     if not found or not found[0]:
         raise PolicyError(f'the database has no table "{table.name}"', hint="Names must match exactly.")
@@ -88,20 +97,23 @@ def view_of(connection: duckdb.DuckDBPyConnection, table: Table) -> str | None:
 def reader(connection: duckdb.DuckDBPyConnection, paths: str | tuple[str, ...], table: Table) -> str:
     """The table function that reads a file, several, or a glob; text stays text."""
     listed = [paths] if isinstance(paths, str) else list(paths)
-    names = f"[{', '.join(string(path) for path in listed)}]"
     ending = Path(listed[0]).name.lower()
-    if ending.endswith((".parquet", ".pq")):
+    if ending.endswith(text_files.ENDINGS):
+        if table.public:  # nobody's data: its values may say its types
+            return text_files.public_reader(listed)
+        return text_files.reader(listed, lambda headers: folder_options(headers, table))
+    if ending.endswith((".parquet", ".pq", *_LINES)):
+        files = files_of(connection, listed)
+        names = f"[{', '.join(map(string, files))}]"
+        if ending.endswith(_LINES):
+            if table.public:
+                return f"read_json_auto({names})"
+            columns = ", ".join(f"{string(name)}: 'VARCHAR'" for name in table.columns)
+            options = folder_options(dict.fromkeys(files, ()), table)
+            return f"read_json({names}, format = 'newline_delimited', columns = {{{columns}}}, {options})"
         if table.public:
             return f"read_parquet({names}, union_by_name = true)"
-        return parquet_reader(connection, listed, table)
-    if table.public:  # nobody's data: its values may say its types
-        return text_files.public_reader(listed) if ending.endswith(text_files.ENDINGS) else f"read_json_auto({names})"
-    if ending.endswith(text_files.ENDINGS):
-        return text_files.reader(listed, lambda headers: folder_options(headers, table))
-    if ending.endswith(_LINES):
-        columns = ", ".join(f"{string(name)}: 'VARCHAR'" for name in table.columns)
-        options = folder_options(dict.fromkeys(files_of(connection, listed), ()), table)
-        return f"read_json({names}, format = 'newline_delimited', columns = {{{columns}}}, {options})"
+        return parquet_reader(connection, files, table)
     raise PolicyError(
         f'files of kind "{Path(listed[0]).suffix}" cannot be read',
         hint="Use .parquet, .csv, .jsonl, or one .duckdb database.",

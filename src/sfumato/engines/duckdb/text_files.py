@@ -54,8 +54,23 @@ class CsvHeader:
 
 
 def found(pattern: str) -> list[str]:
-    """The files of a path: itself where it is there, else all that it matches, sorted."""
-    return [pattern] if Path(pattern).is_file() else sorted(p for p in glob.glob(pattern) if Path(p).is_file())  # noqa: PTH207  a pattern may start at the root
+    """The files of a path: itself where it is there, else all that it matches, sorted; `**` is any depth.
+
+    Guarantee: what is looked for here is what is read, and what `stamp` looks at; no file is matched again.
+    Proof: engines are given these names; a name that an engine would take for a pattern is refused.
+    Reference: semantics 1.3, 1.4.
+    Checked by: rooms::a_file_whose_name_is_a_pattern_is_refused, rooms::the_stamp_sees_every_file_that_is_read
+    """
+    if Path(pattern).is_file():
+        files = [pattern]
+    else:
+        files = sorted(p for p in glob.glob(pattern, recursive=True) if Path(p).is_file())  # noqa: PTH207  a pattern may start at the root
+    odd = [file for file in files if glob.has_magic(file)]
+    if odd:
+        raise PolicyError(
+            f"the file {quote(odd[0], 200)} has a name that is read as a pattern", hint="Rename it: no *, ? and [."
+        )
+    return files
 
 
 Folders = Callable[[Mapping[str, tuple[str, ...]]], str]

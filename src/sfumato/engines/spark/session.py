@@ -127,10 +127,11 @@ class SparkServer:
                 f"Spark does not let {other[0]} be set", hint=f"It must be {_SETTINGS[other[0]]} in this session."
             )
 
-    def frame(self, kind: str, paths: list[str], *, merged: bool = True) -> Any:
+    def frame(self, kind: str, paths: list[str], *, merged: bool = True, everywhere: bool = False) -> Any:
         """The rows of a table, by its format and paths, or by its name in a catalog; none is read yet.
 
-        The types of all files of a folder are looked at where they are `merged`, and not those of one of them.
+        The types of all files of a folder are looked at where they are `merged`, and not those of one of them. Files in
+        folders of any depth are among them where they are looked for `everywhere`; folders then name no columns.
         """
         if kind == "table":
             return self._session.table(paths[0])
@@ -141,6 +142,8 @@ class SparkServer:
             reader = reader.options(
                 **dict.fromkeys(("header", "multiLine"), "true"), inferSchema="false", enforceSchema="false"
             ).options(escape='"', mode="PERMISSIVE")
+        if everywhere:
+            reader = reader.option("recursiveFileLookup", "true")
         return reader.load(paths)
 
     def query(self, sql: str) -> Any:

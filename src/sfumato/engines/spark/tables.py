@@ -54,6 +54,8 @@ def open_table(server: SparkServer, name: str, written: str | tuple[str, ...], *
             return _of_lines(server, name, paths)
         frame = server.frame(kind, paths)
         columns = _columns(name, frame)
+        if kind in ("parquet", "orc") and not public:
+            _check_all_are_read(server, name, kind, paths, frame)
     except PolicyError:
         raise
     except Exception as error:  # noqa: BLE001  whatever Spark says
@@ -71,6 +73,30 @@ def _columns(name: str, frame: Any) -> dict[str, SparkColumn]:
     if odd:
         raise PolicyError(f'a column of table "{name}" is named "{odd[0]}"', hint="Rename it: no ` and no ${.")
     return {field: SparkColumn(field, type_) for field, type_ in fields}
+
+
+def _check_all_are_read(server: SparkServer, name: str, kind: str, paths: list[str], frame: Any) -> None:
+    """Refuse files of which some would be left out: where one folder is named key=value, Spark leaves out those beside
+    it, so that one person's folder would decide whether others are read.
+    """
+    everywhere = set(server.frame(kind, paths, merged=False, everywhere=True).inputFiles())
+    left_out = everywhere - set(frame.inputFiles())
+    if len({_folder_keys(file) for file in everywhere}) > 1:
+        fewest = min(map(_folder_keys, everywhere), key=len)
+        left_out |= {file for file in everywhere if _folder_keys(file) == fewest}
+    if left_out:
+        first = min(left_out)
+        file = _local_path(first) or first
+        raise PolicyError(
+            f'{len(left_out):,} files of table "{name}" would not be read, such as {quote(file, 200)}',
+            hint="Put all files of a table into one folder, or all of them into folders key=value of the same keys.",
+        )
+
+
+def _folder_keys(address: str) -> tuple[str, ...]:
+    """The names of the columns that the folders of a file give."""
+    folders = unquote(urlparse(address).path).split("/")[:-1]
+    return tuple(folder.partition("=")[0].lower() for folder in folders if "=" in folder)
 
 
 def _files(frame: Any) -> tuple[str, ...]:
@@ -101,6 +127,7 @@ def _check_catalog(server: SparkServer, name: str, written: str, *, public: bool
 def _of_lines(server: SparkServer, name: str, paths: list[str]) -> SparkTable:
     """A private table of text files: each line decides its own row."""
     lines = server.frame("text", paths)
+    _check_all_are_read(server, name, "text", paths, lines)
     beside = [field for field in lines.columns if field != "value"]
     columns = _columns(name, server.frame("csv", paths))
     names = [field for field in columns if field not in beside]
