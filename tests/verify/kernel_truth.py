@@ -76,7 +76,10 @@ def value(node, env):
 def outcomes(law, args, env):  # noqa: C901  one case for each law
     """(value, chance) of a law that can be listed, and the chance of what is not."""
     if law == "Choice":
-        weights = [Fraction(2) ** int(value(w[1], env)) if w[0] == "power" else value(w, env) for w in args]
+        read = [value(w[1] if w[0] == "power" else w, env) for w in args]
+        if any(isinstance(number, Affine) for number in read):
+            raise Skip
+        weights = [Fraction(2) ** int(w) if arg[0] == "power" else w for arg, w in zip(args, read, strict=True)]
         if any(w < 0 for w in weights) or not any(weights):
             raise Bad("weights")
         return [(Fraction(k), ball(w / sum(weights))) for k, w in enumerate(weights) if w], None
