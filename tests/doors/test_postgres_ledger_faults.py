@@ -250,11 +250,12 @@ def test_a_server_that_is_killed_has_what_was_told():
     """kill -9 of the server and all that it started, under load; gateways come back by themselves."""
     with pgserver.cluster() as made:
         place = pgserver.fresh(made.address)
-        told, stop = {}, threading.Event()
+        told, stop, ready = {}, threading.Event(), threading.Barrier(3)
 
         def work(name):
             with opened(place, busy=2) as ledger:
                 number = 0
+                ready.wait(60)
                 while not stop.is_set():
                     question = f"{name}-{number}"
                     number += 1
@@ -265,6 +266,7 @@ def test_a_server_that_is_killed_has_what_was_told():
         opened(place).close()
         with ThreadPoolExecutor(2) as pool:
             running = [pool.submit(work, name) for name in "ab"]
+            ready.wait(60)
             for _ in range(3):
                 before = len(told)
                 while len(told) < before + 6:

@@ -318,20 +318,23 @@ def test_files_of_different_types_are_refused_as_a_whole(declared: str, tmp_path
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
-@pytest.mark.parametrize("name", ["[0-9]*", "*", "a?", "k=[a]"])
-def test_a_file_whose_name_is_a_pattern_is_refused(kind: str, name: str, tmp_path: Path) -> None:
-    """An engine would take it for a pattern, and read everybody's files once more."""
-    _one(tmp_path / "1", kind, 1)
-    (tmp_path / f"1/p.{kind}").rename(tmp_path / f"1.{kind}")
+@pytest.mark.parametrize("name", ["[0-9]", "*", "[a]", "**", "[!z]"])
+def test_a_file_whose_name_is_a_pattern_is_one_file(kind: str, name: str, tmp_path: Path) -> None:
+    """An engine would take it for a pattern, and read everybody's files once more; in folders and as files."""
     declared = '{ type = "text", max_length = 30 }'
-    columns = ("u2", declared)
-    if kind != "jsonl":
-        with pytest.raises(PolicyError, match='no column "u2"'):  # it is read, but for the column that is not there
-            _column(tmp_path, f"*.{kind}", *columns)
-    _one(tmp_path / "2", kind, 2)
-    (tmp_path / f"2/p.{kind}").rename(tmp_path / f"{name}.{kind}")
-    with pytest.raises(PolicyError, match="read as a pattern"):
-        _column(tmp_path, f"*.{kind}", *columns)
+    for number, folder in enumerate(["1", "2", "a", name]):
+        _one(tmp_path / f"k={folder}", kind, number)
+        (tmp_path / f"k={folder}/p.{kind}").rename(tmp_path / f"k={folder}/{folder}.{kind}")
+    assert _column(tmp_path, f"k=?*/?*.{kind}", "k", declared) == {0: "1", 1: "2", 2: "a", 3: name}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_path_that_is_a_file_and_a_pattern_is_refused(kind: str, tmp_path: Path) -> None:
+    for number, name in enumerate(["1", "*"]):
+        _one(tmp_path / f"k={name}", kind, number)
+        (tmp_path / f"k={name}/p.{kind}").rename(tmp_path / f"{name}.{kind}")
+    with pytest.raises(PolicyError, match="a pattern that other files match"):
+        _column(tmp_path, f"*.{kind}", "x", '{ type = "integer" }')
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])

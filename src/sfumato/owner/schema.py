@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 
 from sfumato.engines.duckdb.text_files import ENDINGS as TEXT
-from sfumato.engines.duckdb.text_files import first_line, found, header_of, missing
+from sfumato.engines.duckdb.text_files import exactly, first_line, found, header_of, missing
 from sfumato.errors import PolicyError
 from sfumato.policy.sections import quote
 from sfumato.words import identifier, string
@@ -83,7 +83,7 @@ def of_files(paths: Iterable[str]) -> Schema:
         raise missing(", ".join(paths))
     kinds = {is_kind(file, PARQUET) for file in listed}
     if kinds == {True}:
-        named = ", ".join(string(file) for file in listed)
+        named = ", ".join(map(exactly, listed))
         return Schema(_described(f"read_parquet([{named}], union_by_name = true, hive_types_autocast = false)"))
     names: dict[str, str] = {}
     for file in listed:

@@ -13,11 +13,10 @@ from collections.abc import Iterable, Mapping
 
 import duckdb
 
-from sfumato.engines.duckdb.text_files import found, missing
+from sfumato.engines.duckdb.text_files import exactly, found, missing
 from sfumato.errors import PolicyError
 from sfumato.policy import Table
 from sfumato.policy.sections import quote
-from sfumato.words import string
 
 _FOLDER = re.compile(r"[/\\]([^/\\=?]+)=[^/\\\n?]*(?=[/\\])")
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -71,7 +70,7 @@ def parquet_reader(connection: duckdb.DuckDBPyConnection, files: list[str], tabl
     schemas = {file: _schema(connection, file) for file in files}
     options = folder_options(schemas, table)
     _check_types(schemas, table)
-    listed = ", ".join(string(file) for file in files)
+    listed = ", ".join(map(exactly, files))
     return f"read_parquet([{listed}], union_by_name = true, {options})"
 
 
@@ -90,7 +89,7 @@ def files_of(connection: duckdb.DuckDBPyConnection, paths: Iterable[str]) -> lis
 
 def _schema(connection: duckdb.DuckDBPyConnection, file: str) -> Columns:
     rows = connection.execute(
-        f"DESCRIBE SELECT * FROM read_parquet({string(file)}, hive_partitioning = false)"
+        f"DESCRIBE SELECT * FROM read_parquet({exactly(file)}, hive_partitioning = false)"
     ).fetchall()
     return {str(row[0]): str(row[1]) for row in rows}
 

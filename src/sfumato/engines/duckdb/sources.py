@@ -104,7 +104,7 @@ def reader(connection: duckdb.DuckDBPyConnection, paths: str | tuple[str, ...], 
         return text_files.reader(listed, lambda headers: folder_options(headers, table))
     if ending.endswith((".parquet", ".pq", *_LINES)):
         files = files_of(connection, listed)
-        names = f"[{', '.join(map(string, files))}]"
+        names = f"[{', '.join(map(text_files.exactly, files))}]"
         if ending.endswith(_LINES):
             if table.public:
                 return f"read_json_auto({names})"

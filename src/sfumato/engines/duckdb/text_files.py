@@ -57,20 +57,23 @@ def found(pattern: str) -> list[str]:
     """The files of a path: itself where it is there, else all that it matches, sorted; `**` is any depth.
 
     Guarantee: what is looked for here is what is read, and what `stamp` looks at; no file is matched again.
-    Proof: engines are given these names; a name that an engine would take for a pattern is refused.
+    Proof: engines are given these names as they are (`exactly`). A path that is a file and matches others is refused.
     Reference: semantics 1.3, 1.4.
-    Checked by: rooms::a_file_whose_name_is_a_pattern_is_refused, rooms::the_stamp_sees_every_file_that_is_read
+    Checked by: rooms::a_file_whose_name_is_a_pattern_is_one_file, rooms::the_stamp_sees_every_file_that_is_read
     """
-    if Path(pattern).is_file():
-        files = [pattern]
-    else:
-        files = sorted(p for p in glob.glob(pattern, recursive=True) if Path(p).is_file())  # noqa: PTH207  a pattern may start at the root
-    odd = [file for file in files if glob.has_magic(file)]
-    if odd:
+    matched = sorted(p for p in glob.glob(pattern, recursive=True) if Path(p).is_file())  # noqa: PTH207  a pattern may start at the root
+    if not Path(pattern).is_file():
+        return matched
+    if set(matched) - {pattern}:
         raise PolicyError(
-            f"the file {quote(odd[0], 200)} has a name that is read as a pattern", hint="Rename it: no *, ? and [."
+            f"{quote(pattern, 200)} is a file, and a pattern that other files match", hint="Rename the file."
         )
-    return files
+    return [pattern]
+
+
+def exactly(file: str) -> str:
+    """A file's name as the engine reads it: nothing in it is a pattern."""
+    return string(file if "://" in file else glob.escape(file))
 
 
 Folders = Callable[[Mapping[str, tuple[str, ...]]], str]
@@ -115,7 +118,7 @@ def _read(file: str, header: CsvHeader, options: str) -> str:
     _check_lines(file)
     quotes = "quote = '\"', escape = '\"', comment = '', nullstr = '', null_padding = false, ignore_errors = false"
     shape = f"header = true, skip = 0, delim = {string(header.sign)}, {quotes}, {options}"
-    return f"SELECT * FROM read_csv({string(file)}, {shape})"
+    return f"SELECT * FROM read_csv({exactly(file)}, {shape})"
 
 
 def _columns(header: CsvHeader) -> str:
