@@ -388,3 +388,6 @@ def test_units_are_of_types_whose_equal_values_are_the_same(kind: str, tmp_path:
     )
     with pytest.raises(PolicyError, match="identifies people, but is of type"):
         connect(load_policy(tmp_path / "sfumato.toml")).close()
+    with duckdb.connect(str(tmp_path / "p.duckdb")) as database:
+        database.execute("CREATE OR REPLACE TABLE p (u ENUM ('a[1]', 'INTERVAL'), x INTEGER)")
+    connect(load_policy(tmp_path / "sfumato.toml")).close()
