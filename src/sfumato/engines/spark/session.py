@@ -142,6 +142,10 @@ class SparkServer:
         """Whether a name of the catalog is a query over other tables; so are temporary ones, of any session."""
         return str(self._session.catalog.getTable(name).tableType).upper() not in ("MANAGED", "EXTERNAL")
 
+    def tables_in(self, schema: str) -> list[str]:
+        """The tables of a schema of the catalog, views among them."""
+        return [f"{schema}.{one.name}" for one in self._session.catalog.listTables(schema) if not one.isTemporary]
+
     def described(self, name: str) -> dict[str, str]:
         """What the catalog says of a table: its provider, its location."""
         rows = self.cells(f"DESCRIBE TABLE EXTENDED {name}").to_pylist()
