@@ -129,7 +129,7 @@ class Answer:
         """
         plan = self._plan
         if plan is None or not plan.cuts:
-            cells = [[(None, False)] * len(self.columns) for _ in self.rows]
+            cells: list[list[tuple[ShownInterval, bool]]] = [[(None, False)] * len(self.columns) for _ in self.rows]
         else:
             cells = self._told(plan, self.confidence, None)
         return {

@@ -6,6 +6,7 @@ that what is shown is never narrower than what was computed. Programs read the e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_UP, Decimal
 from fractions import Fraction
@@ -84,8 +85,10 @@ def _rounded(value: Decimal, places: int, rounding: str) -> str:
     """A number with thousands separators, and no decimals that it does not have."""
     has = max(0, -int(value.as_tuple().exponent))
     if places < 0:  # a multiple of a power of ten
-        step = 10**-places
-        return f"{int((value / step).to_integral_value(rounding=rounding)) * step:,}"
+        step = int(10**-places)
+        count = Fraction(value) / step
+        whole = math.floor(count) if rounding == ROUND_FLOOR else math.ceil(count)
+        return f"{(round(count) if rounding == ROUND_HALF_EVEN else whole) * step:,}"
     return f"{value.quantize(Decimal(1).scaleb(-min(places, has)), rounding=rounding):,}"
 
 
@@ -100,7 +103,7 @@ def width(number: Fraction) -> str:
     places = 1 - (Decimal(number.numerator) / Decimal(number.denominator)).adjusted()
     up = int(-(-number * Fraction(10) ** places // 1))
     if places <= 0:
-        return f"{up * 10**-places:,}"
+        return f"{up * int(10**-places):,}"
     return f"{Decimal(up).scaleb(-places):f}".rstrip("0").rstrip(".")
 
 
@@ -112,11 +115,11 @@ def amount(number: Fraction) -> str:
     """
     text = show(number)
     if 0 < number < _SMALL and number * 10**15 % 1 == 0:
-        digits = str(number * 10**15)
-        short = digits.rstrip("0")
+        units = str(number * 10**15)
+        short = units.rstrip("0")
         if len(short) <= 4:
             rest = f".{short[1:]}" if short[1:] else ""
-            return f"{short[0]}{rest}e-{16 - len(digits)}"
+            return f"{short[0]}{rest}e-{16 - len(units)}"
     if len(text) <= 12:
         return text
     for digits in (6, 9, 12, 15):
