@@ -319,6 +319,7 @@ def test_the_element_that_finds_positions_asks_the_addon(chrome, site, shadow, w
         assert seen
         assert all(not trusted and 0 < abs(at - TRUE["latitude"]) < 1 for trusted, at, *_ in seen)
     settings(chrome, choice="deny")
+    page.goto(site)
     refused = page.evaluate(FIND, [False, watch])
     assert refused
     assert all(at is None and code == 1 for _, at, code, *_ in refused)
