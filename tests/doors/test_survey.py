@@ -254,7 +254,9 @@ def test_a_device_tells_all_texts_by_one_permanent_copy(page):
     assert outcome["spent"] == pytest.approx([4, 7], abs=1e-6)
     assert outcome["own"]["spent"] == pytest.approx(7, abs=1e-6)
     bits = np.frombuffer(base64.b64decode(outcome["said"][5]), np.uint8)[2:]
-    assert (np.packbits(np.frombuffer(base64.b64decode(outcome["own"]["copy"]), np.uint8), bitorder="little") == bits).all()
+    assert (
+        np.packbits(np.frombuffer(base64.b64decode(outcome["own"]["copy"]), np.uint8), bitorder="little") == bits
+    ).all()
 
 
 def test_a_survey_goes_from_the_page_to_the_estimate(browser, served, tmp_path):

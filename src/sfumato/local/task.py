@@ -314,7 +314,7 @@ def _encoder(document: dict[str, Any]) -> Any:
 
 
 def charge(task: LocalTask, paid: int) -> None:
-    """Refuse a report, or a permanent copy, that the lifetime budget does not pay for; `paid` counts those before it."""
+    """Refuse a report, or a permanent copy, that the lifetime budget does not pay for; `paid` counts earlier ones."""
     if paid >= task.allowed:
         many = f"{task.allowed} {'report' if task.allowed == 1 else 'reports'}"
         raise BudgetError(

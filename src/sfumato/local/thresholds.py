@@ -87,7 +87,7 @@ class _Root(Odds):
 
 
 def _inside(threshold: int, bits: int) -> int:
-    """Brought into 1 ... 2^bits - 1: no report may be impossible for anybody. Raising it would cost more than epsilon."""
+    """Brought into 1 ... 2^bits - 1: no report may be impossible for anybody; but raising it would exceed epsilon."""
     if threshold < 1:
         raise InputError(
             "the least threshold costs more than this epsilon",
