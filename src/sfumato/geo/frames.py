@@ -176,12 +176,12 @@ class Worldwide:
         if self.step > FARTHEST:
             raise InputError(f"a grid step is at most {FARTHEST // 1000} km")
 
-    def coordinates(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Floats:  # noqa: ARG002
+    def coordinates(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Floats:  # noqa: ARG002  as in a plane
         """Earth-centred metres; no position is outside."""
         check_degrees(lat, lon, first)
         return to_metres(lat, lon)
 
-    def to_grid(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Integers:  # noqa: ARG002
+    def to_grid(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Integers:  # noqa: ARG002  as in a plane
         """The nearest grid point."""
         return np.rint(self.coordinates(lat, lon, first) / float(self.step)).astype(np.int64)
 

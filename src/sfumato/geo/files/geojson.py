@@ -1,7 +1,7 @@
 """GeoJSON files of points: a FeatureCollection, read feature by feature, or one feature on each line.
 
-Bounding boxes, other members and altitudes cannot be kept; properties and ids are kept by choice. Lines and polygons are
-refused: their vertices would be many reports about one secret.
+Bounding boxes, other members and altitudes cannot be kept; properties and ids are kept by choice. Lines and polygons
+are refused: their vertices would be many reports about one secret.
 """
 
 from __future__ import annotations
