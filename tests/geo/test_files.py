@@ -367,8 +367,8 @@ def test_points_with_a_system_of_their_own_are_refused(tmp_path):
         read_positions(tmp_path / "a.parquet")
 
 
-POINT = '{"type": "Point", "coordinates": [2, 48, 7], "secret": 2}'
-FEATURE = f'{{"type": "Feature", "secret": 1, "geometry": {POINT}, "properties": {{}}}}'
+GEOMETRY = '{"type": "Point", "coordinates": [2, 48, 7], "secret": 2}'
+FEATURE = f'{{"type": "Feature", "secret": 1, "geometry": {GEOMETRY}, "properties": {{}}}}'
 TRACK = '<trkseg><trkpt lat="48" lon="2" a="secret"></trkpt><extensions><b>secret</b></extensions></trkseg>'
 BESIDE = {
     "geojson": (

@@ -124,7 +124,7 @@ class _Text:
     def seek_features(self) -> bool:
         """Move behind the bracket of "features", or return False where the text begins with a feature itself."""
         at = 1
-        members = []
+        members: list[str] = []
         while True:
             key, at = self.string(at)
             at = self.after(at, ":")
