@@ -3,6 +3,7 @@
 A row that one engine reads otherwise than another, or that ends a statement, is a row that decides for others.
 """
 
+# ruff: noqa: E501  the values of a type stand on one line
 from __future__ import annotations
 
 import math
@@ -41,9 +42,9 @@ HELD = {
     "u64": pa.array([1, 2**64 - 1, 2**63, None, 0], pa.uint64()),
     "f32": pa.array([1.5, math.nan, math.inf, None, -0.0], pa.float32()),
     "f64": pa.array([1.0625, -math.inf, 1e300, None, -0.0], pa.float64()),
-    "d9_2": pa.array([Decimal("1.25"), Decimal("-9999999.99"), Decimal("0.00"), None, Decimal("2.50")], pa.decimal128(9, 2)),  # noqa: E501
-    "d38_0": pa.array([Decimal(1), Decimal(10**38 - 1), Decimal(1 - 10**38), None, Decimal(-(2**63))], pa.decimal128(38, 0)),  # noqa: E501
-    "d38_9": pa.array([Decimal("1.5"), Decimal("9" * 29 + "." + "9" * 9), Decimal("-" + "9" * 29 + "." + "9" * 9), None, Decimal("0.000000001")], pa.decimal128(38, 9)),  # noqa: E501
+    "d9_2": pa.array([Decimal("1.25"), Decimal("-9999999.99"), Decimal("0.00"), None, Decimal("2.50")], pa.decimal128(9, 2)),
+    "d38_0": pa.array([Decimal(1), Decimal(10**38 - 1), Decimal(1 - 10**38), None, Decimal(-(2**63))], pa.decimal128(38, 0)),
+    "d38_9": pa.array([Decimal("1.5"), Decimal("9" * 29 + "." + "9" * 9), Decimal("-" + "9" * 29 + "." + "9" * 9), None, Decimal("0.000000001")], pa.decimal128(38, 9)),
     "b": pa.array([True, False, True, None, False]),
     "s": pa.array(["1", "2024-01-05", " 3.7 ", "9" * 38, "true"]),
     "day": pa.array([date(1, 1, 1), date(9999, 12, 31), date(2024, 2, 29), None, date(1582, 10, 10)]),
