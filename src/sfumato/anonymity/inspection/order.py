@@ -11,6 +11,10 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
 CHANCE = 1e-6
 """How improbable an order must be to be called that of the original rows."""
 _MOST_ROWS = 10_000
@@ -19,9 +23,12 @@ _MOST_UNITS = 200
 """Units that are compared: the largest ones."""
 _SMALL = 64
 """Rows of a unit up to which the law of its LCS is bounded term by term."""
-_STEPS = 40
 _ROUNDING = 1e-9
 """More than what logarithms of small units are rounded by."""
+_GROWTH = 0.25 * np.arange(1, 100)
+_GRID = np.linspace(-30, 30, 601)
+"""Logarithms of the z that are tried: every one of them gives a bound."""
+_CELLS = 1 << 20
 Unit = tuple[Sequence[Hashable], Sequence[Hashable]]
 """Kinds of released rows in their order, and of original rows in theirs."""
 Pairs = tuple[tuple[tuple[int, int], int], ...]
@@ -65,17 +72,19 @@ def _pairs(rows: Sequence[Hashable], people: Sequence[Hashable]) -> Pairs:
 
 def _together(units: Sequence[Unit]) -> float:
     """The logarithm of a bound on the chance that small units have common subsequences of so many rows in all."""
-    shapes = Counter(_pairs(*unit) for unit in units)
     length = sum(common_length(*unit) for unit in units)
-    best = 0.0
-    for s in (0.25 * i for i in range(1, 100)):
-        found = -length * s
-        for shape, many in shapes.items():
-            tails = _tails(shape)
-            grown = math.log(-math.expm1(-s))
-            found += many * _log_sum([0.0, *(s * i + grown + tail for i, tail in enumerate(tails, 1))])
-        best = min(best, found)
-    return best
+    found = -length * _GROWTH
+    for shape, many in Counter(_pairs(*unit) for unit in units).items():
+        found = found + many * _moments(shape)
+    return min(0.0, float(found.min()))
+
+
+@lru_cache(maxsize=1 << 14)
+def _moments(pairs: Pairs) -> Floats:
+    """Bounds on log E[e^(s LCS)] of a small unit for every s of _GROWTH."""
+    tails = np.array(_tails(pairs))
+    grown = np.log(-np.expm1(-_GROWTH))[:, None] + _GROWTH[:, None] * np.arange(1, len(tails) + 1) + tails
+    return _log_sums(np.concatenate([np.zeros((len(_GROWTH), 1)), grown], axis=1))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -102,10 +111,10 @@ def _times(product: list[int], people: int, rows: int) -> list[int]:
     return found
 
 
-def _log_sum(logs: Sequence[float]) -> float:
-    """The logarithm of the sum of numbers that are given by theirs."""
-    top = max(logs)
-    return top + math.log(math.fsum(math.exp(one - top) for one in logs))
+def _log_sums(logs: Floats) -> Floats:
+    """The logarithms of the sums of numbers that are given by theirs, line by line."""
+    top = logs.max(axis=1, keepdims=True)
+    return np.asarray(top[:, 0] + np.log(np.exp(logs - top).sum(axis=1)))
 
 
 def _one(rows: Sequence[Hashable], people: Sequence[Hashable]) -> float:
@@ -142,28 +151,19 @@ def log_expected(pairs: Pairs, length: int) -> float:
     is the coefficient at z^L of the product of sum C(m, u) C(n, u) u! z^u, over L!. A coefficient is at most the value
     over z^L, for every z.
     """
-    logs = [(_terms(*pair), many) for pair, many in pairs]
-
-    def value(s: float) -> float:
-        total = -length * s - math.lgamma(length + 1)
-        for terms, many in logs:
-            total += many * _log_sum([term + s * u for u, term in enumerate(terms)])
-        return total
-
-    low, high = -30.0, 30.0
-    for _ in range(_STEPS):
-        left, right = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, right) if value(left) < value(right) else (left, high)
-    return value((low + high) / 2)
+    values = -length * _GRID - math.lgamma(length + 1)
+    for pair, many in pairs:
+        values = values + many * _kind_values(*pair)
+    return float(values.min())
 
 
 @lru_cache(maxsize=1 << 12)
-def _terms(people: int, rows: int) -> tuple[float, ...]:
-    """log(C(m, u) C(n, u) u!) for every u."""
-    found = [0.0]
-    for u in range(min(people, rows)):
-        found.append(found[-1] + math.log(people - u) + math.log(rows - u) - math.log(u + 1))
-    return tuple(found)
+def _kind_values(people: int, rows: int) -> Floats:
+    """The logarithm of the sum of C(m, u) C(n, u) u! z^u for every z of the grid."""
+    u = np.arange(min(people, rows))
+    terms = np.concatenate([[0.0], np.cumsum(np.log(people - u) + np.log(rows - u) - np.log(u + 1))])
+    parts = np.array_split(_GRID, max(1, len(terms) * len(_GRID) // _CELLS))
+    return np.concatenate([_log_sums(terms + part[:, None] * np.arange(len(terms))) for part in parts])
 
 
 def log_run(rows: Sequence[Hashable], people: Sequence[Hashable]) -> float:
