@@ -41,7 +41,7 @@ def _identifiers(case: ReleaseCase, kept: Key) -> Iterator[ReleaseFault]:
     many = len(case.published.rows)
     if many < _MANY:
         return
-    columns = {name: [row[0] for row in case.published.parts((name,))] for name in kept}
+    columns = {name: case.published.cells(name) for name in kept}
     alone = {name: sum(1 for n in Counter(values).values() if n == 1) for name, values in columns.items()}
     for name in kept:
         if alone[name] >= _ALONE * many:
@@ -63,7 +63,7 @@ def _is_number(one: Sequence[str], other: Sequence[str]) -> bool:
     """
     many = len(one)
     alike = [Counter(one), Counter(other)]
-    expected = math.comb(many, 2)
+    expected = float(math.comb(many, 2))
     for counts in alike:
         expected = expected * sum(n * (n - 1) for n in counts.values()) / (many * (many - 1))
     seen = sum(math.comb(n, 2) for n in Counter(zip(one, other, strict=True)).values())
@@ -76,8 +76,8 @@ def _told(case: ReleaseCase, kept: Key) -> Iterator[ReleaseFault]:
     """Classes that are too small once kept columns are read that tell, or are told by, quasi-identifiers."""
     keys, lines = case.published.parts(case.columns), case.original.parts(case.columns)
     for name in kept:
-        values = [row[0] for row in case.original.parts((name,))]
-        shown = [row[0] for row in case.published.parts((name,))]
+        values = case.original.cells(name)
+        shown = case.published.cells(name)
         source = _source(case.columns, lines, values)
         more: list[Hashable] = list(shown)
         words = f"the column follows from {_named(source or ())}, which others know"

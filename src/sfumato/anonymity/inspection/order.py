@@ -11,10 +11,6 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
-import numpy as np
-import numpy.typing as npt
-
-Floats = npt.NDArray[np.float64]
 CHANCE = 1e-6
 """How improbable an order must be to be called that of the original rows."""
 _MOST_ROWS = 10_000
@@ -25,10 +21,11 @@ _SMALL = 64
 """Rows of a unit up to which the law of its LCS is bounded term by term."""
 _ROUNDING = 1e-9
 """More than what logarithms of small units are rounded by."""
-_GROWTH = 0.25 * np.arange(1, 100)
-_GRID = np.linspace(-30, 30, 601)
-"""Logarithms of the z that are tried: every one of them gives a bound."""
-_CELLS = 1 << 20
+_GROWTH = tuple(0.25 * i for i in range(1, 100))
+_NEAR = (0.0, -0.15, 0.15)
+"""Logarithms of factors of the z that are tried: every one of them gives a bound."""
+_SMALLEST = -45.0
+"""Terms below e^-45 of the largest one are added up by their ratio."""
 Unit = tuple[Sequence[Hashable], Sequence[Hashable]]
 """Kinds of released rows in their order, and of original rows in theirs."""
 Pairs = tuple[tuple[tuple[int, int], int], ...]
@@ -73,18 +70,21 @@ def _pairs(rows: Sequence[Hashable], people: Sequence[Hashable]) -> Pairs:
 def _together(units: Sequence[Unit]) -> float:
     """The logarithm of a bound on the chance that small units have common subsequences of so many rows in all."""
     length = sum(common_length(*unit) for unit in units)
-    found = -length * _GROWTH
+    found = [-length * s for s in _GROWTH]
     for shape, many in Counter(_pairs(*unit) for unit in units).items():
-        found = found + many * _moments(shape)
-    return min(0.0, float(found.min()))
+        found = [total + many * one for total, one in zip(found, _moments(shape), strict=True)]
+    return min(0.0, *found)
 
 
 @lru_cache(maxsize=1 << 14)
-def _moments(pairs: Pairs) -> Floats:
+def _moments(pairs: Pairs) -> tuple[float, ...]:
     """Bounds on log E[e^(s LCS)] of a small unit for every s of _GROWTH."""
-    tails = np.array(_tails(pairs))
-    grown = np.log(-np.expm1(-_GROWTH))[:, None] + _GROWTH[:, None] * np.arange(1, len(tails) + 1) + tails
-    return _log_sums(np.concatenate([np.zeros((len(_GROWTH), 1)), grown], axis=1))
+    tails = _tails(pairs)
+    grown = [math.log(-math.expm1(-s)) for s in _GROWTH]
+    return tuple(
+        _log_sum([0.0, *(s * i + more + tail for i, tail in enumerate(tails, 1))])
+        for s, more in zip(_GROWTH, grown, strict=True)
+    )
 
 
 @lru_cache(maxsize=1 << 14)
@@ -111,10 +111,10 @@ def _times(product: list[int], people: int, rows: int) -> list[int]:
     return found
 
 
-def _log_sums(logs: Floats) -> Floats:
-    """The logarithms of the sums of numbers that are given by theirs, line by line."""
-    top = logs.max(axis=1, keepdims=True)
-    return np.asarray(top[:, 0] + np.log(np.exp(logs - top).sum(axis=1)))
+def _log_sum(logs: Sequence[float]) -> float:
+    """The logarithm of the sum of numbers that are given by theirs."""
+    top = max(logs)
+    return top + math.log(math.fsum(math.exp(one - top) for one in logs))
 
 
 def _one(rows: Sequence[Hashable], people: Sequence[Hashable]) -> float:
@@ -151,19 +151,51 @@ def log_expected(pairs: Pairs, length: int) -> float:
     is the coefficient at z^L of the product of sum C(m, u) C(n, u) u! z^u, over L!. A coefficient is at most the value
     over z^L, for every z.
     """
-    values = -length * _GRID - math.lgamma(length + 1)
-    for pair, many in pairs:
-        values = values + many * _kind_values(*pair)
-    return float(values.min())
+    low, high = -60.0, 60.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        expected = sum(many * _likeliest(*pair, math.exp(middle)) for pair, many in pairs)
+        low, high = (middle, high) if expected < length else (low, middle)
+    return min(
+        sum(many * _kind_sum(*pair, low + near) for pair, many in pairs)
+        - length * (low + near)
+        - math.lgamma(length + 1)
+        for near in _NEAR
+    )
 
 
-@lru_cache(maxsize=1 << 12)
-def _kind_values(people: int, rows: int) -> Floats:
-    """The logarithm of the sum of C(m, u) C(n, u) u! z^u for every z of the grid."""
-    u = np.arange(min(people, rows))
-    terms = np.concatenate([[0.0], np.cumsum(np.log(people - u) + np.log(rows - u) - np.log(u + 1))])
-    parts = np.array_split(_GRID, max(1, len(terms) * len(_GRID) // _CELLS))
-    return np.concatenate([_log_sums(terms + part[:, None] * np.arange(len(terms))) for part in parts])
+def _likeliest(people: int, rows: int, z: float) -> float:
+    """About the u of the largest C(m, u) C(n, u) u! z^u: where a term is as large as the next one."""
+    half = z * (people + rows) + 1
+    return 2 * z * people * rows / (half + math.sqrt(max(0.0, half * half - 4 * z * z * people * rows)))
+
+
+@lru_cache(maxsize=1 << 14)
+def _kind_sum(people: int, rows: int, s: float) -> float:
+    """The logarithm of the sum of C(m, u) C(n, u) u! e^(su), from its largest terms; what is left out is bounded.
+
+    Ratios of terms fall: behind the last term that is added, the rest is at most its geometric series.
+    """
+    most = min(people, rows)
+    start = min(most, round(_likeliest(people, rows, math.exp(s))))
+    total, term, u = 1.0, 0.0, start
+    while u < most:
+        ratio = math.log(people - u) + math.log(rows - u) - math.log(u + 1) + s
+        term, u = term + ratio, u + 1
+        total += math.exp(term)
+        if term < _SMALLEST and ratio < -0.1:
+            total += math.exp(term) / -math.expm1(ratio)
+            break
+    term, u = 0.0, start
+    while u > 0:
+        ratio = math.log(u) - math.log(people - u + 1) - math.log(rows - u + 1) - s
+        term, u = term + ratio, u - 1
+        total += math.exp(term)
+        if term < _SMALLEST and ratio < -0.1:
+            total += math.exp(term) / -math.expm1(ratio)
+            break
+    top = math.lgamma(people + 1) - math.lgamma(people - start + 1) - math.lgamma(start + 1) + s * start
+    return top + math.lgamma(rows + 1) - math.lgamma(rows - start + 1) + math.log(total)
 
 
 def log_run(rows: Sequence[Hashable], people: Sequence[Hashable]) -> float:

@@ -54,7 +54,7 @@ def find_positions(case: ReleaseCase, keep: Key) -> Iterator[ReleaseFault]:
         if faults:
             yield from faults
             return
-    columns = {name: [row[0] for row in case.original.parts((name,))] for name in case.original.columns}
+    columns = {name: case.original.cells(name) for name in case.original.columns}
     columns.pop(case.sensitive or "", None)
     hidden = {name: texts for name, texts in columns.items() if name not in keep}  # others can be seen
     faults = list(find_sorted(standing, hidden))
@@ -62,7 +62,7 @@ def find_positions(case: ReleaseCase, keep: Key) -> Iterator[ReleaseFault]:
         yield from faults
         return
     shown_as = (*((case.sensitive,) if case.sensitive else ()), *keep)
-    table = [[row[0] for row in case.published.parts((name,))] for name in (*case.columns, *shown_as)]
+    table = [case.published.cells(name) for name in (*case.columns, *shown_as)]
     blocks = blocks_of(table, len(at))
     rows: list[Hashable] = list(zip(at, case.published.parts(shown_as), strict=True))
     people: list[Hashable] = list(zip(homes, case.original.parts(shown_as), strict=True))

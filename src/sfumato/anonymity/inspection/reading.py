@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from uuid import uuid4
 
@@ -73,7 +74,13 @@ class PublishedTable:
     def parts(self, names: tuple[str, ...]) -> list[tuple[str, ...]]:
         """The rows, of these columns alone."""
         places = [self.column(name) for name in names]
-        return [tuple(row[place] for place in places) for row in self.rows]
+        if len(places) < 2:
+            return [tuple(row[place] for place in places) for row in self.rows]
+        return list(map(itemgetter(*places), self.rows))
+
+    def cells(self, name: str) -> list[str]:
+        """The cells of one column."""
+        return list(map(itemgetter(self.column(name)), self.rows))
 
 
 def read_published(data: str | Path) -> PublishedTable:

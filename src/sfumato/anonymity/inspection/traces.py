@@ -54,7 +54,7 @@ def find_formats(release: PublishedTable, raw: PublishedTable, columns: Key, k: 
     for name in columns:
         place = release.columns.index(name)
         counts = Counter(row[place] for row in release.rows)
-        original = {row[0] for row in raw.parts((name,))}
+        original = {*raw.cells(name)}
         forms: dict[str, list[str]] = {}
         for text in counts:
             forms.setdefault(_plain(text), []).append(text)
