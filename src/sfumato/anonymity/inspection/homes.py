@@ -18,9 +18,12 @@ _MOST_EDGES = 2_000_000
 def homes_of(masks: Sequence[int], sizes: Sequence[int]) -> list[int]:
     """The class of each original row, NOWHERE if there is none. `masks` has a bit for each class that covers the row.
 
-    Guarantee: rows that one class covers alone are there; a class with as many rows as original rows that can still be
-        its own has all of them. Others go to the class that covers the fewest: that is a guess, which depends on what
-        rows say and not on how they stand, so that tests of their order stay valid.
+    Guarantee: a class with as many rows as original rows that can be its own has all of them, and rows that one class
+        covers alone are there. Others go to the class that covers the fewest: a guess, which depends on what rows say
+        and not on how they stand, so that tests of their order stay valid.
+    Proof: in every assignment of all released rows such a class needs everybody whom it covers, so that they are in no
+        other class; without them the same holds of the rest.
+    Reference: Hall 1935.
     Checked by: rooms::homes_are_those_of_every_assignment, rooms::stars_for_suppressed_rows_hide_no_order
     """
     known = Counter(masks)

@@ -28,7 +28,7 @@ Shown = tuple[int, str]
 
 
 @dataclass(frozen=True)
-class Standing:
+class RowStanding:
     """Released rows in their order, and original rows in theirs.
 
     `rows` are classes and sensitive values; `people` the same of original rows, each in the class that homes_of gives
@@ -48,7 +48,7 @@ def find_positions(case: ReleaseCase, keep: Key) -> Iterator[ReleaseFault]:
     values, secrets = values_of(case.published, case.sensitive), values_of(case.original, case.sensitive)
     masks = [case.coverage.masks[key] for key in case.original.parts(case.columns)]
     homes = homes_of(masks, [one.total() for one in case.classes.values()])
-    standing = Standing(list(zip(at, values, strict=True)), list(zip(homes, secrets, strict=True)), masks)
+    standing = RowStanding(list(zip(at, values, strict=True)), list(zip(homes, secrets, strict=True)), masks)
     if not _is_sorted(keys, values):
         faults = list(find_order(standing))
         if faults:
@@ -74,7 +74,7 @@ def _is_sorted(keys: Sequence[Key], values: Sequence[str]) -> bool:
     return all(before <= after for before, after in pairwise(zip(keys, values, strict=True)))
 
 
-def find_order(standing: Standing) -> Iterator[ReleaseFault]:
+def find_order(standing: RowStanding) -> Iterator[ReleaseFault]:
     """Rows in the order of the original ones: the n-th row is the n-th person.
 
     The order may be that of the whole table, forwards or backwards, or that of each class alone, which tools leave that
@@ -100,7 +100,7 @@ def arrangements(counts: Iterable[int]) -> float:
     return (math.lgamma(sum(many) + 1) - sum(math.lgamma(n + 1) for n in many)) / math.log(2)
 
 
-def _follows(standing: Standing, step: int) -> bool:
+def _follows(standing: RowStanding, step: int) -> bool:
     """Whether the rows can be found one after the other in the original table."""
     masks, secrets = standing.covering[::step], [value for _, value in standing.people[::step]]
     at = 0
@@ -137,7 +137,7 @@ def _values(rows: Iterable[Shown]) -> dict[int, list[str]]:
     return found
 
 
-def find_sorted(standing: Standing, columns: Mapping[str, Sequence[str]]) -> Iterator[ReleaseFault]:
+def find_sorted(standing: RowStanding, columns: Mapping[str, Sequence[str]]) -> Iterator[ReleaseFault]:
     """Classes whose rows stand in the order of an original column, of which the labels tell less.
 
     Whoever knows the order of people by that column, as by age, knows which row is whose.
