@@ -140,17 +140,15 @@ def test_ctrl_c_while_the_command_line_is_loaded_shows_no_traceback():
         assert (done.returncode == -signal.SIGINT) is not shown
 
 
-def test_ctrl_c_while_the_engine_runs_shows_no_traceback_and_leaves_nothing(tmp_path):
-    """The engine raises an error of its own then, from any command."""
-    code = (
-        "import os, signal, threading, duckdb, sfumato.doors.cli as cli\n"
-        "def run(**_):\n"
-        "    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
-        "    duckdb.sql('SELECT sum(a.range * b.range) FROM range(10000000) a, range(100000) b').fetchall()\n"
-        "cli.app = run\ncli.main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+def test_ctrl_c_while_the_engine_runs_shows_no_traceback():
+    """The engine raises an error of its own then, from any command; another one is shown."""
+    for words, shown in (("Query interrupted", False), ("anything else", True)):
+        code = (
+            f"import sfumato.doors.cli as cli\ndef run(**_): raise RuntimeError({words!r})\ncli.app = run\ncli.main()"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert ("Traceback" in done.stderr) is shown
+        assert (done.returncode == 130) is not shown
 
 
 def test_a_database_that_was_interrupted_is_removed(tmp_path, monkeypatch):
