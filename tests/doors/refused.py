@@ -102,7 +102,6 @@ REFUSED = {
         "AS t",
         "UNION of unlike types": "SELECT COUNT(*) FROM (SELECT ‸ssn, age FROM patient UNION SELECT patient_ssn, city "
         "FROM visit) AS t",
-        "no name": "SELECT COUNT(*) FROM (SELECT ‸ssn FROM patient)",
         "a lateral one": "SELECT COUNT(*) FROM patient p, LATERAL (SELECT DISTINCT ‸p.age AS a) AS t",
         "recursion": "WITH RECURSIVE ‸t AS (SELECT age FROM patient UNION SELECT age + 1 FROM t) SELECT COUNT(*) FROM t",
     },

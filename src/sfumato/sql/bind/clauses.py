@@ -184,7 +184,7 @@ class Clauses:
     # without aggregates
     def _rows(self) -> tuple[list[tuple[str, Node]], list[Sorted]]:
         expressions = self.expressions(windows=True)
-        items = [shown for item in self.tree.expressions for shown in self._items(item, expressions)]
+        items = self._shown(expressions)
         order = self._order(items, expressions)
         return self._finished(items, order, self._qualify(expressions))
 
@@ -274,6 +274,16 @@ class Clauses:
         names |= {name for name, c in self.scope.relation.columns.items() if c.unit == PERSON}
         return all(entry.node in fixed or columns_of(entry.node).keys() <= names for entry in self.scope.entries)
 
+    def _shown(self, expressions: Expressions) -> list[tuple[str, Node]]:
+        """The select list; from here on its names may be said."""
+        items, names = [], []
+        for item in self.tree.expressions:
+            found = self._items(item, expressions)
+            names += found if isinstance(item, exp.Alias) else []
+            items += found
+        expressions.titles = dict(reversed(names))
+        return items
+
     def _items(self, item: exp.Expression, expressions: Expressions) -> list[tuple[str, Node]]:
         """What an item of the list shows: all columns for *."""
         star = isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
@@ -326,7 +336,7 @@ class Clauses:
         names = [f"{number}.k{i}" for i in range(len(keys))]
         expressions = self.expressions(self._aggregator(by_person), windows=True)
         expressions.grouping = lambda nodes, at: grouping(nodes, keys, sets, number, at)
-        items = [shown for item in self.tree.expressions for shown in self._items(item, expressions)]
+        items = self._shown(expressions)
         order = self._order(items, expressions)
         having = self.tree.args.get("having")
         condition = None if having is None else expressions.condition(having)

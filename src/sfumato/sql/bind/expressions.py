@@ -80,6 +80,8 @@ class Expressions:
         self.scope, self.today, self.sub = scope, today, sub
         self.aggregator, self.windows = aggregator, windows
         self.grouping: Callable[[list[Node], int], Node] | None = None
+        self.titles: dict[str, Node] = {}
+        """What the select list shows under names that no column has: ORDER BY, HAVING and QUALIFY may say them."""
         self.met = 0
 
     def column(self, node: exp.Column) -> Node:
@@ -90,7 +92,10 @@ class Expressions:
         point = declared_point(self.scope, owner, fold(node.this), place(node))
         if point is not None:
             return point
-        found = self.scope.find(owner, fold(node.this), place(node))
+        name, folded = fold(node.this), not is_quoted(node.this)
+        if owner is None and name in self.titles and self.scope.look(None, name, place(node), folded=folded) is None:
+            return replace(self.titles[name], position=place(node))
+        found = self.scope.find(owner, name, place(node), folded=folded)
         return replace(found, position=place(node))
 
     def condition(self, clause: exp.Expression | None) -> Node | None:
@@ -578,8 +583,12 @@ def _coerced(name: str, args: tuple[Node, ...]) -> tuple[Node, ...]:
 def fold(identifier: exp.Expression) -> str:
     """Unquoted names fold to lower case."""
     name = str(identifier.this if isinstance(identifier, exp.Identifier) else identifier.name)
-    quoted = isinstance(identifier, exp.Identifier) and bool(identifier.args.get("quoted"))
-    return name if quoted else name.lower()
+    return name if is_quoted(identifier) else name.lower()
+
+
+def is_quoted(identifier: exp.Expression) -> bool:
+    """Whether a name was written in double quotes."""
+    return isinstance(identifier, exp.Identifier) and bool(identifier.args.get("quoted"))
 
 
 _TYPES = {
