@@ -65,7 +65,6 @@ REFUSED = {
     },
     "not yet": {
         "APPROX_QUANTILE": "SELECT ‸APPROX_QUANTILE(age, 0.5) FROM patient",
-        "SUM(DISTINCT)": "SELECT ‸SUM(DISTINCT age) FROM patient",
         "STRING_AGG": "SELECT ‸STRING_AGG(street, ',') FROM patient",
         "TABLESAMPLE": "SELECT COUNT(*) FROM patient ‸TABLESAMPLE BERNOULLI (10)",
         "a window that is not known": "SELECT ‸LISTAGG(area) OVER (ORDER BY area) FROM patient GROUP BY area",

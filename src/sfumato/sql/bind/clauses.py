@@ -33,6 +33,7 @@ from sfumato.sql.bind.bound_query import (
 )
 from sfumato.sql.bind.column_titles import title
 from sfumato.sql.bind.correlated import check_windows, inside, tied, value_around
+from sfumato.sql.bind.different import OF_DIFFERENT, of_different
 from sfumato.sql.bind.expressions import Aggregator, Expressions, fold
 from sfumato.sql.bind.factoring import factored
 from sfumato.sql.bind.grouping import MOST_SETS, grouping, grouping_sets
@@ -406,11 +407,14 @@ class Clauses:
     def _aggregator(self, by_person: bool) -> Aggregator:
         private, rows = self.scope.relation.private, self.scope.relation.shape.rows
 
-        def aggregate(name: str, args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
+        def aggregate(name: str, args: tuple[Node, ...], where: Node | None, position: int) -> Node:
             if not private:
                 return plain.bind(name, args, where, position)
             if by_person:
                 return persons.bind(name, args, where, rows or 1, position)
+            if name.endswith("_distinct") and name.removesuffix("_distinct") in OF_DIFFERENT:
+                of = name.removesuffix("_distinct")
+                return of_different(of, args[0], lambda one, arg: aggregate(one, (arg,), where, position), position)
             return _released_aggregate(name, args, where, position, self.scope.relation)
 
         return aggregate
@@ -522,16 +526,11 @@ def _released_aggregate(
         raise QueryError(
             f"{name.upper()} would return values of individual people"
             if name in ("string_agg", "array_agg")
-            else f"{_DIFFERENT[name]}(DISTINCT …) over people is not supported"
-            if name in _DIFFERENT
             else f"aggregate {name.upper()} is not supported",
             position=position,
             hint=GeneralHint(f"Supported aggregates: {', '.join(sorted(AGGREGATES)).upper()}."),
         )
     return AGGREGATES[name].bind(args, where, position)
-
-
-_DIFFERENT = {"sum_distinct": "SUM", "avg_distinct": "AVG"}
 
 
 def _not_grouped(node: Column) -> QueryError:

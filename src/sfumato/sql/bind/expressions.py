@@ -21,6 +21,7 @@ from sfumato.sql import patterns
 from sfumato.sql.bind import named_functions
 from sfumato.sql.bind.aggregate_names import AGGREGATE_NAMES, aggregate_name
 from sfumato.sql.bind.constants import cast_text, constant, interval_constant, number_constant, time_constant
+from sfumato.sql.bind.different import OF_DIFFERENT
 from sfumato.sql.bind.points import declared_point
 from sfumato.sql.bind.scope import Scope
 from sfumato.sql.functions import call
@@ -58,8 +59,8 @@ _SURELY = 18
 """Digits that are a whole number of 64 bits: in lists of thousands it matters that they are read at once."""
 
 
-Aggregator = Callable[[str, tuple[Node, ...], Node | None, int], Aggregate]
-"""Name, arguments, FILTER and place: an aggregate of the kind that stands here."""
+Aggregator = Callable[[str, tuple[Node, ...], Node | None, int], Node]
+"""Name, arguments, FILTER and place: an aggregate of the kind that stands here, or what is computed of several."""
 WindowFacts = Callable[[str, tuple[Node, ...], int], Facts]
 """Name, arguments and place: what is known of a window function here."""
 SubQuery = Callable[[str, exp.Expression, Scope, Node | None, int], Node]
@@ -291,7 +292,7 @@ class Expressions:
         if isinstance(this, exp.Distinct):
             if len(this.expressions) != 1:
                 raise QueryError("COUNT(DISTINCT …) takes one column", position=place(node))
-            if name not in ("count", "min", "max", "sum", "avg"):
+            if name not in ("count", "min", "max", "sum", *OF_DIFFERENT):
                 raise QueryError(
                     f"{name.upper()}(DISTINCT …) is not supported",
                     position=place(node),
