@@ -132,3 +132,18 @@ def test_a_with_query_keeps_its_lists_of_keys_however_often_it_is_used(gate: Gat
     answer = gate.sql(text)
     assert answer.cost.delta == 0
     assert [tuple(row) for row in answer.rows] == [("city 0", 54), ("city 1", 36)]
+
+
+def test_numbers_of_public_tables_have_the_bounds_of_their_rows(gate: Gateway) -> None:
+    """AVG of a joined public number needs no bounds in the policy: its rows are nobody's."""
+    ((mean, most),) = gate.sql("SELECT AVG(ID), MAX(ID) FROM hits JOIN Shops ON ShopID = ID").rows
+    assert float(mean) == pytest.approx(2)
+    assert most == 4
+    assert gate.explain("SELECT SUM(ID) FROM hits JOIN Shops ON ShopID = ID", epsilon=1).columns[0].scale == 4 * 7
+
+
+def test_a_part_of_a_text_is_no_longer_than_it_says(gate: Gateway) -> None:
+    """A public text without a declared length, compared often: each comparison counts its part alone."""
+    listed = ", ".join(f"'{i:05}'" for i in range(40))
+    text = f"SELECT COUNT(*) FROM hits JOIN Shops ON ShopID = ID WHERE SUBSTR(City, 1, 5) IN ({listed}, 'city ')"
+    assert gate.sql(text).rows[0][0] == 90
