@@ -16,7 +16,7 @@ from sfumato.engines.spark.expressions import expression, steps
 from sfumato.engines.spark.per_unit import SURELY
 from sfumato.engines.spark.relations import SparkHanded, SparkWriter
 from sfumato.engines.spark.source import SparkTables
-from sfumato.engines.spark.spelling import WIDE, literal, once, quotient, type_of, whole
+from sfumato.engines.spark.spelling import WIDE, absolute, literal, once, quotient, type_of, whole
 from sfumato.engines.spark.times import micros
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.aggregates.base import CHOICE, Bundle, filtered_to_null
@@ -149,7 +149,7 @@ class _JobWriter:
         if not self.keys:  # one group a person: her own numbers are the totals
             shown = ["_n", "1L AS _g", *names]
             shown += [f"{_squared('_n')} AS _q"] if job.limits.gaussian else []
-            shown += [f"abs({names[0]}) AS _s"] if job.clip is not None else []
+            shown += [f"{absolute(names[0])} AS _s"] if job.clip is not None else []
             joined, alias = f"(SELECT {', '.join(shown)} FROM person) AS p", "p"
         else:
             head_ = f"SELECT _u, {', '.join(self._totals())} FROM person GROUP BY _u"
@@ -170,7 +170,7 @@ class _JobWriter:
         """What a weight is made of, over a person's groups."""
         totals = ["SUM(_n) AS _n", "COUNT(*) AS _g"]
         totals += [f"SUM({_squared('_n')}) AS _q"] if self.job.limits.gaussian else []
-        totals += [f"SUM(CAST(abs({self.parts[0][0]}) AS {WIDE})) AS _s"] if self.job.clip is not None else []
+        totals += [f"SUM(CAST({absolute(self.parts[0][0])} AS {WIDE})) AS _s"] if self.job.clip is not None else []
         return totals
 
     def _weighted(self, alias: str) -> list[str]:
