@@ -1,7 +1,7 @@
 """Verify, kernel: noise is drawn when it is needed. Comes in: a program. Goes out: the same program, its draws later.
 
 A shift can only look at what was before its draw: a noise that is drawn before the sum that it hides has nothing to
-look at. Two rewritings help, beside those of branches.py, coins.py and returns.py. The kernel makes all of them
+look at. Two rewritings help, beside those of branches.py, coins.py, items.py and returns.py. The kernel makes all of them
 itself, so that nobody has to be believed.
 
 Guarantee: on every input the rewritten program has outputs with the same law as the program.
@@ -27,6 +27,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.verify.kernel.branches import joined_branches
+from sfumato.verify.kernel.items import one_item
 from sfumato.verify.tree import (
     Assign,
     Binary,
@@ -59,7 +60,7 @@ def late(program: Program, endless: frozenset[int] = frozenset()) -> Program:
     """The program with its draws as late as they can be; doing it twice changes nothing. Of loops in `endless` a proof
     does not ask that they end.
     """
-    program = joined_branches(program)
+    program = joined_branches(one_item(program))
     body = program.body
     for _ in statements(body):  # each time one list less
         found = _without_list(body)

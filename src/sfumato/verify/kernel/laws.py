@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.verify.kernel.curves import meets_curve
 from sfumato.verify.kernel.polynomial import Poly, number
 from sfumato.verify.kernel.tails import without_tail
+from sfumato.verify.kernel.turned import is_turned, turned
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.kernel.values import PairedList, PairedNumber
 from sfumato.verify.tree import Assign, Binary, Draw, Expr, FunctionCall, Num, Unary, Var, parts, walk
@@ -183,10 +184,11 @@ def _truncated(product: Product, draw: Draw, state: State, noise: PairedNumber) 
 
 def _alike(product: Product, draw: Draw, state: State) -> None:
     """The same value in both runs, at no cost, where all arguments are equal in both. A choice from a range may be
-    moved by a whole number where delta pays for it.
+    moved by a whole number where delta pays for it, and a coin may be turned.
     """
     paid = draw.law == "Uniform" and _is_paid_with_delta(product, draw)
-    if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO and not paid:
+    coin = is_turned(product, draw)
+    if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO and not paid and not coin:
         raise NoProofRule(f"{draw.law} is not moved")
     args = [product.runs.value(arg, state) for arg in draw.args]
     for arg in args:
@@ -202,6 +204,10 @@ def _alike(product: Product, draw: Draw, state: State) -> None:
             raise NoProofRule("a choice from a range is moved by whole numbers")
         size = product.runs.terms.magnitude(shift, product.runs.positive(state))
         meets_curve(product, draw, state, size, high - low + number(1))
+    if coin:
+        other, cost = turned(product, draw, state, found)
+        _pay(product, draw, state, cost)
+        shift = other - found
     state.values[draw.name] = PairedNumber(found, found + shift, whole)
 
 

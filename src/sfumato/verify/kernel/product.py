@@ -12,7 +12,8 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     Geometric(e^-t) with whole a; scales are equal in both runs and positive. (4) Both runs draw the same number of
     times: draws stand only where both runs are on the same way ("path"). (5) At a return both outputs are equal, or,
     in pointwise mode, they are equal if O is what run 1 returns, or the first whole number or truth in the list that
-    it returns: E is the countable union, over all O, of the outputs in E that show O. Hence Pr1[E] = integral over {h
+    it returns: E is the countable union, over all O, of the outputs in E that show O. (Or over all pairs of the first
+    and the second one: of outputs that show one alone, the second may be any number, 0 for example.) Hence Pr1[E] = integral over {h
     : run 1 in E} of p1(h) <= e^cost * integral of p2(T(h)) <= e^claim Pr2[E]. (6) Loops end, by a rank that falls by
     at least 1 and is not negative; or else the cost is within the claim whenever a loop begins its body anew, and
     then the same integral over "not ended after n rounds" bounds the chance of never ending. Loops are cut by
@@ -124,6 +125,9 @@ class Product:
         if self.proof.pointwise:
             answer = self.runs.terms.fresh("answer", whole=True)
             self.runs.ghosts["#answer"] = PairedNumber(answer, answer, True)
+            if any("#second" in names(shift) for shift in self.proof.shifts.values()):
+                second = self.runs.terms.fresh("second", whole=True)
+                self.runs.ghosts["#second"] = PairedNumber(second, second, True)
         self.start = start
         self._check_claim()
         self.curve = None if self.proof.curve is None else check_curve(self)
@@ -221,9 +225,7 @@ class Product:
         found = self.runs.value(statement.value, state)
         more: tuple[Any, ...] = ()
         if self.proof.pointwise:
-            answer = self.runs.ghosts["#answer"]
-            assert isinstance(answer, PairedNumber)
-            more = (self._is_answer(found, answer.one),)
+            more = (self._is_answer(found),)
             label = "if run 1 returns the answer, so does run 2"
             self.runs.require("output", label, at=statement.at, state=state, goal=self.runs.equal(found), more=more)
         else:
@@ -232,18 +234,25 @@ class Product:
             )
         self.within_claim(statement.at, state, more)
 
-    def _is_answer(self, found: Value, answer: Poly) -> Any:
-        """Whether run 1 returns the answer, or shows it in the list that it returns."""
-        if isinstance(found, PairedList):
-            listed = (item for item in found.items if isinstance(item, Boolean) or getattr(item, "whole", False))
-            found = next(listed, found)
-        if isinstance(found, Boolean):
-            shown = self.runs.terms.choose(found.one, number(1), number(0))
-        elif isinstance(found, PairedNumber) and found.whole:
-            shown = found.one
-        else:
+    def _is_answer(self, found: Value) -> Any:
+        """Whether run 1 returns the answer, or shows it in the list that it returns: and the second one, if the proof
+        speaks of it and the list shows one.
+        """
+        shown = list(found.items) if isinstance(found, PairedList) else [found]
+        listed = [item for item in shown if isinstance(item, Boolean) or getattr(item, "whole", False)]
+        wanted = [self.runs.ghosts[name] for name in ("#answer", "#second") if name in self.runs.ghosts]
+        if not listed:
             raise NoProofRule("pointwise proofs are about whole numbers and truths")
-        return self.runs.terms.compare(shown - answer, "=", lambda _: False)
+        equal = []
+        for item, answer in zip(listed, wanted, strict=False):
+            assert isinstance(answer, PairedNumber)
+            if isinstance(item, Boolean):
+                value = self.runs.terms.choose(item.one, number(1), number(0))
+            else:
+                assert isinstance(item, PairedNumber)
+                value = item.one
+            equal.append(self.runs.terms.compare(value - answer.one, "=", lambda _: False))
+        return self.runs.terms.all_of(equal)
 
     def within_claim(self, at: int, state: State, more: tuple[Any, ...]) -> None:
         """What was spent so far is within the claim."""

@@ -21,13 +21,14 @@ from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.returns import OUTPUT, one_return
+from sfumato.verify.kernel.turned import TURN, odds
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.prover.guess import LoopCandidates
 from sfumato.verify.prover.houdini import settled, trimmed
 from sfumato.verify.prover.loops import rank_of
-from sfumato.verify.prover.quantity import times
+from sfumato.verify.prover.quantity import implies, times
 from sfumato.verify.prover.rewrite import ONE, ZERO, minus, scaled
-from sfumato.verify.prover.sites import answers_of, shifts_to_try
+from sfumato.verify.prover.sites import answers_of, second_answers, shifts_to_try
 from sfumato.verify.prover.tails import Tail, tails_to_try
 from sfumato.verify.prover.trial import Bench, Sight, Trial
 from sfumato.verify.run import NotRun, RunFault, Runner, TooLong
@@ -160,14 +161,15 @@ def _tried(
 ) -> tuple[Proof, ...] | None:
     """The first proof; where others stop is noted."""
     counted, single = any(draw.law == "Steps" for draw in draws_of(program)), OUTPUT in changed(program.body)
-    for pointwise in (False, True):
-        if pointwise and (paid is not None or not answers_of(program)):
+    for answers in (0, 1, 2):
+        pointwise = answers > 0
+        if pointwise and (paid is not None or not (answers_of, second_answers)[answers - 1](program)):
             continue
         bench = Bench(program, direction)
         bench.curve, bench.tail = (paid, None) if isinstance(paid, int) else (None, paid)
-        trials = _trials(program, bench, case, pointwise=pointwise)
-        for shifts in islice(_survivors(program, bench, trials, pointwise=pointwise), SURVIVORS):
-            for units in _units(program):
+        trials = _trials(program, bench, case, answers)
+        for shifts in islice(_survivors(program, bench, trials, answers), SURVIVORS):
+            for units in _units(program, shifts):
                 try:
                     begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail)
                     begun = replace(begun, counted=counted, one_return=single)
@@ -185,7 +187,7 @@ def _tried(
                 stuck.append(open_condition)
             if paid is not None:
                 continue
-            begun = Proof(direction, pointwise, shifts, next(_units(program)), case=case)
+            begun = Proof(direction, pointwise, shifts, next(_units(program, shifts)), case=case)
             found = _round_by_round(program, replace(begun, counted=counted, one_return=single))
             if found is not None:
                 return (found,)
@@ -204,7 +206,7 @@ def _round_by_round(program: Program, proof: Proof) -> Proof | None:
         return None
 
 
-def _trials(program: Program, bench: Bench, case: Expr | None, *, pointwise: bool) -> list[Trial]:
+def _trials(program: Program, bench: Bench, case: Expr | None, answers: int) -> list[Trial]:
     maker, dice = Maker(program), Dice(7)
     trials = []
     for made in maker.cases(CASES, bench.direction):
@@ -215,18 +217,19 @@ def _trials(program: Program, bench: Bench, case: Expr | None, *, pointwise: boo
             answer = bench.answer(trial)
         except (RunFault, TooLong, NotRun):
             continue
-        if pointwise:
-            answer = bench.shown(answer)
-            if answer is None:
-                continue
-            trial.ghosts["#answer"] = float(answer) if dice.below(4) else float(dice.below(5))
+        shown = [bench.shown(answer, which) for which in range(answers)]
+        if None in shown:
+            continue
+        for name, value in zip(("#answer", "#second"), shown, strict=False):
+            trial.ghosts[name] = float(value) if dice.below(4) else float(dice.below(5))
         trials.append(trial)
     return trials
 
 
-def _survivors(program: Program, bench: Bench, trials: list[Trial], *, pointwise: bool) -> Iterator[dict[int, Expr]]:
+def _survivors(program: Program, bench: Bench, trials: list[Trial], answers: int) -> Iterator[dict[int, Expr]]:
     """Combinations of shifts that no case contradicts; a case that contradicts is asked first the next time."""
-    tried = shifts_to_try(program, bench.direction, pointwise=pointwise, site=bench.curve)
+    pointwise = answers > 0
+    tried = shifts_to_try(program, bench.direction, pointwise=pointwise, site=bench.curve, second=answers > 1)
     order = list(trials)
     if not order:  # no case ends: whatever is returned is returned by nobody
         yield {}
@@ -258,8 +261,10 @@ def _with_sum(sizes: list[int], total: int) -> Iterator[tuple[int, ...]]:
             yield (place, *rest)
 
 
-def _units(program: Program) -> Iterator[dict[int, Expr]]:
-    """In what to count what is spent: in 1/scale, so that it is the shift; or in epsilon, so that sizes cancel."""
+def _units(program: Program, shifts: dict[int, Expr]) -> Iterator[dict[int, Expr]]:
+    """In what to count what is spent: in 1/scale, so that it is the shift; or in epsilon, so that sizes cancel. Coins
+    that are turned count in the logarithm of their odds.
+    """
     fixed = ({param.name for param in program.params} | {"eps", "delta"}) - changed(program.body)
     own: dict[int, Expr] = {}
     for statement in statements(program.body):
@@ -279,6 +284,8 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
                     else FunctionCall("ln", (scale,))
                 )
                 own[statement.number] = Unary("-", exponent)
+        elif isinstance(statement, Draw) and _is_turn(shifts.get(statement.number)):
+            own[statement.number] = _odds(program, statement)
     yield own
     whole = [param.name for param in program.params if not param.private and param.type.kind == "int"]
     divided = {
@@ -292,6 +299,24 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
         yield own | divided
     if any(unit != EPS for unit in own.values()):
         yield dict.fromkeys(own, EPS)
+
+
+def _is_turn(node: Expr | None) -> bool:
+    return isinstance(node, FunctionCall) and node.name == TURN
+
+
+def _odds(program: Program, draw: Draw) -> Expr:
+    """The logarithm of a coin's odds, the way it is positive; one nat where that is not known."""
+    above, below = odds(draw.args[0])
+    try:
+        code = Runner(program, exact=False).code
+        first, second = (float(code(part)({"eps": 1.0, "delta": 0.5})) for part in (above, below))
+    except (RunFault, NotRun, KeyError, TypeError, ValueError, ArithmeticError):
+        return ONE
+    if min(first, second) <= 0 or first == second:
+        return ONE
+    ratio = (above, below) if first > second else (below, above)
+    return FunctionCall("ln", (Binary("/", *ratio),))
 
 
 def _divides(node: Expr, name: str) -> bool:
@@ -309,9 +334,9 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
         if isinstance(loop, While):
             sights: list[Sight] = [sight for trial in trials for sight in trial.sights.get(loop.number, ())]
             if sights:
-                invariants[loop.number] = tuple(
-                    LoopCandidates(bench, loop, sights, proof.units, scales).candidates(hints)
-                )
+                found = LoopCandidates(bench, loop, sights, proof.units, scales).candidates(hints)
+                found += _after_answers(bench, loop, sights, proof, scales)
+                invariants[loop.number] = tuple(dict.fromkeys(found))
             rank = rank_of(loop)
             if rank is not None:
                 ranks[loop.number] = rank
@@ -320,6 +345,28 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
         proof, scales=scales, invariants=invariants, ranks=ranks, waits=bench.waits, weights=_weights(trials),
         gauss=gauss, normal=_numbers(bench, gauss), curve=_curve(bench, trials),
     )  # fmt: skip
+
+
+def _after_answers(
+    bench: Bench, loop: While, sights: list[Sight], proof: Proof, scales: dict[str, Expr]
+) -> list[Expr]:
+    """Candidates for a loop after the one that decided an answer: they need only hold where it did decide it."""
+    given = {"#answer": answers_of(bench.program), "#second": second_answers(bench.program)}
+    made = {
+        node.name: ghost
+        for ghost, shown in given.items()
+        for node in shown
+        if isinstance(node, Var) and node.name not in changed(loop.body) and ghost in sights[0].one
+        if all(node.name in sight.one for sight in sights)
+    }
+    found: list[Expr] = []
+    for name, ghost in made.items():
+        there = [sight for sight in sights if sight.one[name] == sight.one[ghost]]
+        if there:
+            test = Binary("=", Var(name), Var(ghost))
+            candidates = LoopCandidates(bench, loop, there, proof.units, scales).candidates()
+            found += [implies(test, node) for node in candidates]
+    return found
 
 
 def _curve(bench: Bench, trials: list[Trial]) -> tuple[int, Expr, Expr] | None:

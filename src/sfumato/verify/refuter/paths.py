@@ -13,6 +13,7 @@ from typing import Any
 
 from sfumato.reals import Real, exp, ln, sqrt
 from sfumato.verify.refuter.chances import CentredLaw
+from sfumato.verify.effort import spend
 from sfumato.verify.refuter.forms import Form, noise
 from sfumato.verify.run import COMPARE, AtDraw, Env, NotRun, Runner
 from sfumato.verify.tree import Assign, Binary, Draw, Program, Return, SequenceLiteral, Var, changed, statements
@@ -62,6 +63,10 @@ class ProgramPath:
     weight: Fraction
     output: Any
     hidden: bool = False  # whether inputs alone have decided a test, where there are letters for inputs
+
+
+STEP = 12
+"""Steps of a search that each draw and each test of a walk count for."""
 
 
 class Walker:
@@ -128,6 +133,7 @@ class Walker:
                     raise _Misfit
                 stop = running.send(value)
         except StopIteration as end:
+            spend(STEP * (2 + len(noises) + len(self._tests)))
             return ProgramPath(tuple(self._choices), tuple(noises), tuple(self._tests), weight, end.value, self._hidden)
 
     def _choose(self, count: int) -> int:
