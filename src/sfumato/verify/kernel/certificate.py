@@ -68,6 +68,7 @@ def said(proof: Proof) -> dict[str, Any]:
         **({} if proof.curve is None else {"curve": [proof.curve[0], *map(show, proof.curve[1:])]}),
         **({"counted": True} if proof.counted else {}),
         **({"one_return": True} if proof.one_return else {}),
+        **({"redrawn": True} if proof.redrawn else {}),
         **({} if proof.tail is None else {"tail": [*proof.tail[:2], show(proof.tail[2])]}),
     }
 
@@ -99,6 +100,7 @@ def read(document: dict[str, Any]) -> Proof:
         (int(document["curve"][0]), *_pair(document["curve"][1:])) if "curve" in document else None,
         bool(document.get("counted", False)),
         bool(document.get("one_return", False)),
+        bool(document.get("redrawn", False)),
         _tail(*document["tail"]) if "tail" in document else None,
     )
 

@@ -29,6 +29,7 @@ from fractions import Fraction
 from sfumato.verify.kernel.branches import joined_branches
 from sfumato.verify.kernel.items import one_item
 from sfumato.verify.tree import (
+    Again,
     Assign,
     Binary,
     Draw,
@@ -96,9 +97,11 @@ def _settled(body: tuple[Stmt, ...], endless: frozenset[int]) -> tuple[Stmt, ...
 
 
 def _may_not_end(statement: Stmt, endless: frozenset[int]) -> bool:
-    """Whether a statement has a loop of which the proof does not ask that it ends: one that is not quiet, or one
-    without a rank.
+    """Whether a statement has a loop of which the proof does not ask that it ends: one that is not quiet, one without a
+    rank, or one that draws until something holds.
     """
+    if any(isinstance(part, Again) for part in statements((statement,))):
+        return True
     loops = [part for part in statements((statement,)) if isinstance(part, While)]
     return any(
         loop.number in endless or any(isinstance(part, Draw | Return | While) for part in statements(loop.body))

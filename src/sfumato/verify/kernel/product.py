@@ -32,7 +32,8 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     are no numbers, it is asked about numbers e, s and d with e <= k - c, m^2 <= s and d <= delta for all parameters
     (`normal`), because delta_m(k) falls with k and grows with m. (8) A proof may be
     of a case, which holds of both inputs or of neither; then there is another one of the opposite case. (9) One draw
-    may be paid with delta instead (curves.py), or its far values left to delta (tails.py).
+    may be paid with delta instead (curves.py), or its far values left to delta (tails.py). (10) A draw that is made
+    until something holds costs twice (redraws.py).
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment); Smith,
     Thakurta, 2022 (fully adaptive composition for Gaussian differential privacy).
 Checked by: verify::wrong_programs_are_never_proved, verify::proved_implies_true_by_enumeration,
@@ -55,12 +56,14 @@ from sfumato.verify.kernel.laws import check_weights, shifted_draw
 from sfumato.verify.kernel.merge import merged
 from sfumato.verify.kernel.polynomial import Poly, number
 from sfumato.verify.kernel.proof import Proof, fraction_of
+from sfumato.verify.kernel.redraws import made_again, redrawn
 from sfumato.verify.kernel.returns import one_return
 from sfumato.verify.kernel.rounds import joint_loop, quiet_loop, round_by_round
 from sfumato.verify.kernel.tails import check_tail
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.kernel.values import Boolean, PairedList, PairedNumber, Value
 from sfumato.verify.tree import (
+    Again,
     Assign,
     Binary,
     Draw,
@@ -81,7 +84,7 @@ from sfumato.verify.tree import (
 
 def is_quiet(body: tuple[Stmt, ...]) -> bool:
     """No draw, no return, no loop: two runs may pass on different ways."""
-    return not any(isinstance(statement, Draw | Return | While) for statement in statements(body))
+    return not any(isinstance(statement, Draw | Return | While | Again) for statement in statements(body))
 
 
 class Product:
@@ -91,6 +94,12 @@ class Product:
         loops = {part.number for part in statements(program.body) if isinstance(part, While)}
         endless = frozenset(loops - proof.ranks.keys() - proof.unrolled)
         program = counted_coins(program) if proof.counted else program
+        if proof.redrawn:
+            if proof.pointwise or proof.one_return or proof.gauss is not None:
+                raise NoProofRule("redrawn noise is covered for all outputs at once, and without Gaussian noise")
+            program = redrawn(program)
+        self.again = made_again(program)  # draws that cost twice, because they may be made again
+        self.latest: int | None = None  # the draw that was made last
         self.program = late(one_return(program) if proof.one_return else program, endless)
         self.proof = proof
         self.runs = Evaluator(self.program, proof.direction)
@@ -203,6 +212,7 @@ class Product:
                 return state
             case Draw():
                 shifted_draw(self, statement, state)
+                self.latest = statement.number
                 return state
             case Return():
                 self._return(statement, state)
@@ -215,11 +225,25 @@ class Product:
                 if is_quiet(body):
                     return quiet_loop(self, statement, state)
                 return joint_loop(self, statement, state)
+            case Again():
+                return self._again(statement, state)
             case Skip(moved=moved, test=test):
                 if moved is not None and test is not None:
                     check_allowed(self, moved, test, state)
                 return state
         raise NoProofRule("a statement of an unknown kind")
+
+    def _again(self, statement: Again, state: State) -> State:
+        """Both runs accept what was drawn, or none of them does (redraws.py)."""
+        if state.own[0] or state.own[1] or self.latest != statement.number:
+            raise NoProofRule("what is made again is the last draw, by both runs together")
+        test = self.runs.truth(statement.test, state)
+        goal = self.runs.terms.true if test.one.eq(test.two) else test.one == test.two
+        label = "both runs accept what was drawn, or none of them"
+        self.runs.require("path", label, at=statement.at, state=state, goal=goal)
+        self.within_claim(statement.at, state, (test.one,))
+        state.known.append(z3.Not(test.one))
+        return state
 
     def _return(self, statement: Return, state: State) -> None:
         found = self.runs.value(statement.value, state)

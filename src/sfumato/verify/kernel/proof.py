@@ -35,6 +35,7 @@ class Proof:
     """A draw whose loss is met by delta, a bound of what other draws cost, and of how far this one is moved."""
     counted: bool = False  # whether the proof is about the program whose counted coins are one draw (coins.py)
     one_return: bool = False  # whether the proof is about the program with one return at its end (returns.py)
+    redrawn: bool = False  # whether the proof is about the program whose redrawn noise is one draw (redraws.py)
     tail: tuple[int, str, Expr] | None = None
     """A draw whose noise is left to delta above or below a bound."""
 

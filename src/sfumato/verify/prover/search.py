@@ -20,6 +20,7 @@ from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.proof import Proof
+from sfumato.verify.kernel.redraws import made_again, redrawn
 from sfumato.verify.kernel.returns import OUTPUT, one_return
 from sfumato.verify.kernel.turned import TURN, odds
 from sfumato.verify.kernel.uncovered import NoProofRule
@@ -73,15 +74,17 @@ class Attempt:
 def search(program: Program, hints: tuple[Expr, ...] = ()) -> Attempt:
     """A proof of the claim in every direction. Hints are candidates for invariants, and no more than that."""
     counted = counted_coins(program)
-    if counted != program:
-        attempt = _in_all_directions(counted, hints)
-        if attempt.proofs is not None:
-            return attempt
+    for other in dict.fromkeys((redrawn(program), redrawn(counted), counted)):
+        if other != program:
+            with limited(PROOF // 2):
+                attempt = _in_all_directions(other, hints)
+            if attempt.proofs is not None:
+                return attempt
     return _in_all_directions(program, hints)
 
 
 def _in_all_directions(program: Program, hints: tuple[Expr, ...]) -> Attempt:
-    single, program = late(one_return(program)), late(program)  # as the kernel reads it
+    single, program = late(program if made_again(program) else one_return(program)), late(program)
     proofs: list[Proof] = []
     for direction in directions(program):
         with limited(PROOF):
@@ -161,9 +164,10 @@ def _tried(
 ) -> tuple[Proof, ...] | None:
     """The first proof; where others stop is noted."""
     counted, single = any(draw.law == "Steps" for draw in draws_of(program)), OUTPUT in changed(program.body)
+    again = bool(made_again(program))
     for answers in (0, 1, 2):
         pointwise = answers > 0
-        if pointwise and (paid is not None or not (answers_of, second_answers)[answers - 1](program)):
+        if pointwise and (paid is not None or again or not (answers_of, second_answers)[answers - 1](program)):
             continue
         bench = Bench(program, direction)
         bench.curve, bench.tail = (paid, None) if isinstance(paid, int) else (None, paid)
@@ -172,7 +176,7 @@ def _tried(
             for units in _units(program, shifts):
                 try:
                     begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail)
-                    begun = replace(begun, counted=counted, one_return=single)
+                    begun = replace(begun, counted=counted, one_return=single, redrawn=again)
                     guessed = _with_guesses(bench, trials, begun, hints)
                     proof, open_condition = settled(program, guessed)
                     if open_condition is not None and open_condition.kind == "rank" and not pointwise:
@@ -188,7 +192,7 @@ def _tried(
             if paid is not None:
                 continue
             begun = Proof(direction, pointwise, shifts, next(_units(program, shifts)), case=case)
-            found = _round_by_round(program, replace(begun, counted=counted, one_return=single))
+            found = _round_by_round(program, replace(begun, counted=counted, one_return=single, redrawn=again))
             if found is not None:
                 return (found,)
     return None

@@ -14,11 +14,12 @@ from typing import Any
 
 from sfumato.verify.cases import AdjacentCase, Dice, to_floats
 from sfumato.verify.kernel.product import is_quiet
+from sfumato.verify.kernel.redraws import made_again
 from sfumato.verify.kernel.turned import TURN
 from sfumato.verify.prover.elements import waits_of
 from sfumato.verify.prover.rewrite import rebuilt
 from sfumato.verify.prover.sites import answers_of, second_answers
-from sfumato.verify.run import AtDraw, AtLoop, Env, NotRun, RunFault, Runner, Running, TooLong
+from sfumato.verify.run import REJECTED, AtDraw, AtLoop, Env, NotRun, RunFault, Runner, Running, TooLong
 from sfumato.verify.tree import Expr, FunctionCall, Program, Var, parts
 
 Ghost = Callable[[Env, Env], Any]
@@ -61,6 +62,7 @@ class Bench:
         self.tail: tuple[int, str, Expr] | None = None  # the draw whose far values are left to delta
         self.places = tuple(next(iter(found.values()), None) for found in (answers_of(program), second_answers(program)))
         self.runner = Runner(program, exact=False)
+        self.again = made_again(program)  # draws that cost twice
         self._ghosts: dict[int, tuple[Ghost, Expr]] = {}
 
     def trial(self, case: AdjacentCase, dice: Dice) -> Trial:
@@ -129,6 +131,7 @@ class Bench:
                     price = _square(first, second, shift) if gauss else priced(first, second, noise, shift)
                 if price is None:
                     return False
+                price = 2 * price if first.draw.number in self.again else price
                 if first.draw.number == self.curve:
                     trial.far, price = price, 0.0
                 if first.draw.number in units:
@@ -329,6 +332,8 @@ def _chosen(first: Any, second: Any, place: int) -> float | None:
 
 def same(first: Any, second: Any) -> bool:
     """Equal outputs; numbers up to rounding, and `false` is not 0."""
+    if first is REJECTED or second is REJECTED:
+        return first is second
     if isinstance(first, tuple) and isinstance(second, tuple):
         return len(first) == len(second) and all(same(a, b) for a, b in zip(first, second, strict=True))
     if isinstance(first, bool) or isinstance(second, bool) or isinstance(first, tuple) or isinstance(second, tuple):
