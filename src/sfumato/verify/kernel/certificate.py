@@ -70,6 +70,7 @@ def said(proof: Proof) -> dict[str, Any]:
         **({"one_return": True} if proof.one_return else {}),
         **({"redrawn": True} if proof.redrawn else {}),
         **({} if proof.tail is None else {"tail": [*proof.tail[:2], show(proof.tail[2])]}),
+        **({} if proof.last is None else {"last": [*proof.last[:2], *map(show, proof.last[2:])]}),
     }
 
 
@@ -102,6 +103,7 @@ def read(document: dict[str, Any]) -> Proof:
         bool(document.get("one_return", False)),
         bool(document.get("redrawn", False)),
         _tail(*document["tail"]) if "tail" in document else None,
+        (int(document["last"][0]), str(document["last"][1]), *_pair(document["last"][2:])) if "last" in document else None,
     )
 
 

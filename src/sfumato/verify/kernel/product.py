@@ -33,7 +33,7 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     (`normal`), because delta_m(k) falls with k and grows with m. (8) A proof may be
     of a case, which holds of both inputs or of neither; then there is another one of the opposite case. (9) One draw
     may be paid with delta instead (curves.py), or its far values left to delta (tails.py). (10) A draw that is made
-    until something holds costs twice (redraws.py).
+    until something holds costs twice (redraws.py). (11) One draw of a loop may be thought of as made last (lastly.py).
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment); Smith,
     Thakurta, 2022 (fully adaptive composition for Gaussian differential privacy).
 Checked by: verify::wrong_programs_are_never_proved, verify::proved_implies_true_by_enumeration,
@@ -46,11 +46,13 @@ from typing import Any
 
 import z3
 
+from sfumato.verify.kernel import lastly
 from sfumato.verify.kernel.allowed import check_allowed
 from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.curves import check_curve
 from sfumato.verify.kernel.evaluate import Evaluator, State
 from sfumato.verify.kernel.kinds import kinds_of
+from sfumato.verify.kernel.lastly import LAST, check_last, with_ghosts
 from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.laws import check_weights, shifted_draw
 from sfumato.verify.kernel.merge import merged
@@ -101,6 +103,10 @@ class Product:
         self.again = made_again(program)  # draws that cost twice, because they may be made again
         self.latest: int | None = None  # the draw that was made last
         self.program = late(one_return(program) if proof.one_return else program, endless)
+        self.last: While | None = None  # the loop of a draw that is made last
+        if proof.last is not None:
+            self.program = with_ghosts(self.program, *proof.last[:3])
+            self.last = check_last(self.program, proof)
         self.proof = proof
         self.runs = Evaluator(self.program, proof.direction)
         self.terms, self.conditions, self.steps = self.runs.terms, self.runs.conditions, self.runs.steps
@@ -137,6 +143,9 @@ class Product:
             if any("#second" in names(shift) for shift in self.proof.shifts.values()):
                 second = self.runs.terms.fresh("second", whole=True)
                 self.runs.ghosts["#second"] = PairedNumber(second, second, True)
+        if self.last is not None:
+            moved = self.runs.unknown("last", whole=False)
+            self.runs.ghosts[LAST] = PairedNumber(moved, moved, False)
         self.start = start
         self._check_claim()
         self.curve = None if self.proof.curve is None else check_curve(self)
@@ -211,6 +220,7 @@ class Product:
                 state.values[name] = self.runs.value(value, state)
                 return state
             case Draw():
+                lastly.begins(self, statement, state)
                 shifted_draw(self, statement, state)
                 self.latest = statement.number
                 return state
@@ -224,7 +234,10 @@ class Product:
                     return round_by_round(self, statement, state)
                 if is_quiet(body):
                     return quiet_loop(self, statement, state)
-                return joint_loop(self, statement, state)
+                after = joint_loop(self, statement, state)
+                if statement == self.last:
+                    lastly.ends(self, after, statement.at)
+                return after
             case Again():
                 return self._again(statement, state)
             case Skip(moved=moved, test=test):

@@ -38,6 +38,10 @@ class Proof:
     redrawn: bool = False  # whether the proof is about the program whose redrawn noise is one draw (redraws.py)
     tail: tuple[int, str, Expr] | None = None
     """A draw whose noise is left to delta above or below a bound."""
+    last: tuple[int, str, Expr, Expr] | None = None
+    """A draw of a loop that is made last (lastly.py), whether it is compared with the greatest or the least, what is
+    added to its noise, and how far it is moved.
+    """
 
 
 def fraction_of(node: Expr) -> Fraction | None:

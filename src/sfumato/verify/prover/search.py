@@ -18,14 +18,17 @@ from sfumato.verify.kernel.check import conditions_of, first_open
 from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
+from sfumato.verify.kernel.lastly import MOST, with_ghosts
 from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.redraws import made_again, redrawn
 from sfumato.verify.kernel.returns import OUTPUT, one_return
 from sfumato.verify.kernel.turned import TURN, odds
 from sfumato.verify.kernel.uncovered import NoProofRule
+from sfumato.verify.prover.counters import counted
 from sfumato.verify.prover.guess import LoopCandidates
 from sfumato.verify.prover.houdini import settled, trimmed
+from sfumato.verify.prover.lastly import Extremes, lasts_to_try, moved_last
 from sfumato.verify.prover.loops import rank_of
 from sfumato.verify.prover.quantity import implies, times
 from sfumato.verify.prover.rewrite import ONE, ZERO, minus, scaled
@@ -163,7 +166,7 @@ def _tried(
     paid: int | Tail | None,
 ) -> tuple[Proof, ...] | None:
     """The first proof; where others stop is noted."""
-    counted, single = any(draw.law == "Steps" for draw in draws_of(program)), OUTPUT in changed(program.body)
+    steps, single = any(draw.law == "Steps" for draw in draws_of(program)), OUTPUT in changed(program.body)
     again = bool(made_again(program))
     for answers in (0, 1, 2):
         pointwise = answers > 0
@@ -176,7 +179,7 @@ def _tried(
             for units in _units(program, shifts):
                 try:
                     begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail)
-                    begun = replace(begun, counted=counted, one_return=single, redrawn=again)
+                    begun = replace(begun, counted=steps, one_return=single, redrawn=again)
                     guessed = _with_guesses(bench, trials, begun, hints)
                     proof, open_condition = settled(program, guessed)
                     if open_condition is not None and open_condition.kind == "rank" and not pointwise:
@@ -192,9 +195,43 @@ def _tried(
             if paid is not None:
                 continue
             begun = Proof(direction, pointwise, shifts, next(_units(program, shifts)), case=case)
-            found = _round_by_round(program, replace(begun, counted=counted, one_return=single, redrawn=again))
+            found = _round_by_round(program, replace(begun, counted=steps, one_return=single, redrawn=again))
             if found is not None:
                 return (found,)
+    for last, shifts in lasts_to_try(program, direction) if paid is None and not again else ():
+        found = _with_last(program, Proof(direction, True, shifts, case=case, counted=steps, last=last), stuck)
+        if found is not None:
+            return (found,)
+    return None
+
+
+def _with_last(program: Program, proof: Proof, stuck: list[Condition]) -> Proof | None:
+    """A proof in which a draw is made last, after all others of its loop."""
+    assert proof.last is not None
+    moved = proof.last[3]
+    try:
+        bench = Bench(with_ghosts(program, *proof.last[:3]), proof.direction)
+    except NoProofRule:
+        return None
+    trials = [
+        trial
+        for trial in _trials(program, Bench(program, proof.direction), proof.case, 1)
+        if moved_last(bench, trial, moved)
+    ]
+    for trial in trials:
+        spend(TRIAL)
+        if not bench.passes(trial, proof.shifts, pointwise=True):
+            return None
+    units = next(_units(program, proof.shifts))
+    try:
+        guessed = _with_guesses(bench, trials, replace(proof, units=units), ())
+        found, open_condition = settled(program, guessed)
+        if open_condition is None:
+            short = trimmed(program, found)
+            return short if first_open(conditions_of(program, short)) is None else found
+    except (NoProofRule, NotRun, RunFault):
+        return None
+    stuck.append(open_condition)
     return None
 
 
@@ -338,8 +375,12 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
         if isinstance(loop, While):
             sights: list[Sight] = [sight for trial in trials for sight in trial.sights.get(loop.number, ())]
             if sights:
-                found = LoopCandidates(bench, loop, sights, proof.units, scales).candidates(hints)
-                found += _after_answers(bench, loop, sights, proof, scales)
+                guesses = LoopCandidates(bench, loop, sights, proof.units, scales)
+                if proof.last is not None and MOST in changed(loop.body):
+                    found = [*Extremes(bench, loop, sights, proof.last).candidates(), *counted(guesses)]
+                else:
+                    found = guesses.candidates(hints)
+                    found += _after_answers(bench, loop, sights, proof, scales)
                 invariants[loop.number] = tuple(dict.fromkeys(found))
             rank = rank_of(loop)
             if rank is not None:
