@@ -14,7 +14,15 @@ from hashlib import sha256
 from typing import Any
 
 from sfumato.errors import SfumatoError
-from sfumato.verify.kernel.check import as_text, conditions_of, contradiction, covers, is_admitting, is_open
+from sfumato.verify.kernel.check import (
+    as_text,
+    conditions_of,
+    contradiction,
+    covers,
+    is_admitting,
+    is_open,
+    needs_curve,
+)
 from sfumato.verify.kernel.product import Product
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.scope import scoped
@@ -65,6 +73,7 @@ def said(proof: Proof) -> dict[str, Any]:
         **({} if proof.case is None else {"case": show(proof.case)}),
         **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
         **({} if proof.normal is None else {"normal": [show(part) for part in proof.normal]}),
+        **({"bell": True} if proof.bell else {}),
         **({} if proof.curve is None else {"curve": [proof.curve[0], *map(show, proof.curve[1:])]}),
         **({"counted": True} if proof.counted else {}),
         **({"one_return": True} if proof.one_return else {}),
@@ -98,6 +107,7 @@ def read(document: dict[str, Any]) -> Proof:
         read_proof(document["case"]) if "case" in document else None,
         _pair(document["gauss"]) if "gauss" in document else None,
         _three(document["normal"]) if "normal" in document else None,
+        bool(document.get("bell", False)),
         (int(document["curve"][0]), *_pair(document["curve"][1:])) if "curve" in document else None,
         bool(document.get("counted", False)),
         bool(document.get("one_return", False)),
@@ -154,7 +164,7 @@ def proof_faults(
     proofs = tuple(read(proof) for proof in documents)
     if not covers(program, proofs):
         return ["there is not one proof for each direction"]
-    if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
+    if any(needs_curve(proof) and (curve is None or not curve(program, proof)) for proof in proofs):
         return ["the Gaussian curve exceeds the claim"]
     if any(unread(document, program) for document in documents):
         return ["a proof has entries that no check reads"]

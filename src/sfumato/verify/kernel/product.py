@@ -30,7 +30,7 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     shift m.
     That delta_m(k) is at most the claimed delta is asked of who knows the curve (finite/gauss.py); where parameters
     are no numbers, it is asked about numbers e, s and d with e <= k - c, m^2 <= s and d <= delta for all parameters
-    (`normal`), because delta_m(k) falls with k and grows with m. (8) A proof may be
+    (`normal`), because delta_m(k) falls with k and grows with m; or delta is a formula that meets a tail (bell.py). (8) A proof may be
     of a case, which holds of both inputs or of neither; then there is another one of the opposite case. (9) One draw
     may be paid with delta instead (curves.py), or its far values left to delta (tails.py). (10) A draw that is made
     until something holds costs twice (redraws.py). (11) One draw of a loop may be thought of as made last (lastly.py).
@@ -48,6 +48,7 @@ import z3
 
 from sfumato.verify.kernel import lastly
 from sfumato.verify.kernel.allowed import check_allowed
+from sfumato.verify.kernel.bell import check_bell
 from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.curves import check_curve
 from sfumato.verify.kernel.evaluate import Evaluator, State
@@ -149,6 +150,8 @@ class Product:
         self.start = start
         self._check_claim()
         self.curve = None if self.proof.curve is None else check_curve(self)
+        if self.proof.bell:
+            check_bell(self)
         if self.proof.tail is not None:
             check_tail(self)
         if self.proof.normal is not None:

@@ -31,6 +31,7 @@ class Proof:
     gauss: tuple[Expr, Expr] | None = None  # bounds of what other draws cost, and of the squares of Gaussian shifts
     normal: tuple[Expr, Expr, Expr] | None = None
     """Numbers within which a Gaussian proof keeps for all parameters: least epsilon, most squares, least delta."""
+    bell: bool = False  # whether delta is a formula, and at least a tail of Gaussian noise (bell.py)
     curve: tuple[int, Expr, Expr] | None = None
     """A draw whose loss is met by delta, a bound of what other draws cost, and of how far this one is moved."""
     counted: bool = False  # whether the proof is about the program whose counted coins are one draw (coins.py)

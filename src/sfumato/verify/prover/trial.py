@@ -49,6 +49,7 @@ class Trial:
     ratios: dict[str, tuple[float, float]] = field(default_factory=dict)  # of lists of weights, by epsilon
     far: float = 0.0  # how far the draw that is paid with delta was moved, in nats
     squares: float = 0.0  # and the squares of its Gaussian shifts
+    moves: dict[int, float] = field(default_factory=dict)  # how far each Gaussian noise was moved
 
 
 class Bench:
@@ -131,6 +132,8 @@ class Bench:
                     price = _square(first, second, shift) if gauss else priced(first, second, noise, shift)
                 if price is None:
                     return False
+                if gauss:
+                    trial.moves[first.draw.number] = abs(shift - (second.args[1] - first.args[1]))
                 price = 2 * price if first.draw.number in self.again else price
                 if first.draw.number == self.curve:
                     trial.far, price = price, 0.0
