@@ -46,6 +46,8 @@ Env = dict[str, Any]
 class _Again(tuple[Any, ...]):
     """Nothing was returned: told apart from an empty list by being itself."""
 
+    __slots__ = ()
+
 
 REJECTED = _Again()
 """What a run ends with where noise would be drawn again."""

@@ -1,7 +1,7 @@
 """Verify, kernel: a delta of Gaussian noise that is a formula. Comes in: bounds of a proof. Goes out: a condition.
 
-Guarantee: if the condition holds, delta_m(e) <= delta for all parameters, with e what is left of epsilon for Gaussian noise
-    and m^2 <= M the bound of the squares of shifts over scales (product.py, part 7).
+Guarantee: if the condition holds, delta_m(e) <= delta for all parameters, with e what is left of epsilon for Gaussian
+    noise and m^2 <= M the bound of the squares of shifts over scales (product.py, part 7).
 Proof: delta_m(e) = Q(t) - exp(e) Q(t + m) <= Q(t), with Q the tail of a standard normal number and t = e/m - m/2; it
     grows with m, so that m^2 = M may be taken, and it is 0 where M is. (1) For t >= 0, Q(t) <= exp(-t^2/2)/2, which is
     at most delta if t^2/2 >= ln(1/(2 delta)), that is if e >= M/2 and (e - M/2)^2 >= 2 M ln(1/(2 delta)). (2) Q(t) <=
@@ -54,6 +54,15 @@ def check_bell(product: Product) -> None:
         (gap * gap - number(Fraction(25, 4)) * most.one * far * far, "<="),
     )
     first, second, third, fourth = (runs.terms.compare(value, sign, positive) for value, sign in parts)
-    for value, label in ((claim.one - pure.one, "other costs are within the claim"), (most.one, "squares have a bound")):
+    for value, label in (
+        (claim.one - pure.one, "other costs are within the claim"),
+        (most.one, "squares have a bound"),
+    ):
         runs.require("curve", label, at=at, state=start, goal=runs.terms.compare(value, ">=", positive))
-    runs.require("curve", "delta is at least the tail", at=at, state=start, goal=z3.Or(z3.And(first, second), z3.And(third, fourth)))
+    runs.require(
+        "curve",
+        "delta is at least the tail",
+        at=at,
+        state=start,
+        goal=z3.Or(z3.And(first, second), z3.And(third, fourth)),
+    )

@@ -113,7 +113,9 @@ def read(document: dict[str, Any]) -> Proof:
         bool(document.get("one_return", False)),
         bool(document.get("redrawn", False)),
         _tail(*document["tail"]) if "tail" in document else None,
-        (int(document["last"][0]), str(document["last"][1]), *_pair(document["last"][2:])) if "last" in document else None,
+        (int(document["last"][0]), str(document["last"][1]), *_pair(document["last"][2:]))
+        if "last" in document
+        else None,
     )
 
 
@@ -124,6 +126,10 @@ def _three(texts: list[str]) -> tuple[Expr, Expr, Expr]:
 
 def _tail(site: int, side: str, bound: str) -> tuple[int, str, Expr]:
     return int(site), str(side), read_proof(bound)
+
+
+def _last(site: int, word: str, *texts: str) -> tuple[int, str, Expr, Expr]:
+    return int(site), str(word), *_pair(list(texts))
 
 
 def _pair(texts: list[str]) -> tuple[Expr, Expr]:

@@ -81,9 +81,9 @@ def _joined(program: Program, choice: If) -> tuple[Stmt, ...] | None:
 def _item(body: tuple[Stmt, ...]) -> tuple[str, Expr] | None:
     """The list that a branch ends with making longer, and by what; None if anything else in it has to do with it."""
     match body[-1] if body else None:
-        case Assign(
-            name=name, value=Binary(op="++", left=Var(name=before), right=SequenceLiteral(items=(item,)))
-        ) if name == before and name not in names(item):
+        case Assign(name=name, value=Binary(op="++", left=Var(name=before), right=SequenceLiteral(items=(item,)))) if (
+            name == before and name not in names(item)
+        ):
             rest = body[:-1]
             read = {found for part in statements(rest) for node in expressions(part) for found in names(node)}
             returns = any(not isinstance(part, Assign | If | Draw) for part in statements(rest))

@@ -1,21 +1,21 @@
-"""Verify, kernel: a draw of a loop that is thought of as made last. Comes in: a program and a proof. Goes out: the program
-with ghosts that say what the other rounds drew, and conditions.
+"""Verify, kernel: a draw of a loop that is thought of as made last. Comes in: a program and a proof. Goes out: the
+program with ghosts that say what the other rounds drew, and conditions.
 
 In pointwise proofs the noise of the round that gives the answer may be moved by how far the best of all other rounds
 moves, also of those that come later: the gap between the best and the second best is then the same in both runs.
 
 Guarantee: if all conditions hold, Pr[P(x) in E] <= e^claim Pr[P(x') in E], as in product.py.
-Proof: fix the answer O. Let the loop have one draw, made once in every round, and let its round be special where i = O,
-    for a counter i that is only ever one more: so at most one round is special. How often the loop goes round, the
+Proof: fix the answer O. Let the loop have one draw, made once in every round, and let its round be special where i =
+    O, for a counter i that is only ever one more: so at most one round is special. How often the loop goes round, the
     law's arguments and how far other rounds are moved read nothing that the loop changes, but for i. `#most` is the
-    greatest (or the least) v(i, h) of the other rounds, with v = x + h where x reads nothing that the loop changes, but for i; so
-    #most, in either run, is a function of what was drawn before the loop and of the other rounds' noise. The special
-    noise is moved by A, where A is an expression of #most, in both runs, and of what the loop does not change: a
-    function of the same. Ordered so that the special noise comes after all others of its loop, and before all that is
-    drawn after the loop, the map of noises is triangular, and a translation in each coordinate: it is one to one and
-    keeps measure. A is an unknown number until the loop ends, where it is what the expression says; whatever is shown
-    of all numbers is shown of that one. No other shift reads it or #most. Given all else, the special v is equal to
-    #most of the first run for one noise alone, which has no chance: this is left out.
+    greatest (or the least) v(i, h) of the other rounds, with v = x + h where x reads nothing that the loop changes,
+    but for i; so #most, in either run, is a function of what was drawn before the loop and of the other rounds'
+    noise. The special noise is moved by A, where A is an expression of #most, in both runs, and of what the loop does
+    not change: a function of the same. Ordered so that the special noise comes after all others of its loop, and
+    before all that is drawn after the loop, the map of noises is triangular, and a translation in each coordinate: it
+    is one to one and keeps measure. A is an unknown number until the loop ends, where it is what the expression says;
+    whatever is shown of all numbers is shown of that one. No other shift reads it or #most. Given all else, the
+    special v is equal to #most of the first run for one noise alone, which has no chance: this is left out.
 Reference: Ding, Wang, Zhang, Kifer, VLDB 2019 (free gap information); Wang, Ding, Kifer, Zhang, CCS 2020.
 Checked by: verify::a_gap_is_free, verify::what_is_made_last_reads_nothing_of_its_loop
 """
@@ -61,8 +61,8 @@ ONE = Num(Fraction(1))
 
 
 def with_ghosts(program: Program, site: int, word: str, base: Expr) -> Program:
-    """The program that keeps the greatest (`max`) or least (`min`) `base` + noise of rounds that are not the answer's, and
-    the answer's own.
+    """The program that keeps the greatest (`max`) or least (`min`) `base` + noise of rounds that are not the answer's,
+    and the answer's own.
     """
     if word not in ("max", "min"):
         raise NoProofRule("what is made last is compared with the greatest or the least")
@@ -84,9 +84,7 @@ def with_ghosts(program: Program, site: int, word: str, base: Expr) -> Program:
         *(Assign(name, zero) for name in (MOST, OWN)),
         *(Assign(name, TruthLiteral(False)) for name in (SEEN, PASSED)),
     )
-    return replace(
-        program, body=(*program.body[:place], *begun, replace(loop, body=body), *program.body[place + 1 :])
-    )
+    return replace(program, body=(*program.body[:place], *begun, replace(loop, body=body), *program.body[place + 1 :]))
 
 
 def _drawn(loop: While, site: int) -> bool:
@@ -97,7 +95,9 @@ def counter_of(loop: While) -> str:
     """The variable that a loop makes one more in every round, and that nothing else in it changes."""
     for part in loop.body:
         match part:
-            case Assign(name=name, value=Binary(op="+", left=Var(name=left), right=right)) if name == left and right == ONE:
+            case Assign(name=name, value=Binary(op="+", left=Var(name=left), right=right)) if (
+                name == left and right == ONE
+            ):
                 inside = [other for other in statements(loop.body) if name in changed((other,))]
                 if inside == [part] and name in names(loop.test):
                     return name
@@ -122,7 +122,9 @@ def check_last(program: Program, proof: Proof) -> While:
     counter = counter_of(loop)
     touched = changed(loop.body) - {counter}
     match proof.shifts.get(site):
-        case FunctionCall(name="#if", args=(Binary(op="=", left=Var(name=left), right=Var(name="#answer")), special, home)):
+        case FunctionCall(
+            name="#if", args=(Binary(op="=", left=Var(name=left), right=Var(name="#answer")), special, home)
+        ):
             if left != counter or special != Var(LAST) or _ghosts(home) - {ANSWER}:
                 raise NoProofRule("what is moved last is the answer's round")
         case _:

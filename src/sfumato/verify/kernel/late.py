@@ -1,8 +1,8 @@
 """Verify, kernel: noise is drawn when it is needed. Comes in: a program. Goes out: the same program, its draws later.
 
 A shift can only look at what was before its draw: a noise that is drawn before the sum that it hides has nothing to
-look at. Two rewritings help, beside those of branches.py, coins.py, items.py and returns.py. The kernel makes all of them
-itself, so that nobody has to be believed.
+look at. Two rewritings help, beside those of branches.py, coins.py, items.py and returns.py. The kernel makes all of
+them itself, so that nobody has to be believed.
 
 Guarantee: on every input the rewritten program has outputs with the same law as the program.
 Proof: (1) A draw changes place with the statement after it if that statement neither reads nor assigns the drawn

@@ -13,27 +13,27 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     times: draws stand only where both runs are on the same way ("path"). (5) At a return both outputs are equal, or,
     in pointwise mode, they are equal if O is what run 1 returns, or the first whole number or truth in the list that
     it returns: E is the countable union, over all O, of the outputs in E that show O. (Or over all pairs of the first
-    and the second one: of outputs that show one alone, the second may be any number, 0 for example.) Hence Pr1[E] = integral over {h
-    : run 1 in E} of p1(h) <= e^cost * integral of p2(T(h)) <= e^claim Pr2[E]. (6) Loops end, by a rank that falls by
-    at least 1 and is not negative; or else the cost is within the claim whenever a loop begins its body anew, and
-    then the same integral over "not ended after n rounds" bounds the chance of never ending. Loops are cut by
-    invariants that hold at entry and are kept by the body; what the body may change is forgotten otherwise. Blocks
-    without draws, returns and loops may be passed on different ways: values are then those of each run's own way. In
-    a loop of such blocks the runs do not meet, so that one of them may wait while the other goes round (`waits`):
-    whenever one has rounds to go, one of them goes. (7) With Gaussian shifts, which never read their own noise, the
-    guarantee is Pr[P(x) in E] <= e^(c+k) Pr[P(x') in E] + delta_m(k) for every k, where c bounds the other costs, m^2
-    the sum of (a_k/s_k)^2 on every way, and delta_m is the curve of one Gaussian mechanism with shift m: let Q1 be
-    the law of T(h), Q0 that of h, and Q the law in which only the other draws are moved. Q <= e^c Q0 as before. Under
-    Q the logarithm of dQ1/dQ is S - V/2 with S = sum of a_k z_k/s_k, z_k independent standard normal and a_k known
-    before z_k, and V = sum of (a_k/s_k)^2 <= m^2; fill V up to m^2 with one more noise, which only helps to tell them
-    apart; then exp(i t S + t^2 m^2/2) has mean 1, so S is normal with variance m^2, and the curve is that of one
-    shift m.
-    That delta_m(k) is at most the claimed delta is asked of who knows the curve (finite/gauss.py); where parameters
-    are no numbers, it is asked about numbers e, s and d with e <= k - c, m^2 <= s and d <= delta for all parameters
-    (`normal`), because delta_m(k) falls with k and grows with m; or delta is a formula that meets a tail (bell.py). (8) A proof may be
-    of a case, which holds of both inputs or of neither; then there is another one of the opposite case. (9) One draw
-    may be paid with delta instead (curves.py), or its far values left to delta (tails.py). (10) A draw that is made
-    until something holds costs twice (redraws.py). (11) One draw of a loop may be thought of as made last (lastly.py).
+    and the second one: of outputs that show one alone, the second may be any number, 0 for example.) Hence Pr1[E] =
+    integral over {h : run 1 in E} of p1(h) <= e^cost * integral of p2(T(h)) <= e^claim Pr2[E]. (6) Loops end, by a
+    rank that falls by at least 1 and is not negative; or else the cost is within the claim whenever a loop begins
+    its body anew, and then the same integral over "not ended after n rounds" bounds the chance of never ending.
+    Loops are cut by invariants that hold at entry and are kept by the body; what the body may change is forgotten
+    otherwise. Blocks without draws, returns and loops may be passed on different ways: values are then those of
+    each run's own way. In a loop of such blocks the runs do not meet, so that one of them may wait while the other
+    goes round (`waits`): whenever one has rounds to go, one of them goes. (7) With Gaussian shifts, which never
+    read their own noise, the guarantee is Pr[P(x) in E] <= e^(c+k) Pr[P(x') in E] + delta_m(k) for every k, where c
+    bounds the other costs, m^2 the sum of (a_k/s_k)^2 on every way, and delta_m is the curve of one Gaussian
+    mechanism with shift m: let Q1 be the law of T(h), Q0 that of h, and Q the law in which only the other draws are
+    moved. Q <= e^c Q0 as before. Under Q the logarithm of dQ1/dQ is S - V/2 with S = sum of a_k z_k/s_k, z_k
+    independent standard normal and a_k known before z_k, and V = sum of (a_k/s_k)^2 <= m^2; fill V up to m^2 with
+    one more noise, which only helps to tell them apart; then exp(i t S + t^2 m^2/2) has mean 1, so S is normal with
+    variance m^2, and the curve is that of one shift m. That delta_m(k) is at most the claimed delta is asked of who
+    knows the curve (finite/gauss.py); where parameters are no numbers, it is asked about numbers e, s and d with e
+    <= k - c, m^2 <= s and d <= delta for all parameters (`normal`), because delta_m(k) falls with k and grows with
+    m; or delta is a formula that meets a tail (bell.py). (8) A proof may be of a case, which holds of both inputs
+    or of neither; then there is another one of the opposite case. (9) One draw may be paid with delta instead
+    (curves.py), or its far values left to delta (tails.py). (10) A draw that is made until something holds costs
+    twice (redraws.py). (11) One draw of a loop may be thought of as made last (lastly.py).
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment); Smith,
     Thakurta, 2022 (fully adaptive composition for Gaussian differential privacy).
 Checked by: verify::wrong_programs_are_never_proved, verify::proved_implies_true_by_enumeration,

@@ -1,8 +1,8 @@
-"""Verify, kernel: noise that is drawn until something holds. Comes in: a program. Goes out: the same program, in which such
-a loop is one draw that is accepted or made again.
+"""Verify, kernel: noise that is drawn until something holds. Comes in: a program. Goes out: the same program, in which
+such a loop is one draw that is accepted or made again.
 
-Guarantee: on every input the rewritten program has outputs with the same law as the program, and a draw that may be made
-    again costs at most twice what it costs once.
+Guarantee: on every input the rewritten program has outputs with the same law as the program, and a draw that may be
+    made again costs at most twice what it costs once.
 Proof: (1) Forms: `z :=$ L; s; while (t) { z :=$ L; s }`, and `ok := false; while (!ok) { z :=$ L; s; ok := a }`, also
     with `if (a) { ok := true }`, where s assigns variables that are read only after they were assigned in the same
     round, and the arguments of L read nothing that the loop assigns. So all rounds are alike and independent, and the
@@ -21,7 +21,6 @@ Checked by: verify::redrawn_noise_keeps_the_law_of_outputs, verify::redrawn_nois
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 from sfumato.verify.tree import (
     Again,
@@ -38,6 +37,7 @@ from sfumato.verify.tree import (
     Var,
     While,
     changed,
+    expressions,
     names,
     statements,
 )
@@ -75,10 +75,12 @@ def _block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 def _repeated(done: list[Stmt], loop: While) -> list[Stmt] | None:
     """`z :=$ L; s; while (t) { z :=$ L; s }`."""
     before = done[-len(loop.body) :]
-    draw = before[0] if before else None
-    if len(before) != len(loop.body) or not _is_alike(loop.body) or not isinstance(draw, Draw):
+    if len(before) != len(loop.body) or not _is_alike(loop.body):
         return None
-    if replace(loop.body[0], number=draw.number) != draw or tuple(before[1:]) != loop.body[1:]:
+    draw, other = before[0], loop.body[0]
+    if not isinstance(draw, Draw) or not isinstance(other, Draw):
+        return None
+    if replace(other, number=draw.number) != draw or tuple(before[1:]) != loop.body[1:]:
         return None
     return [*done, Again(loop.test, draw.number, loop.at)]
 
@@ -100,8 +102,8 @@ def _flagged(done: list[Stmt], loop: While) -> list[Stmt] | None:
     *rest, last = loop.body
     match last:
         case Assign(name=name, value=value) if name == flag and isinstance(up, TruthLiteral):
-            again = value if up.value else Unary("!", value)
-        case If(test=test, then=(Assign(name=name, value=value),), other=()) if name == flag and _ends(value, up):
+            again, down = value if up.value else Unary("!", value), TruthLiteral(not up.value)
+        case If(test=test, then=(Assign(name=name, value=down),), other=()) if name == flag and _ends(down, up):
             again = Unary("!", test)
         case _:
             return None
@@ -110,10 +112,7 @@ def _flagged(done: list[Stmt], loop: While) -> list[Stmt] | None:
     draw = rest[0] if rest else None
     if not _is_alike(tuple(rest)) or not isinstance(draw, Draw):
         return None
-    ended = {TruthLiteral(True): TruthLiteral(False), TruthLiteral(False): TruthLiteral(True)}.get(up)
-    value = last.then[0].value if isinstance(last, If) and isinstance(last.then[0], Assign) else ended
-    assert value is not None
-    return [*done, *rest, Again(again, draw.number, loop.at), Assign(flag, value, loop.at)]
+    return [*done, *rest, Again(again, draw.number, loop.at), Assign(flag, down, loop.at)]
 
 
 def _ends(value: Expr, up: Expr) -> bool:
@@ -138,5 +137,4 @@ def _is_alike(body: tuple[Stmt, ...]) -> bool:
 
 
 def _reads(statement: Stmt) -> set[str]:
-    nodes = statement.args if isinstance(statement, Draw) else (statement.value,) if isinstance(statement, Assign) else ()
-    return {name for node in nodes for name in names(node)}
+    return {name for node in expressions(statement) for name in names(node)}

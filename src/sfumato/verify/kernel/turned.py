@@ -1,5 +1,5 @@
-"""Verify, kernel: coins that show the other side in the second run. Comes in: a coin, a test and two runs. Goes out: the
-coin in both runs, and what it cost.
+"""Verify, kernel: coins that show the other side in the second run. Comes in: a coin, a test and two runs. Goes out:
+the coin in both runs, and what it cost.
 
 Guarantee: where the test holds, the coin b of the first run is 1 - b in the second one, and what is added to the cost
     bounds the logarithm of the ratio of chances; where it does not hold, both coins are the same for nothing.
@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from typing import TYPE_CHECKING
-
-import z3
 
 from sfumato.verify.kernel.polynomial import Poly, number
 from sfumato.verify.kernel.uncovered import NoProofRule
@@ -52,7 +50,9 @@ def turned(product: Product, draw: Draw, state: State, coin: Poly) -> tuple[Poly
     for part in (above, below):
         goal = runs.terms.compare(part.one, ">", runs.positive(there))
         runs.require("support", "a coin that is turned may show both sides", at=draw.at, state=there, goal=goal)
-    ratio = runs.divided(PairedNumber(above.one, above.one, False), PairedNumber(below.one, below.one, False), draw.at, there)
+    ratio = runs.divided(
+        PairedNumber(above.one, above.one, False), PairedNumber(below.one, below.one, False), draw.at, there
+    )
     price = runs.functions.ln(ratio.one, runs.positive(there))
     heads = runs.says(coin - number(1), "=")
     cost = runs.terms.choose(where.one, runs.terms.choose(heads, price, -price), number(0))

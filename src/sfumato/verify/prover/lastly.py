@@ -1,5 +1,5 @@
-"""Verify, prover: a draw of a loop that is moved by what all other rounds drew. Comes in: a program. Goes out: proofs to
-try, and candidates for invariants.
+"""Verify, prover: a draw of a loop that is moved by what all other rounds drew. Comes in: a program. Goes out: proofs
+to try, and candidates for invariants.
 
 For the best of a list with its distance from the second best: the winner is moved by how far the greatest of all others
 moves (kernel/lastly.py).
@@ -84,7 +84,9 @@ class Extremes:
         """Which variables are the greatest of others, and which are the answer's own, in both runs."""
         before, after = Unary("!", Var(PASSED)), Var(PASSED)
         both = Binary("&&", after, Var(SEEN))
-        above, below = (Binary(sign, Var(OWN), Var(MOST)) for sign in (("<", ">") if self.word == "min" else (">", "<")))
+        above, below = (
+            Binary(sign, Var(OWN), Var(MOST)) for sign in (("<", ">") if self.word == "min" else (">", "<"))
+        )
         greatest = FunctionCall(self.word, (Var(OWN), Var(MOST)))
         guards = [
             Binary("&&", before, Var(SEEN)),
@@ -109,7 +111,9 @@ class Extremes:
     def _second(self, node: Expr) -> Expr:
         """The same of the second run."""
         moving = (*self.real, *self.whole, MOST, OWN, SEEN, PASSED, self.counter)
-        return replaced(node, {name: FunctionCall("#two", (Var(name),)) for name in moving if name not in (SEEN, PASSED)})
+        return replaced(
+            node, {name: FunctionCall("#two", (Var(name),)) for name in moving if name not in (SEEN, PASSED)}
+        )
 
     def _shifts(self) -> Iterator[Expr]:
         moved = shift_of(Var(MOST))
@@ -127,12 +131,17 @@ class Extremes:
         """From which round on something has been seen, and when the answer's was passed."""
         counter = Var(self.counter)
         yield implies(Var(PASSED), Binary(">", counter, Var(ANSWER)))
-        yield implies(Unary("!", Var(PASSED)), Binary("||", Binary("<=", counter, Var(ANSWER)), Binary("<", Var(ANSWER), ZERO)))
+        yield implies(
+            Unary("!", Var(PASSED)), Binary("||", Binary("<=", counter, Var(ANSWER)), Binary("<", Var(ANSWER), ZERO))
+        )
         for least in (ONE, Num(ONE.value * 2)):
             yield implies(Binary(">=", counter, least), Var(SEEN))
         yield implies(Var(SEEN), Binary(">", counter, ZERO))
         yield implies(Binary("&&", Var(PASSED), Var(SEEN)), Binary(">", counter, ONE))
-        yield implies(Binary("&&", Binary(">", counter, ZERO), Unary("!", Var(SEEN))), Binary("&&", Var(PASSED), Binary("=", counter, ONE)))
+        yield implies(
+            Binary("&&", Binary(">", counter, ZERO), Unary("!", Var(SEEN))),
+            Binary("&&", Var(PASSED), Binary("=", counter, ONE)),
+        )
         yield implies(Binary("&&", Binary(">", counter, ZERO), Unary("!", Var(PASSED))), Var(SEEN))
 
     def _spent(self) -> Iterator[Expr]:

@@ -182,7 +182,7 @@ def _tried(
                     begun = replace(begun, counted=steps, one_return=single, redrawn=again)
                     guessed = _with_guesses(bench, trials, begun, hints)
                     proof, open_condition = settled(program, guessed)
-                    if guessed.gauss is not None and guessed.normal is None and not has_curve(program, guessed):
+                    if guessed.gauss is not None and not has_curve(program, proof, open_condition):
                         formula = _formula(program, trials, guessed)
                         proof, open_condition = settled(program, formula) if formula else (proof, open_condition)
                     if open_condition is not None and open_condition.kind == "rank" and not pointwise:
@@ -396,11 +396,12 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
     )  # fmt: skip
 
 
-def _after_answers(
-    bench: Bench, loop: While, sights: list[Sight], proof: Proof, scales: dict[str, Expr]
-) -> list[Expr]:
+def _after_answers(bench: Bench, loop: While, sights: list[Sight], proof: Proof, scales: dict[str, Expr]) -> list[Expr]:
     """Candidates for a loop after the one that decided an answer: they need only hold where it did decide it."""
-    given = {"#answer": answers_of(bench.program), "#second": second_answers(bench.program)}
+    given: dict[str, list[Expr]] = {
+        "#answer": [*answers_of(bench.program)],
+        "#second": [*second_answers(bench.program)],
+    }
     made = {
         node.name: ghost
         for ghost, shown in given.items()
@@ -459,8 +460,10 @@ def _bounds(program: Program, trials: list[Trial]) -> tuple[Expr, Expr] | None:
     return pure, Num(Fraction(squares) * (1 + Fraction(1, 10**9)))
 
 
-def has_curve(program: Program, proof: Proof) -> bool:
-    """Whether the claim's epsilon and delta are numbers, so that the curve itself can be asked."""
+def has_curve(program: Program, proof: Proof, stuck: Condition | None) -> bool:
+    """Whether the curve itself can be asked: epsilon and delta are numbers, or were found to be at least some."""
+    if proof.normal is not None:
+        return stuck is None
     fixed = {
         part.left.name
         for part in conjuncts(*program.requires)
@@ -489,7 +492,7 @@ def _formula(program: Program, trials: list[Trial], proof: Proof) -> Proof | Non
             square = Num(Fraction(ceil(far * 12 - 1e-9), 12) ** 2 * program.group**2)
             part = Binary("/", square, Binary("*", draw.args[0], draw.args[0]))
             most = part if most == ZERO else Binary("+", most, part)
-    return replace(proof, gauss=(proof.gauss[0], most), bell=True)
+    return replace(proof, gauss=(proof.gauss[0], most), normal=None, bell=True)
 
 
 def _numbers(bench: Bench, gauss: tuple[Expr, Expr] | None) -> tuple[Expr, Expr, Expr] | None:

@@ -77,8 +77,8 @@ class NoiseUses:
 def shifts_to_try(
     program: Program, direction: str, *, pointwise: bool, site: int | None = None, second: bool = False
 ) -> dict[int, list[Expr]]:
-    """For each draw, by number, the shifts to try, likely ones first; `site` is a draw that is paid with delta, `second`
-    whether two answers are shown.
+    """For each draw, by number, the shifts to try, likely ones first; `site` is a draw that is paid with delta,
+    `second` whether two answers are shown.
     """
     found = {}
     for draw, uses in uses_of(program, direction).items():
@@ -187,13 +187,16 @@ def _answers(program: Program, uses: NoiseUses, answers: tuple[str, ...]) -> lis
     nodes = list(dict.fromkeys(found)) or numbers
     if len(answers) > 1 and uses.loops:  # those that this loop decides
         here = changed(uses.loops[0].body)
-        shown = {"#answer": answers_of(program), "#second": second_answers(program)}
+        shown: dict[str, list[Expr]] = {"#answer": [*answers_of(program)], "#second": [*second_answers(program)]}
         said = {name: {node.name for node in found if isinstance(node, Var)} for name, found in shown.items()}
         answers = tuple(name for name in answers if said[name] & here) or answers
     single: list[Expr] = [Binary("=", node, Var(answer)) for answer in answers for node in nodes]
     if len(answers) < 2:
         return single
-    either = [Binary("||", *(Binary("=", node, Var(answer)) for answer in answers)) for node in nodes if names(node)]
+    first, second = answers
+    either = [
+        Binary("||", Binary("=", node, Var(first)), Binary("=", node, Var(second))) for node in nodes if names(node)
+    ]
     return [*either, *single]
 
 

@@ -61,7 +61,9 @@ class Bench:
         self.waits = waits_of(program, direction)
         self.curve: int | None = None  # the draw that is paid with delta
         self.tail: tuple[int, str, Expr] | None = None  # the draw whose far values are left to delta
-        self.places = tuple(next(iter(found.values()), None) for found in (answers_of(program), second_answers(program)))
+        self.places = tuple(
+            next(iter(found.values()), None) for found in (answers_of(program), second_answers(program))
+        )
         self.runner = Runner(program, exact=False)
         self.again = made_again(program)  # draws that cost twice
         self._ghosts: dict[int, tuple[Ghost, Expr]] = {}

@@ -87,8 +87,8 @@ def is_leaf(leaf: Any, wanted: bool | Fraction | None) -> bool:
 
 
 def chance_of(event: OutputPattern, ways: list[ProgramPath]) -> Any:
-    """The chance of an event on the input whose ways these are; where noise may be drawn again, under the condition that
-    it is not.
+    """The chance of an event on the input whose ways these are; where noise may be drawn again, under the condition
+    that it is not.
     """
     total, again = arb(0), arb(0)
     for way in ways:
