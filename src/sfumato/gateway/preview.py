@@ -204,7 +204,8 @@ def _note(plan: Plan, item: int, law: str) -> str:  # noqa: PLR0911  one for eac
     if (worth := rank_words(plan, item, Fraction(95, 100))) is not None:
         return worth
     if released is not None and law == GEOMETRIC:
-        return f"one person changes it by at most {show(released.sensitivity)} in all groups together"
+        where = " in all groups together" if any(cut.release.keys for cut in plan.cuts) else ""
+        return f"one person changes it by at most {show(released.sensitivity)}{where}"
     if released is not None and law == GAUSSIAN:
         moved = round_up(sqrt(released.sensitivity), _FINE)
         return f"one person changes all groups together by a vector of length at most {show(moved)}"
@@ -224,7 +225,7 @@ _GROUPS = (100, 1000, 10_000)
 def _supposed(plan: Plan, item: int) -> str | None:
     """About how wide the interval of a ratio is in groups of some sizes: no size is taken from rows."""
     known = [(rows, expected_width(plan, item, rows, Fraction(95, 100))) for rows in _GROUPS]
-    told = [f"± {_two_digits(width)} of {rows:,} rows" for rows, width in known if width is not None]
+    told = [f"± {_two_digits(width)} for {rows:,} rows" for rows, width in known if width is not None]
     return "its interval depends on the answer: about " + ", ".join(told) if told else None
 
 
@@ -296,7 +297,7 @@ def said(cost: Loss, left: Spent) -> str:
 def lacking(cost: Spent, left: Spent) -> str:
     """What does not suffice: delta, or epsilon, or rho where the price or what is left is counted in it."""
     if cost.delta > left.delta:
-        return f"It costs delta {told(cost.delta)}; {show(left.delta)} remains."
-    if cost.epsilon is None or (not left.epsilon and left.rho is not None):
-        return f"It costs rho {told(cost.rho or 0)}; {show(left.rho or 0)} remains."
-    return f"It costs epsilon {told(cost.epsilon)}; {show(left.epsilon or 0)} remains."
+        return f"It costs delta {told(cost.delta)}; {show(left.delta)} is left."
+    if cost.epsilon is None or (not left.epsilon and left.rho):
+        return f"It costs rho {told(cost.rho or 0)}; {show(left.rho or 0)} is left."
+    return f"It costs epsilon {told(cost.epsilon)}; {show(left.epsilon or 0)} is left."
