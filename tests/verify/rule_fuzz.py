@@ -77,7 +77,7 @@ def coins(dice):
     def outputs(x):
         for tosses in itertools.product((0, 1), repeat=len(chances)):
             mass = math.prod(p if b else 1 - p for b, p in zip(tosses, chances, strict=True))
-            yield tuple(eval(items[2 * n + (not b)], {"x": x}) for n, b in enumerate(tosses)), mass  # noqa: S307
+            yield tuple(eval(items[2 * n + (not b)], {"x": x}) for n, b in enumerate(tosses)), mass  # noqa: S307  texts of this file
 
     def false():
         laws = {x: law(outputs(x)) for x in values}
@@ -290,7 +290,7 @@ def bell(dice):
         return Proof("both", shifts={1: read_proof(shift)}, units=unit, gauss=gauss, bell=True)
 
     def curve(sigma, eps):
-        phi = lambda x: 0.5 * math.erfc(-x / math.sqrt(2))  # noqa: E731
+        phi = lambda x: 0.5 * math.erfc(-x / math.sqrt(2))  # noqa: E731  a formula
         return phi(0.5 / sigma - eps * sigma) - math.exp(eps) * phi(-0.5 / sigma - eps * sigma)
 
     def false():

@@ -92,7 +92,7 @@ def _outcomes(stop, reach):
 
 ITEMS = [
     "r := []; b :=$ Bernoulli(1/4); if (b = 1) { r := r ++ [x] } else { r := r ++ [5 - x] } return r",
-    "b :=$ Bernoulli(1/4); c :=$ Bernoulli(1/2); r := [7]; if (b = c) { y := x; r := r ++ [y] } else { r := r ++ [2] } return r",  # noqa: E501
+    "b :=$ Bernoulli(1/4); c :=$ Bernoulli(1/2); r := [7]; if (b = c) { y := x; r := r ++ [y] } else { r := r ++ [2] } return r",  # noqa: E501  one program
     "c :=$ Bernoulli(1/2); r := [7]; if (c = 0) { r := r ++ [1] } else { r := r ++ [x] } r := r ++ r; return r",
     "r := []; b :=$ Bernoulli(1/4); if (b = 1) { r := r ++ [r] } else { r := r ++ [1] } return r",
     "r := []; b :=$ Bernoulli(1/4); if (b = 1) { r := r ++ [1]; r := r ++ [x] } else { r := r ++ [1] } return r",
