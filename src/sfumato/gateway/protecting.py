@@ -7,13 +7,14 @@ not fit is named in the error.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from sfumato.engines.duckdb.frame_types import frame_types
-from sfumato.errors import InputError
+from sfumato.errors import InputError, PolicyError
 from sfumato.gateway.frame_columns import Declared
 from sfumato.gateway.gateway import Gateway
 from sfumato.gateway.opening import enter, read_rows
@@ -79,7 +80,17 @@ def protect(
         "privacy": privacy,
         "tables": {name: table},
     }
-    policy = from_dict(document)
+    try:
+        policy = from_dict(document)
+    except PolicyError as error:
+        raise _in_arguments(error) from None
     if ledger is None:
         warnings.warn(MEMORY_ONLY, UserWarning, stacklevel=3)
     return enter(read_rows(policy, {name: frame}), ":memory:" if ledger is None else str(ledger))
+
+
+def _in_arguments(error: PolicyError) -> PolicyError:
+    """A mistake of the policy that was made from the arguments, in their names: "epsilon in [privacy]" is `epsilon`."""
+    message = re.sub(r" in \[(?:privacy|data|tables\.[^\]]*)\]", "", error.message)
+    hint = None if error.hint == "Write it without quotes." else error.hint
+    return PolicyError(message, detail=error.detail, hint=hint, sqlstate=error.sqlstate)
