@@ -204,7 +204,7 @@ def _document(text: str) -> Any:
     try:
         return tomllib.loads(text.replace("\r\n", "\n"), parse_float=Decimal)
     except (ValueError, ArithmeticError, RecursionError):
-        raise PolicyError("the text is not TOML", hint="Mend the text first.") from None
+        raise PolicyError("the text is not TOML", hint="Correct the text first.") from None
 
 
 def _value(document: Any, path: list[str]) -> Any:
