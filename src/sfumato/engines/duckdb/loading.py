@@ -173,13 +173,15 @@ class Tables:
         there = columns_of(self.public if table.public else self.private, identifier(table.name))
         return {name: kind_of(kind) for name, kind in there.items() if name != ROW}
 
-    def public_decimals(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
-        """The decimals of a public table: the lowest and the highest value, and the grid of their type."""
+    def public_numbers(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
+        """The exact numbers of a public table: the lowest and the highest value, and the grid of their type."""
         connection, source, found = self.public, identifier(table.name), {}
         for name, kind in columns_of(connection, source).items():
-            if not kind.startswith("DECIMAL("):
+            if kind_of(kind) not in ("decimal", "integer"):
                 continue
-            grid = Fraction(1, 10 ** int(kind.rstrip(")").split(",")[1]))
+            grid = (
+                Fraction(1, 10 ** int(kind.rstrip(")").split(",")[1])) if kind.startswith("DECIMAL(") else Fraction(1)
+            )
             ends = connection.execute(
                 f"SELECT MIN({identifier(name)}), MAX({identifier(name)}) FROM {source}"
             ).fetchone()
