@@ -250,7 +250,8 @@ public keys: each of them is shown. Other keys go through partition selection, w
 ## Aggregates over people
 
 Each takes `FILTER (WHERE …)`. Sums, means, ratios, variances, correlations and regressions come with confidence
-intervals; values that are chosen by rank (`MIN`, `MAX`, `MEDIAN`, percentiles, `MODE`) come without. A number that is
+intervals, medians and percentiles with an interval of values, `MIN` and `MAX` with one that reaches from the value to
+the declared bound; `MODE` comes without. A number that is
 computed from released numbers has an interval unless noise decides what it is made of, as in a total over rows that
 HAVING chose.
 

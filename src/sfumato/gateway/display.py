@@ -15,7 +15,6 @@ from sfumato.errors import SfumatoError
 from sfumato.gateway.charts import draw
 from sfumato.gateway.rounding import (
     amount,
-    around,
     by_rho,
     charge,
     cost_line,
@@ -25,6 +24,7 @@ from sfumato.gateway.rounding import (
     more_like_this,
     note_lines,
     plain,
+    told_of,
     width,
 )
 from sfumato.gateway.spent import Spent
@@ -52,8 +52,9 @@ _STYLE = (
 def answer_text(answer: Answer) -> str:
     """The first rows, what they cost and what is left."""
     cells = [list(answer.columns)]
-    for row, ends in zip(answer.rows[:_LINES], answer.intervals(first=_LINES), strict=True):
-        cells.append([" ".join(filter(None, around(value, end))) for value, end in zip(row, ends, strict=True)])
+    told = zip(answer.rows[:_LINES], answer.intervals(first=_LINES), answer.untold(first=_LINES), strict=True)
+    for row, ends, nothing in told:
+        cells.append([" ".join(filter(None, told_of(*cell))) for cell in zip(row, ends, nothing, strict=True)])
     lines = _aligned(cells, answer.types)
     if len(answer.rows) > _LINES:
         lines.append(f"… {many(len(answer.rows) - _LINES, 'more row')}")
@@ -62,13 +63,13 @@ def answer_text(answer: Answer) -> str:
 
 def answer_html(answer: Answer) -> str:
     """A table, a chart, cost, what is left and notes."""
-    intervals = answer.intervals(first=_HTML_ROWS)
+    intervals, untold = answer.intervals(first=_HTML_ROWS), answer.untold(first=_HTML_ROWS)
     head = "".join(f"<th{_kind(kind)}>{escape(n)}</th>" for n, kind in zip(answer.columns, answer.types, strict=True))
     body = []
-    for row, ends in zip(answer.rows[:_HTML_ROWS], intervals, strict=True):
+    for row, ends, nothing in zip(answer.rows[:_HTML_ROWS], intervals, untold, strict=True):
         cells = []
-        for value, interval, kind in zip(row, ends, answer.types, strict=True):
-            number, beside = around(value, interval)
+        for value, interval, unknown, kind in zip(row, ends, nothing, answer.types, strict=True):
+            number, beside = told_of(value, interval, unknown)
             quiet = f" <small>{escape(beside)}</small>" if beside else ""
             cells.append(f'<td{_kind(kind)} title="{escape(plain(value))}">{escape(number)}{quiet}</td>')
         body.append(f"<tr>{''.join(cells)}</tr>")

@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.errors import SfumatoError
 from sfumato.gateway import display
-from sfumato.gateway.answer import TYPES, Spent, bundle_of, expected_width, law_of, rank_words, width_of
+from sfumato.gateway.answer import TYPES, Spent, bundle_of, expected_width, law_of, rank_start, rank_words, width_of
 from sfumato.gateway.bounds import FoundBound
 from sfumato.gateway.column_laws import NOTHING, ColumnNumbers, numbers_of
 from sfumato.policy import Unknown
@@ -202,7 +202,8 @@ def notes_of(plan: Plan, composition: str, pure_door_open: bool) -> tuple[tuple[
 def _note(plan: Plan, item: int, law: str) -> str:  # noqa: PLR0911  one for each law
     released, of = bundle_of(plan, item), plan.question.origins[item]
     if (worth := rank_words(plan, item, Fraction(95, 100))) is not None:
-        return worth
+        starts = ", ".join(f"{_two_digits(rank_start(plan, item, rows))} of {rows:,} rows" for rows in _GROUPS)
+        return f"{worth}; it says something from about epsilon {starts} on"
     if released is not None and law == GEOMETRIC:
         return f"one person changes it by at most {show(released.sensitivity)} in all groups together"
     if released is not None and law == GAUSSIAN:

@@ -7,6 +7,7 @@ that what is shown is never narrower than what was computed. Programs read the e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_UP, Decimal
 from fractions import Fraction
 from typing import Any
@@ -30,6 +31,8 @@ def shown(value: Any, interval: Interval) -> tuple[str, str]:
     """
     if interval is None:
         return plain(value), ""
+    if isinstance(interval[0], date):
+        return plain(value), f"{plain(interval[0])} to {plain(interval[1])}"
     low, high = (Decimal(end) for end in interval)
     places = _places(high - low)
     ends = f"{_rounded(low, places, ROUND_FLOOR)} to {_rounded(high, places, ROUND_CEILING)}"
@@ -43,13 +46,22 @@ def around(value: Any, interval: Interval) -> tuple[str, str]:
     (('1,355', '±31'), ('3', '0 to 34'))
     """
     number, ends = shown(value, interval)
-    if interval is None or value is None:
+    if interval is None or value is None or isinstance(value, date):
         return number, ends
     below, above = Decimal(value) - Decimal(interval[0]), Decimal(interval[1]) - Decimal(value)
     least, most = min(below, above), max(below, above)
     if least < 0 or most > least * _LOPSIDED:
         return number, ends
     return number, f"±{_rounded(most, _places(2 * most), ROUND_UP)}"
+
+
+def told_of(value: Any, interval: Interval, nothing: bool) -> tuple[str, str]:
+    """The same; *cannot tell* in place of a number whose interval is all that was declared.
+
+    >>> told_of(3, (0, 120), True)
+    ('cannot tell', '0 to 120')
+    """
+    return ("cannot tell", shown(value, interval)[1]) if nothing else around(value, interval)
 
 
 def plain(value: Any) -> str:
