@@ -219,7 +219,7 @@ _SETTINGS = {
     "sfumato.within": "Spend what makes every number ± this; instead of epsilon.",
     "sfumato.confidence": "The confidence of intervals.",
     "sfumato.rows_per_unit": "A contribution bound below the policy's.",
-    "sfumato.noise": "`geometric` or `gaussian`; empty: as the policy's composition has it.",
+    "sfumato.noise": "`geometric`, `gaussian` or `auto`, the better one; empty: as the policy's composition has it.",
     "sfumato.intervals": "`on` adds the columns NAME_low and NAME_high.",
 }
 

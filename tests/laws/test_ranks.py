@@ -115,3 +115,24 @@ def test_the_preview_says_from_which_epsilon_on_a_choice_says_something(tmp_path
         note = clinic.explain(sql, epsilon="0.01").columns[0].note
         assert "it says something from about epsilon" in note
         assert "of 1,000 rows" in note
+
+
+def test_what_may_be_anything_is_not_told_as_a_number(tmp_path: Path) -> None:
+    """Where a divisor may be zero there is no finite range, and None alone would mean exact."""
+    write_clinic(tmp_path)
+    with sfumato.open(tmp_path / "sfumato.toml") as clinic:
+        few = "FROM patient WHERE age = 119 AND salary > 199990"
+        items = (
+            "REGR_SLOPE(age, salary), COVAR_POP(age, salary), COVAR_SAMP(age, salary), AVG(age) - AVG(salary), "
+            "2 * AVG(age), 100.0 * COUNT(*) FILTER (WHERE age > 50) / COUNT(*), COUNT(*), SUM(age)"
+        )
+        answer = clinic.sql(f"SELECT {items} {few}", epsilon="0.01")
+        assert answer.untold() == [[True] * 6 + [False] * 2]
+        assert answer.intervals()[0][1] == (-6_000_000, 6_000_000)
+        assert answer.intervals()[0][2] == (-12_000_000, 12_000_000)
+        assert answer.to_dict()["untold"] == answer.untold()
+        assert "cannot tell: noise rules out nothing" in repr(answer)
+        assert "cannot tell: noise rules out nothing" in answer._repr_html_()
+        many = clinic.sql(f"SELECT {items} FROM patient", epsilon=1)
+        assert not any(many.untold()[0][1:])
+        assert "cannot tell" not in repr(clinic.sql("SELECT COUNT(*), AVG(age) FROM patient", epsilon=1))

@@ -55,6 +55,9 @@ def around(value: Any, interval: Interval) -> tuple[str, str]:
     return number, f"±{_rounded(most, _places(2 * most), ROUND_UP)}"
 
 
+CANNOT_TELL = "cannot tell: noise rules out nothing that was declared; use a larger epsilon, or larger groups"
+
+
 def told_of(value: Any, interval: Interval, nothing: bool) -> tuple[str, str]:
     """The same; *cannot tell* in place of a number whose interval is all that was declared.
 

@@ -34,8 +34,8 @@ Drawn = tuple[DrawnNumbers, Fraction]
 def intervals_shown(
     of: Origin | None, values: Sequence[Any], rows: Sequence[tuple[Any, ...]], found: Drawn, facts: Facts
 ) -> list[tuple[ShownInterval, bool]]:
-    """The interval of each number of a column, and whether it is the whole range; a released number is within its
-    possible range (semantics 4.3).
+    """The interval of each number of a column, and whether it says nothing: it is the whole range, or any number is
+    possible, of which there is no interval. A released number is within its possible range (semantics 4.3).
 
     Where noise has made a number NULL, nothing is told of it, unless it is a mean.
     """
@@ -45,7 +45,7 @@ def intervals_shown(
     for alike in intervals_of_column(of, rows, *found):
         aggregate = released_as(of, found[0], alike.slots)
         for place, one in zip(alike.places, _shown(alike, aggregate, facts), strict=True):
-            shown[place] = one if aggregate is not None or values[place] is not None else (None, False)
+            shown[place] = one if aggregate is not None or values[place] is not None else (None, one[1])
     return shown
 
 
@@ -68,8 +68,10 @@ def _shown(alike: AlikeRows, aggregate: Aggregate | None, facts: Facts) -> list[
         for below, above in zip(ends.low, ends.high, strict=True):
             unit = common_unit(below, above)
             known += _outward([int(below / unit)], [int(above / unit)], unit, (low, high), facts)
-    told = [unknown if place in ends.none else one for place, one in enumerate(known)] if ends.none else known
-    return [(one, one is not None and one == whole) for one in told]
+    return [
+        (unknown, True) if place in ends.none else (one, one is not None and one == whole)
+        for place, one in enumerate(known)
+    ]
 
 
 def _outward(lows: list[int], highs: list[int], unit: Fraction, within: Range, facts: Facts) -> list[tuple[Any, Any]]:

@@ -19,6 +19,7 @@ from rich.text import Text
 from sfumato.doors.cli.say import console, print_whole
 from sfumato.gateway import Answer, Preview
 from sfumato.gateway.rounding import (
+    CANNOT_TELL,
     by_rho,
     charge,
     cost_line,
@@ -50,7 +51,8 @@ def print_answer(answer: Answer, out: Console) -> None:
     if many:
         shown = f"{len(answer.rows):,} rows" if sys.stdout.isatty() else f"{MOST_ROWS:,} of {len(answer.rows):,} rows"
         console(stderr=True).print(f"{shown} are shown; --csv writes them all.")
-    for line in answer_lines(answer):
+    unknown = any(nothing for row in answer.untold(first=MOST_ROWS) for nothing in row)
+    for line in (*answer_lines(answer), *([CANNOT_TELL] if unknown else [])):
         out.print(Text(line, style="dim"))
 
 

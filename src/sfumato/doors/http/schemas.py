@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.doors.http.play import CHOICES, PAGES, WORDS
-from sfumato.doors.http.reading import NOISES, WRITTEN
+from sfumato.doors.http.reading import WRITTEN
 from sfumato.doors.http.writing import ARROW, CSV, JSON, LINES, PARQUET
 from sfumato.doors.users import ROLES
+from sfumato.gateway import NOISES
 from sfumato.learn import EXERCISES
 
 Schema = dict[str, Any]

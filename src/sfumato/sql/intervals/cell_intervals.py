@@ -288,6 +288,8 @@ def ends_of_cells(
     Proof: a ratio's, a moment's or a chosen value's is that of its law. Of k different ones each holds but for a
         k-th of the allowed misses, so all of them do but for all of it; and where they do, so does what `boxes`
         makes of them.
+        Where a divisor may be zero nothing is ruled out: that is told by the `none` of ColumnEnds, and None is where no
+        law was worked out.
     Reference: Boole's inequality; Moore, Interval Analysis, 1966.
     Checked by: rooms::every_interval_above_the_cut_holds_what_it_promises, rooms::half_an_interval_is_too_little
     """
@@ -308,6 +310,8 @@ def _ends(of: Told | None, count: int, confidence: Fraction) -> Steps[ColumnEnds
     columns: dict[Basic, ColumnEnds | None] = {}
     for one in basics:
         columns[one] = yield from _basic(one, count, sure)
+    if None in columns.values():
+        return None  # one of them has a law that is not worked out
     found = [
         _box(of, {one: None if ends is None else ends.at(cell) for one, ends in columns.items()})
         for cell in range(count)
@@ -320,7 +324,8 @@ def _ends(of: Told | None, count: int, confidence: Fraction) -> Steps[ColumnEnds
 def _basic(of: Basic, count: int, confidence: Fraction) -> Steps[ColumnEnds | None]:
     if isinstance(of, Moment):
         known = yield from moments.told(of.aggregate, of.draws, confidence)
-        return None if known is None else ColumnEnds([known[0]], [known[1]])
+        low, high = known or (Fraction(0), Fraction(0))
+        return ColumnEnds([low], [high], frozenset() if known else frozenset((0,)))
     if isinstance(of, Pick):
         (found,) = yield [PickQuestion(of.draw, confidence)]
         return found
