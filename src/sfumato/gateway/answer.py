@@ -20,7 +20,7 @@ from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.aggregates.base import CHOICE
 from sfumato.sql.finished_tables import FinishedTable
 from sfumato.sql.functions.interval_ends import HIGH, LOW
-from sfumato.sql.intervals.cell_intervals import ends, told
+from sfumato.sql.intervals.cell_intervals import Null, PublicCondition, ends, has_picks, told
 from sfumato.sql.intervals.provenance import Choice, Made, Maybe, Origin, ReleasedColumn
 from sfumato.sql.noise_sums import ONE, Ratio
 from sfumato.sql.question import Question
@@ -331,10 +331,14 @@ def law_of(plan: Plan, item: int) -> tuple[str, Fraction | None]:
 
 
 def expected_width(plan: Plan, item: int, rows: int, confidence: Fraction) -> Fraction | None:
-    """Half the width of a ratio's interval in a group of about so many rows whose sums are in the middle."""
+    """Half the width of an interval that depends on the answer, in a group of about so many rows whose sums are in the
+    middle: of means, ratios, variances, correlations and what is computed of them. None for every other number.
+    """
     of, supposed = plan.question.origins[item], Supposed(plan, rows)
     number = None if of is None else told(of, (), supposed)
-    if not isinstance(number, Ratio) or not number.bottom.terms:
+    if number is None or isinstance(number, Null | PublicCondition) or has_picks(number):
+        return None
+    if isinstance(number, Ratio) and not number.bottom.terms:
         return None
     found = ends(number, supposed, confidence)
     return None if found is None else (found[1] - found[0]) / 2

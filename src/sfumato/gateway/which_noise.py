@@ -29,11 +29,11 @@ def chosen(
 ) -> str:
     """The noise that "auto" stands for.
 
-    An answer that is stored is free, and taken. A Gaussian charge closes the epsilon side of `best` for everybody, for
-    good: that is never done unasked, so while that side is open it is geometric noise. Otherwise both have the same
-    price in rho, and it is the noise with the narrower intervals; geometric noise where they are equal.
+    A Gaussian charge closes the epsilon side of `best` for everybody, for good: that is never done unasked, so while
+    that side is open it is geometric noise. Otherwise both have the same price in rho: an answer that is stored is
+    free, and taken; else it is the noise with the narrower intervals, geometric noise where they are equal.
     """
-    if composition == "pure":
+    if composition == "pure" or (composition == "best" and epsilon_open):
         return GEOMETRIC
     usual = GAUSSIAN if composition == "zcdp" else GEOMETRIC
     try:
@@ -45,8 +45,6 @@ def chosen(
     known = [noise for noise, plan in plans.items() if stored(plan)]
     if known:
         return known[0]
-    if composition == "best" and epsilon_open:
-        return GEOMETRIC
     part = width_ratio(plans[GAUSSIAN], plans[GEOMETRIC])
     return GAUSSIAN if part is not None and part < 1 else GEOMETRIC
 

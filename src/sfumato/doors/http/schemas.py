@@ -40,7 +40,8 @@ def _amount(about: str, **limits: Any) -> Schema:
 
 _VALUE: Schema = {"type": ["string", "integer", "boolean", "null"]}
 _NOTE: Schema = {"type": "array", "prefixItems": [_MAYBE, TEXT], "minItems": 2, "maxItems": 2}
-_COLUMN = {"name": TEXT, "law": TEXT, "scale": _MAYBE, "half_width": _MAYBE, "note": TEXT}
+_EXPECTED = _list(_object({"rows": WHOLE, "half_width": TEXT}))
+_COLUMN = {"name": TEXT, "law": TEXT, "scale": _MAYBE, "half_width": _MAYBE, "expected": _EXPECTED, "note": TEXT}
 _STANDING = {
     "analyst": _MAYBE,
     "total": of("Amounts"),

@@ -344,6 +344,11 @@ def has_moments(of: Told | None) -> bool:
     return isinstance(of, Moment) or (isinstance(of, Function) and any(map(has_moments, of.args)))
 
 
+def has_picks(of: Told | None) -> bool:
+    """Whether a number is made of values that were chosen by rank, of which nothing is known before."""
+    return isinstance(of, Pick) or (isinstance(of, Function) and any(map(has_picks, of.args)))
+
+
 def _collect(of: Told, found: dict[Basic, boxes.Ends | None]) -> None:
     if isinstance(of, Basic):
         found[of] = None
