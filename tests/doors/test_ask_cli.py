@@ -31,7 +31,7 @@ def test_an_answer_for_people(made, call):
     assert [line.split()[0] for line in lines[1:7]] == [*clinic.DISEASES, "NULL"]
     ends = {match.end(1) for line in lines[1:7] if (match := re.search(r" ([\d,]+)  [\d,]+ to [\d,]+", line))}
     assert len(ends) == 1, "numbers are right-aligned"
-    assert lines[7] == "cost: epsilon 0.1; epsilon 3.9 left (about 58 more like this)"
+    assert lines[7] == "cost: epsilon 0.1; epsilon 3.9 left (about 58 more like this, composed by zCDP)"
     assert lines[8].startswith("note: possible bias")
     assert re.fullmatch(r"receipt [0-9a-f]{32}", lines[9])
 
@@ -209,8 +209,11 @@ def test_bytes_that_are_no_text_are_only_strange(made):
 def test_explain_is_free_and_says_what_it_will_be(made, call):
     done = call("explain", "SELECT city, SUM(cost) FROM visit GROUP BY city", "--group", "3", at=made)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"sum +geometric +200,000 +599,1\d\d  one person changes it by at most 20000", done.stdout)
-    assert "would cost: epsilon 0.1; epsilon 4 left (about 59 more like this), epsilon 3.9 after" in done.stdout
+    assert re.search(r"sum +geometric +200,000 +600,000  one person changes it by at most 20000", done.stdout)
+    assert (
+        "would cost: epsilon 0.1; epsilon 4 left (about 59 more like this, composed by zCDP), epsilon 3.9 after"
+        in done.stdout
+    )
     assert "3 people together: epsilon 0.3, rho 0.045" in done.stdout
     assert debits(made) == 0
 
@@ -279,8 +282,8 @@ def test_noise_follows_the_policy_where_none_is_named(composition, law, made, ca
 
 def test_open_keys_cost_delta_and_it_is_said(made, call):
     asked = "SELECT note, COUNT(*) AS n FROM visit GROUP BY note"
-    assert "would cost: epsilon 0.1 and delta 0.00000001; epsilon 4 left" in call("explain", asked, at=made).stdout
-    assert "cost: epsilon 0.1 and delta 0.00000001; epsilon 3.9 left" in call("query", asked).stdout
+    assert "would cost: epsilon 0.1 and delta 1e-8; epsilon 4 left" in call("explain", asked, at=made).stdout
+    assert "cost: epsilon 0.1 and delta 1e-8; epsilon 3.9 left" in call("query", asked).stdout
 
 
 NOISY = {

@@ -31,7 +31,7 @@ def test_the_budget_of_an_analyst_and_of_everybody(made, call):
     assert hers["queries"] == 7
     all_of_it = json.loads(call("budget", "--json", at=made).stdout)
     assert [all_of_it[part]["epsilon"] for part in ("total", "spent", "remaining")] == ["4", "1/4", "15/4"]
-    assert 'ana on "clinic"' in call("budget", "--analyst", "ana", at=made).stdout
+    assert 'Budget of ana, data "clinic"' in call("budget", "--analyst", "ana", at=made).stdout
 
 
 def test_a_policy_that_was_changed_is_told(made, call):

@@ -206,7 +206,7 @@ def test_no_escape_codes_without_a_terminal_nor_under_no_color(made, call):
 def test_values_are_shown_with_the_decimals_that_their_interval_bears():
     d = Decimal
     assert tables.shown(d("49.0863407472"), (d("47.820895649"), d("50.341322395"))) == ("49.1", "47.8 to 50.4")
-    assert tables.shown(d("1338292.61"), (d("739145.55"), d("1937439.67"))) == ("1,338,293", "739,145 to 1,937,440")
+    assert tables.shown(d("1338292.61"), (d("739145.55"), d("1937439.67"))) == ("1,340,000", "730,000 to 1,940,000")
     assert tables.shown(d("0.00123"), (d("-0.00456"), d("0.00789"))) == ("0.0012", "-0.0046 to 0.0079")
     assert tables.shown(None, (0, 5)) == ("NULL", "0 to 5")
     assert tables.shown(None, None) == ("NULL", "")
@@ -219,7 +219,9 @@ def test_values_are_shown_with_the_decimals_that_their_interval_bears():
         ("0.1", "0.1"),
         ("1/3", "1/3"),
         ("291131423331097/1000000000000000", "about 0.291131"),
-        ("1e-15", "about 0.000000000000001"),
+        ("1e-15", "1e-15"),
+        ("0.00000049", "4.9e-7"),
+        ("1e-20", "about 1.0e-20"),
     ],
 )
 def test_amounts_are_short_and_never_more_than_there_is(amount, text):

@@ -1,5 +1,7 @@
 """The console in a real browser: first answer, free preview, refusal and its way out, money, odd names, lost lines."""
 
+import random
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -7,16 +9,19 @@ from axe_playwright_python.sync_playwright import Axe
 from tests.doors import pg
 from tests.doors.browser import LONG, RIGHT_TO_LEFT, SCRIPT, Tab, chromium, expect, serving, write_odd
 
+from sfumato.gateway import rounding
+
 SERIOUS = ("serious", "critical")
 ROUNDED = [  # value, ends, type -> what is shown, and what stands beside it
-    ((1412, [1382, 1442], "bigint"), ("1412", "±30")),
-    (("41.234", ["40.434", "42.034"], "numeric"), ("41.2", "±0.8")),
-    (("905872.55", ["-144128", "1955873"], "numeric"), ("900\u202f000", "±1\u202f100\u202f000")),
-    ((28, [0, 28], "bigint"), ("28", "0 … 28")),
-    ((12345, None, "bigint"), ("12\u202f345", "")),
+    ((1412, [1382, 1442], "bigint"), ("1,412", "±30")),
+    (("41.234", ["40.434", "42.034"], "numeric"), ("41.23", "±0.80")),
+    (("905872.55", ["-144128", "1955873"], "numeric"), ("900,000", "±1,100,000")),
+    ((28, [0, 28], "bigint"), ("28", "(0 to 28)")),
+    ((75001, None, "bigint"), ("75001", "")),  # a key, such as a postal code
+    (("1483054", ["1283338", "1682770"], "numeric"), ("1,480,000", "±200,000")),
     ((None, None, "bigint"), ("NULL", "")),
     (("a<b", None, "text"), ("a<b", "")),
-    ((-1500, [-1560, -1440], "bigint"), ("\u22121500", "±60")),
+    ((-1500, [-1560, -1440], "bigint"), ("\u22121,500", "±60")),
     (("0.00012", ["0.00002", "0.00022"], "numeric"), ("0.00012", "±0.00010")),
 ]
 
@@ -74,7 +79,7 @@ def test_a_first_answer_takes_one_click_and_its_price_was_shown_for_nothing(tab,
     rows = page.locator("#result tbody tr")
     assert rows.count() == len(answer.rows) == 6
     shown = [rows.nth(i).locator(".value").inner_text() for i in range(6)]
-    assert [int(text.replace("\u202f", "")) for text in shown] == [row[1] for row in answer.rows]
+    assert [int(text.replace(",", "")) for text in shown] == [row[1] for row in answer.rows]
     assert page.locator("#result .whisker").count() == 3 * 6
     expect(page.locator(".gauge")).to_contain_text("0.9 of 1 ε left")
     expect(page.locator("#ask")).to_contain_text("free")
@@ -109,7 +114,7 @@ def test_one_result_shows_the_laws_of_what_was_released_for_it(tab, odd):
     ana.ask()
     expect(page.locator("#result figure.law svg")).to_have_count(2)
     expect(page.locator("#result figure.law")).to_contain_text(
-        "Released for it: the sum of code. Bob moves it by at most 4999."
+        "Released for it: the sum of code. Bob moves it by at most 4,999."
     )
     page.click("#result .foot button >> text=mode")
     expect(page.locator("dialog")).to_contain_text(
@@ -244,7 +249,7 @@ def test_five_thousand_groups_stay_readable(tab, odd, tmp_path):
     assert page.locator("#result tbody tr").count() == 200
     page.click("text=show more")
     assert page.locator("#result tbody tr").count() == 1200
-    expect(page.locator("#result figcaption")).to_contain_text("The first 30 of 5\u202f001 rows are drawn")
+    expect(page.locator("#result figcaption")).to_contain_text("The first 30 of 5,001 rows are drawn")
     page.screenshot(path=tmp_path / "many.png")
     assert not ana.troubles
 
@@ -262,7 +267,7 @@ def test_columns_sort_charts_download_and_long_lines_are_thinned(tab, odd, tmp_p
     assert page.locator("#result th:nth-child(1)").get_attribute("aria-sort") == "ascending"
     assert page.locator(first.format(1)).inner_text() == "0"
     page.click("#result th:nth-child(1) button")
-    assert page.locator(first.format(1)).inner_text().replace("\u202f", "") == "9998"
+    assert page.locator(first.format(1)).inner_text().replace(",", "") == "9998"
     with page.expect_download() as caught:
         page.click("text=Download chart")
     saved = caught.value.path().read_text()
@@ -419,7 +424,47 @@ def test_numbers_are_rounded_by_their_own_width(tab, demo):
     }"""
     found, *rest = ana.page.evaluate(script, [list(given) for given, _ in ROUNDED])
     assert [(one["text"], one["beside"]) for one in found] == [wanted for _, wanted in ROUNDED]
-    assert rest == ["1\u202f200\u202f000", "0.334", "73.2\u00a0%", 0.125]
+    assert rest == ["1,200,000", "0.34", "73.2\u00a0%", 0.125]
+
+
+def test_the_console_writes_numbers_as_the_command_line_and_notebooks_do(tab, demo):
+    """One rule in two languages: the same digits, separators and intervals."""
+    rng, cases = random.Random(5), []
+    for places in (0, 0, 2, 4):
+        for power in range(1, 8):
+            for _ in range(12):
+                half = Decimal(rng.randrange(1, 10**power)).scaleb(-places)
+                value = Decimal(rng.randrange(-(10**6), 10**7)).scaleb(-places)
+                low = value - (half if rng.random() < 0.5 else half * rng.randrange(1, 4))
+                cases.append((value, low, value + half))
+    given = [[str(value), [str(low), str(high)], "numeric"] for value, low, high in cases]
+    script = """async (cases) => {
+        const { shown, wide } = await import("/static/numbers.js");
+        return [cases.map((one) => shown(...one)), cases.map((one) => wide(String(one[1][1] - one[1][0])))];
+    }"""
+    texts, widths = tab(demo).page.evaluate(script, given)
+    wanted = [rounding.around(value, (low, high)) for value, low, high in cases]
+    assert [(one["text"].replace("\u2212", "-"), one["beside"].replace("\u2212", "-")) for one in texts] == wanted
+    whole = [i for i, (_, low, high) in enumerate(cases) if (high - low) % 1 == 0]
+    assert [widths[i] for i in whole] == [rounding.width(Fraction(cases[i][2] - cases[i][1])) for i in whole]
+
+
+def test_ticks_of_dates_are_beginnings(tab, demo):
+    """Years, months or days as people name them, not whatever row is at a third."""
+    script = """async (spans) => {
+        const { timeTicks } = await import("/static/chart.js");
+        return spans.map(([a, b]) => timeTicks(Date.parse(a), Date.parse(b)).map((one) => one.name));
+    }"""
+    spans = [
+        ["2023-01-01", "2025-12-31"], ["2023-02-03", "2023-11-20"], ["2024-05-30", "2024-06-04"],
+        ["1950-01-01", "2020-01-01"], ["2024-01-01T08:00:00Z", "2024-01-01T12:30:00Z"],
+    ]  # fmt: skip
+    years, months, days, decades, hours = tab(demo).page.evaluate(script, spans)
+    assert years == ["2023", "2024", "2025"]
+    assert months == ["2023-04", "2023-07", "2023-10"]
+    assert days == ["2024-05-30", "2024-05-31", "2024-06-01", "2024-06-02", "2024-06-03", "2024-06-04"]
+    assert decades == ["1950", "1975", "2000"]
+    assert hours == ["01-01 08:00", "01-01 09:00", "01-01 10:00", "01-01 11:00", "01-01 12:00"]
 
 
 def test_fewer_rows_of_each_person_are_a_choice_with_their_widths(tab, demo):

@@ -10,7 +10,6 @@ from tests.doors.terminal import in_terminal
 from sfumato import geo
 from sfumato.attacks import location
 from sfumato.geo.earth import ground_distance
-from sfumato.geo.purse import FilePurse
 
 LEVEL = ("--level", "ln 4", "--radius", "200")
 CHANCE = np.random.default_rng(9)
@@ -59,11 +58,19 @@ def test_a_trace_spends_a_budget_that_outlives_the_run(points, call):
         assert {row["who"] for row in rows} == {"0", "1", "2"}
         assert len(places) <= 3 * 5
     assert len(places) == 3  # in the second run nothing but the last reports is left
+    far = ("--level", "ln 4", "--radius", "300", *words)
+    done = call("geo", "obfuscate", "points.csv", "-o", "o.csv", *far, at=points)
+    assert "does not hold budgets of these settings" in done.stderr
     with (points / "points.csv").open("a") as file:
         file.write("7,95,2,2024-01-01\n")
     done = call("geo", "obfuscate", "points.csv", "-o", "o.csv", *LEVEL, *words[:4], "--ledger", "new", at=points)
     assert (done.returncode, "row 401" in done.stderr) == (2, True)
-    assert FilePurse(points / "new", "any").held("0").spent == 0
+    assert not (points / "new").exists()
+    shown = json.loads(call("geo", "budget", "purse", "--json", at=points).stdout)
+    assert [one["person"] for one in shown["people"]] == ["0", "1", "2"]
+    assert all(0 <= one["remaining"] < 1.25 * np.log(4) for one in shown["people"])
+    assert "whole" in call("geo", "budget", "purse", at=points).stdout
+    assert call("geo", "budget", "none", at=points).returncode != 0
     done = call("geo", "obfuscate", "points.csv", "-o", "o.csv", *LEVEL, "--budget", "0.1", at=points)
     assert done.returncode == 4
 

@@ -1,5 +1,6 @@
 """The browser client in a real Chromium: its vectors, its budget, and a survey from the page to the estimate."""
 
+import base64
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import shutil
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -218,17 +220,43 @@ def test_a_device_spends_its_budget_and_no_more(page):
           };
           const twice = parseTask(once), words = parseTask(texts);
           for (const value of ["0", "1", "9", "2"]) await attempt(twice, value);
-          for (const value of ["a", "a", "a", "b"]) await attempt(words, value);
+          for (const value of ["a", "a", "b", "c"]) await attempt(words, value);
           return { said, spent: device.spent, state: held.get("sfumato-local") };
         }""",
         [MODULE, task, texts],
     )
     over, unknown = "this device has spent its budget", "the value is not one of the task's values"
-    assert outcome["said"] == ["sent", "sent", unknown, over, "sent", "sent", "sent", over]
+    assert outcome["said"] == ["sent", "sent", unknown, over, "sent", "sent", "sent", "sent"]
     assert outcome["spent"] == pytest.approx(6, abs=1e-6)
     state = json.loads(outcome["state"])
     assert state["tasks"]["texts"]["cohort"] in range(16)
-    assert len(state["tasks"]["texts"]["memos"]) == 1
+
+
+def test_a_device_tells_all_texts_by_one_permanent_copy(page):
+    """Neither a changed report nor a missing one may show that a text has changed; other parameters cost again."""
+    first = planned_task("texts", Rappor.planned(4), lifetime="9").to_toml()  # the permanent copy itself is reported
+    other = planned_task("texts", Rappor.planned(3), lifetime="9").to_toml()
+    outcome = page.evaluate(
+        """async ([path, one, two]) => {
+          const { Device, parseTask } = await import(path);
+          const held = new Map(), storage = { getItem: (k) => held.get(k) ?? null, setItem: (k, v) => held.set(k, v) };
+          const device = new Device(storage), said = [];
+          for (const text of ["a", "a", "b", "", "a"]) said.push((await device.report(parseTask(one), text)).report);
+          const spent = [device.spent];
+          said.push((await device.report(parseTask(two), "b")).report);
+          spent.push(device.spent);
+          return { said, spent, own: JSON.parse(held.get("sfumato-local")).tasks.texts };
+        }""",
+        [MODULE, first, other],
+    )
+    assert len(set(outcome["said"][:5])) == 1
+    assert outcome["said"][5] != outcome["said"][0]
+    assert outcome["spent"] == pytest.approx([4, 7], abs=1e-6)
+    assert outcome["own"]["spent"] == pytest.approx(7, abs=1e-6)
+    bits = np.frombuffer(base64.b64decode(outcome["said"][5]), np.uint8)[2:]
+    assert (
+        np.packbits(np.frombuffer(base64.b64decode(outcome["own"]["copy"]), np.uint8), bitorder="little") == bits
+    ).all()
 
 
 def test_a_survey_goes_from_the_page_to_the_estimate(browser, served, tmp_path):

@@ -131,7 +131,7 @@ def test_nothing_else_is_kept_without_a_choice_and_refusal_writes_nothing(kind, 
     assert done.columns.kept == ()
     assert done.columns.dropped
     target.unlink()
-    with pytest.raises(InputError, match="columns beside the position"):
+    with pytest.raises(InputError, match="holds more than positions"):
         obfuscate_file(source, target, MADE, ColumnChoice(refuse=True))
     with pytest.raises(InputError, match="no other column"):
         obfuscate_file(source, target, MADE, ColumnChoice(keep=("nothing",)))
@@ -365,3 +365,82 @@ def test_points_with_a_system_of_their_own_are_refused(tmp_path):
     pq.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(InputError, match="not a point"):
         read_positions(tmp_path / "a.parquet")
+
+
+GEOMETRY = '{"type": "Point", "coordinates": [2, 48, 7], "secret": 2}'
+FEATURE = f'{{"type": "Feature", "secret": 1, "geometry": {GEOMETRY}, "properties": {{}}}}'
+TRACK = '<trkseg><trkpt lat="48" lon="2" a="secret"></trkpt><extensions><b>secret</b></extensions></trkseg>'
+BESIDE = {
+    "geojson": (
+        f'{{"type": "FeatureCollection", "bbox": [2, 48, 2, 48], "features": [{FEATURE}], "secret": 3}}',
+        ['"bbox" of the collection', '"secret" of a feature', '"secret" of a geometry', "altitude"],
+    ),
+    "gpx": (
+        f"<gpx><metadata><author>secret</author></metadata><trk><name>secret</name>{TRACK}</trk></gpx>",
+        ["metadata", "name of trk", 'attribute "a"', "extensions of trkseg"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+def test_what_a_file_holds_beside_its_points_is_said_or_refused(tmp_path, kind):
+    """Each thing alone as well: whatever is not a position is listed, refused on request, and never in the result."""
+    text, wanted = BESIDE[kind]
+    source, target = tmp_path / f"in.{kind}", tmp_path / f"out.{kind}"
+    source.write_text(text)
+    done = obfuscate_file(source, target, MADE, ColumnChoice(keep_all=True))
+    listed = ", ".join(done.columns.dropped)
+    assert all(word in listed for word in wanted)
+    assert "secret" not in target.read_text()
+    target.unlink()
+    with pytest.raises(InputError, match="holds more than positions"):
+        obfuscate_file(source, target, MADE, ColumnChoice(keep_all=True, refuse=True))
+    assert not target.exists()
+
+
+def test_members_after_the_features_are_refused_too(tmp_path):
+    """They are read last, when much is written already: still nothing is left behind."""
+    point = '{"type": "Feature", "geometry": {"type": "Point", "coordinates": [2, 48]}, "properties": {}}'
+    many = ",".join([point] * 500)
+    for tail in (', "secret": 1', ""):
+        source, target = tmp_path / "in.geojson", tmp_path / "out.geojson"
+        source.write_text(f'{{"type": "FeatureCollection", "features": [{many}]{tail}}}')
+        if tail:
+            with pytest.raises(InputError, match='member "secret" of the collection'):
+                obfuscate_file(source, target, MADE, ColumnChoice(refuse=True))
+            assert list(tmp_path.iterdir()) == [source]
+        else:
+            assert obfuscate_file(source, target, MADE, ColumnChoice(refuse=True)).rows == 500
+
+
+def test_a_point_inside_of_a_point_is_refused(tmp_path):
+    """Its name would be taken for that of the point around it."""
+    inner = '<wpt lat="48.1" lon="2.1"><name>in</name></wpt>'
+    text = f'<gpx><wpt lat="48" lon="2"><name>out</name><extensions>{inner}</extensions></wpt></gpx>'
+    (tmp_path / "in.gpx").write_text(text)
+    with pytest.raises(InputError, match="point inside"):
+        obfuscate_file(tmp_path / "in.gpx", tmp_path / "out.gpx", MADE, ColumnChoice(keep=("name",)))
+
+
+def test_parquet_holds_no_value_that_no_row_has(tmp_path):
+    """Metadata is listed, or refused; a dictionary of a kept column is written anew."""
+    codes = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int32()), pa.array(["a", "b", "SECRET"]))
+    inside = pa.StructArray.from_arrays([codes], ["code"])
+    fields = [pa.field("lat", pa.float64()), pa.field("lon", pa.float64())]
+    who = pa.field("who", codes.type, metadata={b"note": b"SECRET"})
+    schema = pa.schema([*fields, who], metadata={b"owner": b"SECRET"})
+    table = pa.table([pa.array([48.0] * 3), pa.array([2.0] * 3), codes], schema=schema)
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    pq.write_table(table, source)
+    assert b"SECRET" in source.read_bytes()
+    done = obfuscate_file(source, target, MADE, ColumnChoice(keep=("who",)))
+    assert b"SECRET" not in target.read_bytes()
+    assert pq.read_table(target)["who"].to_pylist() == ["a", "b", None]
+    assert done.columns.dropped == ('metadata "owner"', 'metadata of the column "who"')
+    with pytest.raises(InputError, match='metadata "owner"'):
+        obfuscate_file(source, target, MADE, ColumnChoice(keep=("who",), refuse=True))
+    nested = pa.table({"lat": [48.0] * 3, "lon": [2.0] * 3, "deep": inside})
+    pq.write_table(nested, source)
+    if "dictionary<" in str(pq.read_schema(source).field("deep").type):
+        with pytest.raises(InputError, match="dictionary inside"):
+            obfuscate_file(source, target, MADE, ColumnChoice(keep=("deep",)))

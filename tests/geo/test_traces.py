@@ -1,6 +1,9 @@
 """Traces: budgets, the test of a prediction, zones and saved places."""
 
 import json
+import random
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import pairwise
 from math import exp, isqrt, log
@@ -9,12 +12,15 @@ import numpy as np
 import pytest
 
 from sfumato.errors import BudgetError, InputError, LedgerError
+from sfumato.geo.earth import ground_distance
 from sfumato.geo.frames import slack
 from sfumato.geo.mechanism import LocationMechanism
-from sfumato.geo.purse import FilePurse, MemoryPurse
+from sfumato.geo.purse import Held, MemoryPurse
 from sfumato.geo.saved_places import SavedPlaces
 from sfumato.geo.traces import FRESH, HELD, REPEATED, TraceMechanism
 from sfumato.geo.zones import STRETCH, Zone
+from sfumato.ledger import Ledger
+from sfumato.ledger.person_budgets import LedgerPurse
 
 MADE = LocationMechanism.within("ln 4", 200, around=(48, 2))
 
@@ -26,12 +32,30 @@ def test_a_trace_never_exceeds_its_budget():
         step = trace.report("ana", 48 + 0.02 * (i % 3), 2.0)
         kinds.append(step.kind)
         total += step.spent
-    assert total == trace.purse.held("ana").spent <= trace._total
+    assert total == trace.purse.held("ana").spent <= trace.total
     assert kinds.count(FRESH) >= 4
     assert kinds[-1] == HELD
     first = kinds.index(HELD)
     assert set(kinds[first:]) == {HELD}
     assert trace.report("ben", 48, 2).kind == FRESH
+
+
+@pytest.mark.parametrize("zones", [(), (Zone(48.1, 2.1, 300),)])
+def test_a_trace_does_not_end_at_the_border_of_its_region(zones):
+    """Whether there is a report says nothing about where somebody is; both sides of the border are near each other."""
+    made = LocationMechanism.within("ln 4", 200, around=(48, 2), reach=20_000, zones=zones)
+    trace = TraceMechanism.of(made, "50 ln 4")
+    for lat, lon in ((48, 2), (48.179, 2), (48.181, 2), (60, 2), (-48, -178), (90, 0)):
+        assert trace.report("ana", lat, lon).kind in (FRESH, REPEATED)
+    around = np.random.default_rng(4)
+    lat, lon = 48 + around.normal(0, 0.4, 2000), 2 + around.normal(0, 0.4, 2000)
+    lat2, lon2 = lat + around.normal(0, 1e-3, 2000), lon + around.normal(0, 1e-3, 2000)
+    steps = made.frame.to_grid(lat, lon, refuse=False) - made.frame.to_grid(lat2, lon2, refuse=False)
+    ground = ground_distance(lat, lon, lat2, lon2)
+    worst = float(made.noise.rate) * np.linalg.norm(steps.astype(float), axis=1)
+    assert (worst <= log(4) * np.maximum(1, 1.006 * ground / 200) + 1e-12).all()
+    with pytest.raises(InputError, match="outside the region"):
+        made.report(60, 2)
 
 
 def test_a_person_who_stays_mostly_gets_the_same_answer():
@@ -73,22 +97,86 @@ def test_the_test_of_a_prediction_costs_what_it_says():
         assert abs(seen - chance(isqrt(offset[0] ** 2 + offset[1] ** 2))) < 0.04
 
 
-def test_a_budget_survives_the_process_and_is_charged_before_the_draw(tmp_path, monkeypatch):
-    file = tmp_path / "purse"
-    purse = FilePurse(file, "trip")
-    trace = TraceMechanism.of(MADE, "3 ln 4", purse=purse)
+def opened(path, budget="3 ln 4", label="trip"):
+    trace = TraceMechanism.of(MADE, budget)
+    return TraceMechanism.of(MADE, budget, purse=LedgerPurse.open(path, label, trace.total))
+
+
+def test_a_budget_in_a_ledger_survives_the_process(tmp_path, monkeypatch):
+    """Charged before the draw, chained, and the last report with it."""
+    file = tmp_path / "ledger"
+    trace = opened(file)
     first = trace.report("ana", 48, 2)
-    purse.close()
-    again = FilePurse(file, "trip")
-    trace = TraceMechanism.of(MADE, "3 ln 4", purse=again)
-    assert again.held("ana").spent == first.spent > 0
-    assert again.held("ana").last is not None
-    with pytest.raises(InputError, match="other settings"):
-        FilePurse(file, "other")
+    trace.purse.close()
+    trace = opened(file)
+    assert trace.purse.held("ana").spent == first.spent > 0
+    assert trace.purse.held("ana").last is not None
+    with pytest.raises(LedgerError, match="these settings"):
+        opened(file, label="other")
     monkeypatch.setattr(type(MADE.noise), "sample", lambda *_: (_ for _ in ()).throw(RuntimeError("power cut")))
     with pytest.raises(RuntimeError):
         trace.report("ben", 48, 2)
-    assert again.held("ben").spent == trace._fresh_cost
+    assert trace.purse.held("ben") == Held(trace._fresh_cost, None)
+    assert trace.purse.verify().debits == 2
+    trace.purse.close()
+    with LedgerPurse.visit(file) as looked:
+        assert set(looked.people()) == {"person ana", "person ben"}
+        assert looked.budget == trace.total
+
+
+def test_a_ledger_and_memory_keep_the_same_accounts(tmp_path):
+    """Many people, odd names among them: every account is what its own charges add up to."""
+    kept, plain = opened(tmp_path / "ledger").purse, MemoryPurse()
+    total, dice = kept.budget, random.Random(5)
+    names = ["", "ana", "person ana", "b\nc", "x" * 300, "digest", "\ud800"]
+    for _ in range(120):
+        who, cost = dice.choice(names), Fraction(dice.randrange(1, 10**15), 10**15)
+        refused = []
+        for purse in (kept, plain):
+            try:
+                purse.charge(who, cost, total)
+                refused.append(False)
+            except BudgetError:
+                refused.append(True)
+        assert refused[0] == refused[1]
+        if not refused[0] and dice.random() < 0.5:
+            for purse in (kept, plain):
+                purse.remember(who, (dice.randrange(9), -1) if purse is kept else kept.held(who).last)
+    assert [kept.held(who) for who in names] == [plain.held(who) for who in names]
+    assert max(kept.held(who).spent for who in names) == kept.verify().spent.epsilon > total / 2
+    kept.close()
+
+
+def test_two_who_share_a_ledger_spend_one_persons_budget(tmp_path):
+    """Two that do not know of each other: together no more than the budget, and each sees what the other has spent."""
+    one, other = opened(tmp_path / "ledger"), opened(tmp_path / "ledger")
+    with ThreadPoolExecutor(2) as threads:
+        runs = [threads.submit(lambda t: [t.report("ana", 48 + i, 2).kind for i in range(8)], t) for t in (one, other)]
+    for run in runs:
+        try:
+            assert run.result()[-1] == HELD
+        except BudgetError:  # the other one was faster between the look and the charge
+            pass
+    assert one.purse.held("ana") == other.purse.held("ana")
+    assert one.purse.held("ana").spent <= one.total
+    assert one.purse.verify().debits == other.purse.verify().debits >= 2
+    one.purse.close()
+    other.purse.close()
+
+
+def test_a_budget_that_was_edited_is_found(tmp_path):
+    file = tmp_path / "ledger"
+    trace = opened(file)
+    trace.report("ana", 48, 2)
+    trace.purse.close()
+    with sqlite3.connect(file) as base:
+        for (trigger,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            base.execute(f"DROP TRIGGER {trigger}")
+        changed = base.execute("UPDATE cells SET epsilon = ?", ("0" * 60,)).rowcount
+    base.close()
+    assert changed > 0
+    with LedgerPurse.visit(file) as looked, pytest.raises(LedgerError):
+        looked.verify()
 
 
 def test_costs_that_do_not_fit_are_refused_whole():
@@ -103,10 +191,15 @@ def test_costs_that_do_not_fit_are_refused_whole():
         TraceMechanism.of(MADE, "0.5 ln 4").report("ana", 48, 2)
 
 
-def test_a_file_that_is_no_purse_is_refused(tmp_path):
+def test_a_file_that_is_no_ledger_is_refused(tmp_path):
     (tmp_path / "x").write_text("this is no database, " * 100)
     with pytest.raises(LedgerError):
-        FilePurse(tmp_path / "x", "a")
+        LedgerPurse.open(tmp_path / "x", "a", Fraction(1))
+    Ledger.open(tmp_path / "y", data_id="shop", composition="pure", epsilon=1).close()
+    with pytest.raises(LedgerError, match="gateway"):
+        LedgerPurse.visit(tmp_path / "y")
+    with pytest.raises(LedgerError, match="settings"):
+        LedgerPurse.open(tmp_path / "y", "a", Fraction(1))
 
 
 @pytest.mark.parametrize("around", [(48, 2), None])

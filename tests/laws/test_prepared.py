@@ -13,11 +13,14 @@ from typing import Any
 import duckdb
 import pytest
 
+from sfumato.engines.duckdb import prepared_tables, relations
 from sfumato.engines.duckdb.prepared_file import look
+from sfumato.errors import EngineError
 from sfumato.gateway import open_policy
 from sfumato.owner.prepare import prepare
 from sfumato.policy import load
 from sfumato.sql.job import FINE
+from sfumato.words import identifier
 from tests.compiled import plain
 from tests.laws.test_fast import Home, fast_on, found, run_on, same_numbers, text_on
 
@@ -157,6 +160,46 @@ def test_what_is_stored_gives_the_same_numbers(bounds: tuple[int, int], homes: d
         if bounds == BOUNDS[0]:
             same_numbers(home, home.prepared, sql, "gaussian")
             assert home.planned(sql, home.kept).digest == home.planned(sql, home.prepared).digest
+
+
+ONE = POLICY.split("[tables.home]", maxsplit=1)[0]
+"""The policy of one table: nobody is named by a second one."""
+LAYOUTS = {
+    "two tables": (POLICY, "part"),
+    "one table": (ONE, "part"),
+    "a column of the name of row numbers": (ONE, "rowid"),
+    "in another spelling, beside another table": (POLICY, "RowId"),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_each_row_is_prepared_once_whatever_tables_there_are(layout: str, tmp_path: Path) -> None:
+    """A person of one table had a number for each of her rows, and each row was stored once for each number."""
+    text, name = LAYOUTS[layout]
+    text = text.replace("\npart =", f"\n{name} =")
+    tables = {
+        t: (c.replace("part VARCHAR", f"{name} VARCHAR"), r) for t, (c, r) in world().items() if f"tables.{t}]" in text
+    }
+    home = Home(tmp_path, text, tables)
+    for table in tables:
+        shown = ", ".join(identifier(column) for column in home.policy.tables[table].columns)
+        read = f'SELECT "#person", {shown} FROM {table}'
+        kept, stored = (Counter(e._private.execute(read).fetchall()) for e in (home.kept, home.prepared))
+        assert stored == kept
+    numbers = home.prepared._private.execute('SELECT DISTINCT "#person", "#number" FROM stay').fetchall()
+    assert len(numbers) == len({person for person, _ in numbers}) == len({number for _, number in numbers})
+    assert look(load(tmp_path / "sfumato.toml"), home.policy.version_at(datetime.now(UTC))).people == len(PEOPLE)  # type: ignore[union-attr]
+    asked = [sql.replace("part", identifier(name)) for sql in EVERY if "home" in tables or "home" not in sql]
+    for number, sql in enumerate(asked[:: 1 if layout == "one table" else 3]):
+        same_numbers(home, home.prepared, sql, "gaussian" if number % 3 == 2 else None)
+
+
+def test_rows_that_are_not_there_once_are_not_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fault of the test above, planted: nothing is left that somebody could read."""
+    monkeypatch.setattr(prepared_tables, "everybody", lambda _: f"SELECT {relations.UNIT} AS u FROM stay")
+    with pytest.raises(EngineError, match="could not be prepared"):
+        Home(tmp_path, ONE, {"stay": world()["stay"]})
+    assert not list(tmp_path.rglob("prepared.duckdb*"))
 
 
 def quick(home: Home, sql: str) -> str:

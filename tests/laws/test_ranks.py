@@ -130,9 +130,9 @@ def test_what_may_be_anything_is_not_told_as_a_number(tmp_path: Path) -> None:
         assert answer.untold() == [[True] * 6 + [False] * 2]
         assert answer.intervals()[0][1] == (-6_000_000, 6_000_000)
         assert answer.intervals()[0][2] == (-12_000_000, 12_000_000)
-        assert answer.to_dict()["untold"] == answer.untold()
-        assert "cannot tell: noise rules out nothing" in repr(answer)
-        assert "cannot tell: noise rules out nothing" in answer._repr_html_()
+        assert answer.to_dict()["unknown"] == [[0, i] for i in range(6)]
+        assert "unknown: noise rules out nothing" in repr(answer)
+        assert "unknown: noise rules out nothing" in answer._repr_html_()
         many = clinic.sql(f"SELECT {items} FROM patient", epsilon=1)
         assert not any(many.untold()[0][1:])
-        assert "cannot tell" not in repr(clinic.sql("SELECT COUNT(*), AVG(age) FROM patient", epsilon=1))
+        assert "unknown" not in repr(clinic.sql("SELECT COUNT(*), AVG(age) FROM patient", epsilon=1))

@@ -1,19 +1,22 @@
 """RAPPOR, heavy hitters and shuffling: what is named, how often wrongly, and what is accounted."""
 
+from collections import Counter
 from fractions import Fraction
 from itertools import product
-from math import comb, exp, log
+from math import comb, exp, log, prod
 
 import numpy as np
 import pytest
 
 from sfumato.errors import InputError
+from sfumato.local.binomials import binomial_tails
 from sfumato.local.rappor import Rappor, memo_label
 from sfumato.local.shuffling import bound_shuffled, closed_form, shuffled_delta
 from sfumato.local.significance import adjusted
 from sfumato.local.sketch import PrefixExtending
 from sfumato.local.strings import discover, estimate_rappor
 from sfumato.local.tape import GivenTape, SystemTape
+from sfumato.reals import ln, round_down
 
 TAPE = SystemTape()
 
@@ -92,7 +95,7 @@ def test_a_permanent_copy_is_drawn_once():
     quiet = GivenTape(bytes(1 << 12))
 
     def report(text="a", cohort=1, key=b"k" * 16, task=b"t"):
-        return encoder.encode_kept(text, cohort, key, task, quiet)
+        return encoder.report_kept(cohort, encoder.copy(text, cohort, key, task), quiet)
 
     assert report() == report()
     assert len({report(), report("b"), report(cohort=2), report(key=b"l" * 16), report(task=b"u")}) == 5
@@ -106,17 +109,83 @@ def test_a_permanent_copy_is_drawn_once():
 def test_averaging_reports_of_one_device_shows_the_permanent_copy_and_no_more():
     """A thousand reports converge to the permanent bits, of which a stated part is wrong for ever."""
     encoder = Rappor.planned(2, 4, filter=64)
+    drawn = encoder.copy("x", 0, b"k" * 16, b"t")
     kept = np.unpackbits(
-        np.array([list(encoder.encode_kept("x", 0, b"k" * 16, b"t", TAPE)[2:]) for _ in range(1500)], np.uint8),
+        np.array([list(encoder.report_kept(0, drawn, TAPE)[2:]) for _ in range(1500)], np.uint8),
         axis=1,
         bitorder="little",
     ).mean(axis=0)
     middle = (encoder.one + encoder.zero) / 2 / 2**32
     permanent = kept > middle
-    copy = Rappor(64, 2, 16, encoder.flip, 1 << 32, 0)
-    expected = np.frombuffer(copy.encode_kept("x", 0, b"k" * 16, b"t", TAPE)[2:], np.uint8)
-    assert (permanent == np.unpackbits(expected, bitorder="little").astype(bool)).all()
+    assert (permanent == drawn[0]).all()
     assert (permanent != encoder.filters("x")[0]).any()
+
+
+@pytest.mark.parametrize(("one", "zero"), [(250, 6), (256, 0)])
+def test_all_reports_of_a_device_cost_its_permanent_copy(one, zero):
+    """Every sequence of texts, by listing all copies and reports; a copy for each text would cost more than it says."""
+    encoder = Rappor(2, 1, 1, 64, one, zero, 8)
+    copies, again = Rappor(2, 1, 1, 64, 256, 0, 8), Rappor(2, 1, 1, 1, one, zero, 8)
+    texts = next((a, b) for a in "ab" for b in "cdefgh" if (encoder.filters(a) != encoder.filters(b)).any())
+    told = {copy: _given(again, copy) for copy in copies.law("a")}
+
+    def law(sequence, keeps):
+        """Of all reports: from one copy, or from a copy for each text."""
+        drawn = sequence[:1] if keeps else sorted(set(sequence))
+        each = Counter()
+        for chosen in product(told, repeat=len(drawn)):
+            held = dict(zip(drawn, chosen, strict=True))
+            chance = prod((copies.law(text)[copy] for text, copy in held.items()), start=Fraction(1))
+            sources = [told[held[sequence[0] if keeps else text]] for text in sequence]
+            for reports in product(told, repeat=len(sequence)):
+                each[reports] += chance * prod((s[r] for s, r in zip(sources, reports, strict=True)), start=Fraction(1))
+        return each
+
+    def within(keeps):
+        laws = [law(sequence, keeps) for sequence in product(texts, repeat=3)]
+        bound = ((1 - encoder.f_half) / encoder.f_half) ** (2 * encoder.hashes)
+        assert encoder.permanent >= round_down(ln(bound))
+        allowed = 1 if keeps else 2  # texts that were paid for
+        return all(a[r] <= bound**allowed * b[r] for a, b in product(laws, repeat=2) for r in a)
+
+    assert within(keeps=True)
+    assert not within(keeps=False)
+
+
+def _given(encoder, copy):
+    """The law of a report for a permanent copy: each bit on its own."""
+    unit = 1 << encoder.bits
+    bits = [copy[2] >> i & 1 for i in range(encoder.filter)]
+    each = {}
+    for report in product((0, 1), repeat=encoder.filter):
+        chance = Fraction(1)
+        for bit, shown in zip(bits, report, strict=True):
+            rate = Fraction(encoder.one if bit else encoder.zero, unit)
+            chance *= rate if shown else 1 - rate
+        each[copy[:2] + bytes([sum(b << i for i, b in enumerate(report))])] = chance
+    return each
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(1, 3000), (5, 300), (8, 300), (10, 3000)])
+def test_heavy_hitters_name_few_that_nobody_has(epsilon, n):
+    """Where few reports are wrong, one of them is no evidence: at level 5 % four of ten runs have a chance of 1e-3."""
+    dice, encoder = np.random.default_rng(3), PrefixExtending.planned(epsilon, letters=3)
+    wrong = 0
+    for _ in range(10):
+        rare = ["".join(map(chr, letters)) for letters in dice.integers(33, 126, (n // 2, 3))]
+        texts = ["abc"] * (n - len(rare)) + rare
+        found = {one.value for one in discover(encoder, encoder.encode(texts, TAPE))}
+        assert "abc" in found or n < 1000
+        wrong += not found <= set(texts)
+    assert wrong <= 3
+
+
+def test_binomial_tails_are_exact_enough():
+    """Against fractions, from the likeliest count to those that never come."""
+    n, p = 60, Fraction(1, 149)
+    chances = [comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
+    exact = [float(sum(chances[k:])) for k in range(n + 1)]
+    assert binomial_tails(np.arange(n + 1), n, float(p)) == pytest.approx(exact, rel=1e-9)
 
 
 def test_frequent_texts_are_found_letter_by_letter():

@@ -56,7 +56,8 @@ def octets(seed, count):
 
 def report_of(task, value, tape, cohort, key):
     if task.memoised:
-        return task.encoder.encode_kept(value, cohort, key, task.identity, GivenTape(tape))
+        copy = task.encoder.copy(value, cohort, key, task.identity)
+        return task.encoder.report_kept(cohort, copy, GivenTape(tape))
     return task.encode([value], GivenTape(tape)).tobytes()
 
 

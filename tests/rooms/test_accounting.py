@@ -342,7 +342,7 @@ def test_a_refusal_says_what_would_pass():
     budget.spend(price(Pure("1.8")))
     assert refused(budget, price(Pure("0.5"))) == [
         "budget is spent",
-        "DETAIL: This release costs epsilon 0.5; 0.2 of 2 remains.",
+        "DETAIL: It costs epsilon 0.5; 0.2 of 2 is left.",
         "HINT: Use epsilon 0.2 or less, or fewer groups.",
     ]
     assert refused(budget, price(GaussianRelease(1))) == [
@@ -352,7 +352,7 @@ def test_a_refusal_says_what_would_pass():
     ]
     assert refused(budget, price(Selection("0.1", "1e-6"))) == [
         "budget is spent",
-        "DETAIL: This release costs delta 0.000001; 0 of 0 remains.",
+        "DETAIL: It costs delta 0.000001; 0 of 0 is left.",
         "HINT: Group by declared keys: they cost no delta.",
     ]
 
@@ -363,7 +363,7 @@ def test_a_refusal_by_the_rho_door():
         budget.spend(price(Pure("0.1")))
     assert refused(budget, price(Pure("0.1"))) == [
         "budget is spent",
-        "DETAIL: This release costs rho 0.005; 0.001131423331097 of 0.296131423331097 remains.",
+        "DETAIL: It costs rho 0.005; 0.001131423331097 of 0.296131423331097 is left.",
         "HINT: Use epsilon 0.047569 or less, or fewer groups.",
     ]
     assert budget.admits(price(Pure("0.047569")))

@@ -279,5 +279,23 @@ def test_what_cannot_be_drafted_is_refused(tmp_path: Path) -> None:
             look([str(path) for path in data])
     source = look([str(tmp_path / "a.csv")])
     with pytest.raises(InputError, match="there is no column") as caught:
-        person_of(source, "a.Id")
+        person_of(source, "a.idd")
     assert caught.value.hint == "Pass --unit a.id."
+    with pytest.raises(InputError, match="there is no column") as caught:
+        person_of(source, "name")
+    assert caught.value.hint == "Pass --unit TABLE.COLUMN, or --unit row."
+
+
+def test_a_unit_may_be_named_as_people_type_it(tmp_path: Path) -> None:
+    """A column that one table has needs no table, and capital letters are no mistake; of several, choose one."""
+    (tmp_path / "People.csv").write_text("pid,age\n", encoding="utf-8")
+    (tmp_path / "visits.csv").write_text("pid,Day\n", encoding="utf-8")
+    one = look([str(tmp_path / "People.csv")])
+    for written in ("pid", "PID", "people.pid", "People.pid"):
+        assert person_of(one, written) == ("people", "pid")
+    assert candidates(one.tables) == [("people", "pid")]
+    both = look([str(tmp_path / name) for name in ("People.csv", "visits.csv")])
+    assert person_of(both, "day") == ("visits", "Day")
+    with pytest.raises(InputError, match="several tables have a column") as caught:
+        person_of(both, "pid")
+    assert caught.value.hint == "Pass --unit with one of people.pid, visits.pid."

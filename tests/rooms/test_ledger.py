@@ -83,7 +83,7 @@ def test_forty_tenths_are_four(tenth):
         with pytest.raises(BudgetError, match='budget of "clinic" is spent') as refused:
             ask(ledger, 40, tenth)
         assert refused.value.sqlstate == "53400"
-        assert refused.value.detail == "This release costs epsilon 0.1; 0 of 4 remains."
+        assert refused.value.detail == "It costs epsilon 0.1; 0 of 4 is left."
         assert list(ledger.entries()) == before
         assert ledger.verify().debits == 40
 

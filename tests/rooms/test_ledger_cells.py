@@ -135,7 +135,7 @@ def test_shares_count_her_own_cells():
         assert ledger.budget("ana", cells=EAST, version="1").remaining.epsilon == 1
         with pytest.raises(BudgetError, match='budget of "ana" on "clinic" is spent') as refused:
             ask(ledger, "more", "0.7", cells=SOUTH)
-        assert refused.value.detail == "This release costs epsilon 0.7; 0.6 of 1 remains."
+        assert refused.value.detail == "It costs epsilon 0.7; 0.6 of 1 is left."
         assert refused.value.hint == "Use epsilon 0.6 or less, or fewer groups."
         spend(ledger, ("0.6", SOUTH), version="1")
         ledger.verify()

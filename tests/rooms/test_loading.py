@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import random
+import shutil
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
 from sfumato.engines import connect
 from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.duckdb.sources import as_read
+from sfumato.engines.duckdb.frame_rows import as_read
 from sfumato.engines.duckdb.stamp import stamp
 from sfumato.errors import InputError, PolicyError
 from sfumato.gateway import open_policy, protect
@@ -372,12 +376,116 @@ def test_a_category_of_a_frame_does_not_change_what_others_hold(frame: Any, valu
     assert texts == [list(map(str, values))] * 4
 
 
-def test_what_is_no_frame_is_refused() -> None:
-    with pytest.raises(InputError, match="must be a frame"):
-        as_read({"x": [1, 2]})
+@pytest.mark.parametrize("rows", [{"x": [1, 2]}, [1, 2], (1,), 5, "p.csv", None, np.array([1, 2])], ids=str)
+def test_what_is_no_frame_is_refused(rows: Any) -> None:
+    with pytest.raises(InputError, match="frame: cannot read"):
+        as_read(rows)
 
 
-@pytest.mark.parametrize("kind", ["INTERVAL", "INTERVAL[]", "STRUCT(a INTERVAL)", "DOUBLE[]", "MAP(INTEGER, INTEGER)"])
+def _partitioned(home: Path) -> dict[str, Any]:
+    """What reads files when it is asked: types follow from all folders, all files, or all lines."""
+    for number, name in enumerate(["01", "02", "x"]):
+        _one(home / "hive" / f"k={name}", "parquet", number)
+    (home / "p.csv").write_text("u,x\n1,01\n2,x\n", encoding="utf-8")
+    table = pa.table({"u": [1, 2], "x": [1, 2]})
+    return {
+        "hive": ds.dataset(home / "hive", partitioning="hive"),
+        "csv": ds.dataset(home / "p.csv", format="csv"),
+        "in memory": ds.dataset(table),
+        "scanner": ds.dataset(table).scanner(),
+        "lazy hive": pl.scan_parquet(home / "hive/*/*.parquet", hive_partitioning=True),
+        "lazy csv": pl.scan_csv(home / "p.csv"),
+        "relation": duckdb.sql(f"SELECT * FROM read_csv('{home / 'p.csv'}')"),
+    }
+
+
+def test_rows_that_are_read_later_are_refused(tmp_path: Path) -> None:
+    """One folder `k=x` made '01' of the 1 of everybody else, as it did for files before they were read as text."""
+    for name, frame in _partitioned(tmp_path).items():
+        with pytest.raises(InputError, match="reads them later"):
+            as_read(frame)
+        with pytest.raises(InputError, match="reads them later"):
+            protect(frame, unit="u", rows_per_unit=1, epsilon=1)
+        assert frame is not None, name
+
+
+def test_a_stream_is_read_once_and_whole() -> None:
+    table = pa.table({"u": list(range(5000)), "x": [1] * 5000})
+    reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=100))
+    with protect(reader, unit="u", rows_per_unit=1, epsilon=1e12, bounds={"x": (0, 1)}) as gate:
+        assert gate.sql("SELECT COUNT(*), SUM(x) FROM data", epsilon=1e9).rows == [(5000, 5000)]
+
+
+class _Mute:
+    """An object that says what it holds in an error."""
+
+    def __str__(self) -> str:
+        raise ValueError("42")
+
+
+@pytest.mark.parametrize("value", ["half of a pair: \ud800", _Mute()], ids=["surrogate", "mute"])
+def test_an_object_without_a_text_is_named_by_its_column_alone(value: object) -> None:
+    frame = pd.DataFrame({"u": [1, 2], "x": pd.Series(["a", value], dtype=object)})
+    with pytest.raises(InputError, match='a value in column "x" has no text') as refused:
+        protect(frame, unit="u", rows_per_unit=1, epsilon=1)
+    assert "42" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("a\\b", "a backslash"), ("\\[1]", "a backslash"), (os.fsdecode(b"\xff"), "not UTF-8")],
+    ids=ascii,
+)
+def test_a_name_that_no_engine_can_be_given_is_refused(kind: str, name: str, words: str, tmp_path: Path) -> None:
+    """An engine reads a backslash as the end of a folder's name: another file would be read, or none."""
+    _one(tmp_path / "d", kind, 1)
+    shutil.copy(tmp_path / f"d/p.{kind}", tmp_path / f"d/{name}.{kind}")
+    with pytest.raises(PolicyError, match=words):
+        _column(tmp_path, f"d/*.{kind}", "x", '{ type = "integer" }')
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_file_is_read_once_under_whatever_names(kind: str, tmp_path: Path) -> None:
+    """A link beside a file, hard or soft, would count its rows twice; a name that two patterns match is one name."""
+    declared = '{ type = "text", max_length = 9 }'
+    _one(tmp_path / "d", kind, 1, None if kind == "jsonl" else "x")
+    place = tmp_path / f"d/p.{kind}"
+    twice = f'd/*.{kind}", "d/p.{kind}'
+    listed = LAYOUT.replace('"{files}"', '["{files}"]').format(files=twice, column="x", declared=declared)
+    (tmp_path / "sfumato.toml").write_text(listed, encoding="utf-8")
+    engine: Any = connect(load_policy(tmp_path / "sfumato.toml"))
+    assert engine._private.execute("SELECT COUNT(*) FROM p").fetchall() == [(1,)]
+    engine.close()
+    for link in (Path.symlink_to, Path.hardlink_to):
+        other = tmp_path / f"d/other.{kind}"
+        link(other, place)
+        with pytest.raises(PolicyError, match="are one file"):
+            _column(tmp_path, f"d/*.{kind}", "x", declared)
+        other.unlink()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_folder_with_two_equal_signs_names_no_column(kind: str, tmp_path: Path) -> None:
+    _one(tmp_path / "k=a", kind, 1)
+    _one(tmp_path / "k=b=c", kind, 2)
+    with pytest.raises(PolicyError, match="in no such folder"):
+        _column(tmp_path, f"*/*.{kind}", "k", '{ type = "text", max_length = 30 }')
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "INTERVAL",
+        "INTERVAL[]",
+        "STRUCT(a INTERVAL)",
+        "DOUBLE[]",
+        "MAP(INTEGER, INTEGER)",
+        "DOUBLE",
+        "FLOAT",
+        "INTEGER[3]",
+    ],
+)
 def test_units_are_of_types_whose_equal_values_are_the_same(kind: str, tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "p.duckdb")) as database:
         database.execute(f"CREATE TABLE p (u {kind}, x INTEGER)")
@@ -391,3 +499,42 @@ def test_units_are_of_types_whose_equal_values_are_the_same(kind: str, tmp_path:
     with duckdb.connect(str(tmp_path / "p.duckdb")) as database:
         database.execute("CREATE OR REPLACE TABLE p (u ENUM ('a[1]', 'INTERVAL'), x INTEGER)")
     connect(load_policy(tmp_path / "sfumato.toml")).close()
+
+
+_MANY = {
+    **dict.fromkeys(("TINYINT", "UBIGINT", "HUGEINT", "UHUGEINT", "DECIMAL(9, 3)", "BIGNUM"), ("0", "-0", "1")),
+    "VARCHAR": ("'a'", "'A'", "'a '", "'a' || chr(0)", "'e' || chr(769)", "'é'"),
+    "VARCHAR COLLATE NOCASE": ("'a'", "'A'"),
+    "BLOB": ("'\\x00'", "'\\x00\\x00'"),
+    "BIT": ("'1'", "'01'"),
+    "UUID": ("uuid()", "uuid()"),
+    "DATE": ("'2024-01-01'", "'infinity'", "'290000-01-01'"),
+    "TIME": ("'00:00'", "'24:00'"),
+    "TIMETZ": ("'12:00:00+01'", "'11:00:00+00'"),
+    "TIMESTAMPTZ": ("'2024-01-01 12:00+01'", "'2024-01-01 11:00+00'", "'infinity'"),
+    "TIMESTAMP_NS": ("'2024-01-01'", "'2024-01-01 00:00:00.000000001'"),
+    "BOOLEAN": ("true", "false"),
+    "JSON": ("'{\"a\":1}'", "'{\"a\": 1}'"),
+}
+"""Values of each type that identifies people, of which some engine might say that they are equal."""
+
+
+@pytest.mark.parametrize("kind", _MANY)
+def test_values_of_units_that_are_equal_are_written_alike(kind: str, tmp_path: Path) -> None:
+    """As many people as there are different texts of their identifiers."""
+    with duckdb.connect(str(tmp_path / "p.duckdb")) as database:
+        database.execute(f"CREATE TABLE p (u {kind}, x INTEGER)")
+        for value in _MANY[kind]:
+            database.execute(f"INSERT INTO p VALUES ({value}, 1)")
+        texts = database.execute("SELECT COUNT(DISTINCT encode(CAST(u AS VARCHAR))) FROM p").fetchall()
+    (tmp_path / "sfumato.toml").write_text(
+        f"[source]\nengine = 'duckdb'\nfiles = '{tmp_path / 'p.duckdb'}'\n[data]\nid = 'd'\n[privacy]\nepsilon = 1\n"
+        "[tables.p]\nunit = 'u'\nrows_per_unit = 1\n[tables.p.columns]\nu = { type = 'text', max_length = 5 }\n",
+        encoding="utf-8",
+    )
+    policy = load_policy(tmp_path / "sfumato.toml")
+    engine: Any = connect(policy)
+    engine.keep(policy, ["p"])
+    people = engine._private.execute('SELECT COUNT(DISTINCT "#person") FROM p').fetchall()
+    engine.close()
+    assert people == texts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from datetime import date, timedelta
 from decimal import Decimal
@@ -52,7 +53,7 @@ def test_text_is_short_and_says_what_counts(gate, answer):
     preview = gate.explain("SELECT COUNT(*) AS n FROM data", epsilon=2)
     assert repr(preview).split("\n")[:2] == [
         "column  noise      scale  ± at 95 %",
-        "n       geometric  0.500         ±1",
+        "n       geometric    0.5          1  one person changes it by at most 1",
     ]
     assert "would cost: epsilon 2; epsilon" in repr(preview)
     assert repr(gate.budget()).startswith("Budget of everybody together: epsilon ")
@@ -79,6 +80,49 @@ def test_html_holds_no_markup_of_the_data(gate, answer):
     assert "&lt;b&gt;no" in answer._repr_html_()
     assert "<svg" in answer._repr_html_()
     assert "95 % confidence" in answer._repr_html_()
+
+
+def test_the_style_of_the_page_does_not_reach_into_charts(answer):
+    """A class of the table around a chart that a chart also uses would draw all bars with one width."""
+    html = answer._repr_html_()
+    page, chart = html[: html.index("</style>")], html[html.index("<svg") : html.index("</svg>")]
+    outside = set(re.findall(r"\.([a-z][\w-]*)", page)) - {"sfumato"}
+    drawn = set(re.findall(r'class="([^"]+)"', chart))
+    assert "bar" in drawn
+    assert not outside & drawn
+    widths = {float(width) for width in re.findall(r'<rect [^>]*width="([\d.]+)"[^>]*class="bar"', chart)}
+    assert len(widths) == len({row[1] for row in answer.rows})
+
+
+def test_a_number_that_says_nothing_is_called_unknown():
+    """The average of a group with nobody in it spans the whole range: its digits would be read as a result."""
+    frame = pd.DataFrame({"ssn": range(200), "age": [30] * 200, "ill": ["yes"] * 200})
+    few = sfumato.protect(
+        frame, unit="ssn", rows_per_unit=1, epsilon=1, bounds={"age": (0, 120)}, values={"ill": ["yes", "no"]}
+    )
+    found = few.sql("SELECT ill, AVG(age) AS age FROM data GROUP BY ill", epsilon=0.01)
+    assert any(cell for row in found.untold() for cell in row)
+    for i, (line, row) in enumerate(zip(repr(found).split("\n")[1:4], found.untold(), strict=True)):
+        assert ("unknown (0 to 120)" in line) == row[1] == ([i, 1] in found.to_dict()["unknown"])
+    assert "unknown <small>(0 to 120)</small>" in found._repr_html_()
+
+
+def test_a_frozen_ledger_is_known_before_anybody_asks(gate):
+    """A preview of what would not be answered says so; afterwards it is a preview again."""
+    gate.sql("SELECT COUNT(*) AS n FROM data", epsilon=1)
+    gate.ledger.freeze("owner")
+    try:
+        for sql in ("SELECT COUNT(*) AS n FROM data", "SELECT AVG(age) FROM data"):  # stored, and new
+            preview = gate.explain(sql, epsilon=1)
+            assert "is frozen: no query is answered" in str(preview.refused)
+            assert preview.cost is None
+            with pytest.raises(BudgetError, match="is frozen") as caught:
+                gate.sql(sql, epsilon=1)
+            assert str(caught.value) == str(preview.refused)
+        assert gate.explain("SELECT 1", epsilon=1).refused is None
+    finally:
+        gate.ledger.thaw("owner")
+    assert gate.explain("SELECT AVG(age) FROM data", epsilon=1).refused is None
 
 
 def test_an_answer_is_a_sequence_of_rows_with_columns(answer):
@@ -179,9 +223,9 @@ def test_ticks_are_round_and_cover(low, high):
 
 def test_what_is_shown_is_never_narrower_than_the_interval():
     assert around(Decimal("10.04"), (Decimal("9.037"), Decimal("11.043"))) == ("10.0", "±1.1")
-    assert around(3, (0, 34)) == ("3", "0 to 34")
+    assert around(3, (0, 34)) == ("3", "(0 to 34)")
     assert around(7, (7, 7)) == ("7", "±0")
-    assert around(None, (0, 120)) == ("NULL", "0 to 120")
+    assert around(None, (0, 120)) == ("NULL", "(0 to 120)")
     assert around("x", None) == ("x", "")
 
 

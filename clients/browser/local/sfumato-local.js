@@ -1,4 +1,4 @@
-// Local privacy in a browser; see README.md. A tape t gives the reports that it gives in Python.
+// Local privacy; see README.md. A tape t gives the same reports in Python.
 const utf8 = (text) => new TextEncoder().encode(text), { ceil, floor, log, max, min } = Math, Bytes = Uint8Array;
 const fail = (why) => { throw new Error(why); };
 const subtle = () => crypto.subtle ?? fail("this page needs https");
@@ -43,7 +43,7 @@ export function coins(t, count, threshold, bits) {
 	return heads;
 }
 
-// uniform below size, at most 2^32
+// uniform below size <= 2^32
 export function below(t, size) {
 	const width = bitsFor(size), stored = width <= 8 ? 1 : width <= 16 ? 2 : 4;
 	for (;;) {
@@ -132,16 +132,19 @@ function prefix(p, text, t) {
 	const told = respond(bucketOf(hashLimbs(a, c, b, code), p), p.buckets, p, t);
 	return join([group], little(a, 4), little(c, 4), little(b, 4), little(told, octetsFor(p.buckets)));
 }
-const memoLabel = async (task, cohort, text) =>
-	join(await sha256(utf8(task.identity)), little(cohort, 2), await sha256(utf8(text)));
-async function rappor(p, text, t, { task, cohort, key }) {
+// once for a device and a task
+async function drawCopy(p, text, { task, cohort, key }) {
 	if (key.length < 16 || !(cohort >= 0 && cohort < p.cohorts)) fail("a device needs a key and a cohort");
-	const digest = await sha256(join(little(cohort, 2), utf8(text))), kept = new Bytes(p.filter);
-	for (let i = 0; i < p.hashes; i++) kept[unpack(digest.subarray(4 * i, 4 * i + 4)) % p.filter] = 1;
-	const memo = new GivenTape(await keyedBytes(key, await memoLabel(task, cohort, text), (p.filter * p.bits) / 8));
-	coins(memo, p.filter, p.flip, p.bits).forEach((wrong, i) => { kept[i] ^= wrong; });
+	const ours = little(cohort, 2), digest = await sha256(join(ours, utf8(text))), copy = new Bytes(p.filter);
+	for (let i = 0; i < p.hashes; i++) copy[unpack(digest.subarray(4 * i, 4 * i + 4)) % p.filter] = 1;
+	const label = join(await sha256(utf8(task.identity)), ours, await sha256(utf8(text)));
+	const memo = new GivenTape(await keyedBytes(key, label, (p.filter * p.bits) / 8));
+	return coins(memo, p.filter, p.flip, p.bits).map((wrong, i) => wrong ^ copy[i]);
+}
+async function rappor(p, text, t, device) {
+	const copy = device.copy ?? await drawCopy(p, text, device);
 	const ones = coins(t, p.filter, p.one, p.bits), zeros = coins(t, p.filter, p.zero, p.bits);
-	return join(little(cohort, 2), packBits(kept.map((bit, i) => (bit ? ones[i] : zeros[i]))));
+	return join(little(device.cohort, 2), packBits(copy.map((bit, i) => (bit ? ones : zeros)[i])));
 }
 
 const odds = (x) => x / (1 - x);
@@ -154,7 +157,7 @@ function rapporRatio(p) {
 	const [f, one, zero] = [p.flip, p.one, p.zero].map((t) => t / 2 ** p.bits);
 	return (odds((1 - f) * one + f * zero) / odds(f * one + (1 - f) * zero)) ** p.hashes;
 }
-// encoder, likelihood ratio, parameters but bits
+// encoder, ratio, parameters but bits
 const UNARY = [unary, twoBits, "one size zero"];
 const ENCODERS = {
 	warner: [kary, of, "size truth"],
@@ -174,7 +177,7 @@ const ENCODERS = {
 };
 const K = 2 ** 16, G = 2 ** 31 - 1;
 const MOST = { bits: 48, size: 256 * K, chosen: G, sampled: 256, prime: G, salt: G, filter: 4096, cohorts: 1024, letters: 7 };
-// whether Python takes these parameters too
+// whether Python takes them too
 function sound(p, mechanism) {
 	const unit = 2 ** p.bits;
 	for (let d = 2; d * d <= p.prime; d++) if (p.prime % d === 0) return false;
@@ -187,7 +190,7 @@ function sound(p, mechanism) {
 		});
 }
 const number = (text) => String(text).split("/").map(Number).reduce((a, b) => a / b);
-// a task from its file; refused if it costs more than it states
+// refused if it costs more than it states
 export function parseTask(text) {
 	const p = {}, doc = {};
 	let place = doc;
@@ -210,7 +213,7 @@ export function parseTask(text) {
 	return { ...doc, parameters, takes, epsilon, lifetime, low, high, permanent, identity, unitCost };
 }
 
-// whether its first line signs the rest, by this public key (PEM)
+// whether its first line signs the rest
 export async function verifyTask(text, pem) {
 	const [first, raw] = /^signature = "([^"]+)"\n/.exec(text) ?? [];
 	if (!raw) return false;
@@ -232,7 +235,7 @@ function asInput(task, value) {
 	return floor(((min(max(Number(value), low), high) - low) / (high - low)) * grid + 0.5);
 }
 
-// one report; RAPPOR needs `kept`, { cohort, key } of this device
+// RAPPOR needs `kept`: { cohort, key }, or { cohort, copy }
 export const encode = async (task, value, t = new RandomTape(), kept = {}) =>
 	ENCODERS[task.mechanism][0](task.parameters, asInput(task, value), t, { task, ...kept });
 const random = (count) => to64(new RandomTape().take(count));
@@ -243,24 +246,23 @@ export class Device {
 	#save(state) { this.storage.setItem(this.name, JSON.stringify(state)); }
 	get spent() { return this.#load().spent; }
 
-	// paid for before it is drawn; the id lets it be sent again
+	// paid before it is drawn; RAPPOR tells all texts by the copy of the first
 	report(task, value, t) {
 		const work = async () => {
 			asInput(task, value);
-			const state = this.#load(), kept = { key: from64(state.key) };
-			const own = (state.tasks[task.name] ??= { spent: 0, memos: [] });
-			let memo;
-			if (task.permanent) {
-				kept.cohort = own.cohort ??= below(new RandomTape(), task.parameters.cohorts);
-				memo = to64(await keyedBytes(kept.key, join(await memoLabel(task, kept.cohort, value), [1]), 1));
-			}
-			if (!own.memos.includes(memo)) {
+			const state = this.#load(), own = (state.tasks[task.name] ??= { spent: 0 });
+			if (own.of !== task.identity) {
 				const cost = task.unitCost - 1e-9;
 				if (own.spent + cost > task.lifetime || state.spent + cost > this.budget) fail("this device has spent its budget");
 				for (const book of [own, state]) book.spent += task.unitCost;
-				if (memo) own.memos.push(memo);
+				if (task.permanent) {
+					const p = task.parameters, cohort = below(new RandomTape(), p.cohorts);
+					const copy = to64(await drawCopy(p, value, { task, cohort, key: from64(state.key) }));
+					Object.assign(own, { cohort, copy, of: task.identity });
+				}
 				this.#save(state);
 			}
+			const kept = task.permanent && { ...own, copy: from64(own.copy) };
 			own.pending = { id: random(16), report: to64(await encode(task, value, t, kept)) };
 			this.#save(state);
 			return own.pending;

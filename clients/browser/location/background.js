@@ -23,6 +23,7 @@ function mechanismOf(name) {
 
 /** What a site's script may know before a position is read: how it is treated, never more. */
 async function plan(site) {
+  if (!site) return { kind: "deny" }; // nobody knows whose frame it is, so no choice can be meant for it
   const settings = await load();
   const choice = choiceFor(settings, site);
   if (choice === "real" || choice === "deny") return { kind: choice };
@@ -60,9 +61,17 @@ async function savePlace(name, lat, lon, level) {
   return { lat, lon };
 }
 
+/** Whose frame it is. One without an origin of its own (a sandbox) belongs to the nearest page around it that has one. */
+function siteOf(sender, above) {
+  for (const address of [sender.origin, sender.url, ...(above ?? [])]) {
+    const site = URL.canParse(address) ? new URL(address).hostname : "";
+    if (site) return site;
+  }
+  return null;
+}
+
 function answer(message, sender) {
-  // the origin of a frame without an address of its own is that of the page that made it
-  const site = new URL(sender.origin && sender.origin !== "null" ? sender.origin : sender.url).hostname;
+  const site = siteOf(sender, message?.above);
   switch (message?.ask) {
     case "plan": return plan(site);
     case "report": return report(site, message.lat, message.lon);

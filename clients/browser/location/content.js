@@ -9,7 +9,7 @@
   const say = (id, body) => document.dispatchEvent(new CustomEvent(RESPONSE, { detail: JSON.stringify({ id, ...body }) }));
 
   async function ask(message) {
-    const { result, error } = await chrome.runtime.sendMessage(message);
+    const { result, error } = await chrome.runtime.sendMessage({ ...message, above: [...(location.ancestorOrigins ?? [])] });
     if (error) throw Object.assign(new Error(error), { code: 2 });
     return result;
   }

@@ -1,4 +1,5 @@
-// Runs in the page, before the page's own scripts: navigator.geolocation asks the add-on. True positions never get here.
+// Runs in the page, before the page's own scripts: navigator.geolocation and <geolocation> ask the add-on. The browser's
+// own positions say nothing in this world, whatever part of the browser gave them.
 
 (() => {
   if (!("geolocation" in navigator)) return;
@@ -55,7 +56,34 @@
       }
     },
   };
-  for (const [name, value] of Object.entries(methods)) {
-    Object.defineProperty(Geolocation.prototype, name, { value, writable: false, configurable: false, enumerable: true });
+  const fixed = (kind, name, words) => Object.defineProperty(kind.prototype, name, { configurable: false, enumerable: true, ...words });
+  for (const [name, value] of Object.entries(methods)) fixed(Geolocation, name, { value, writable: false });
+
+  // reports have properties of their own; what is read from these prototypes belongs to a position of the browser
+  for (const kind of [GeolocationCoordinates, GeolocationPosition]) {
+    for (const name of Object.keys(Object.getOwnPropertyDescriptors(kind.prototype))) {
+      if (name === "toJSON") fixed(kind, name, { value: () => ({}), writable: false });
+      else if (name !== "constructor") fixed(kind, name, { get: () => null, set: undefined });
+    }
   }
+
+  // the element that finds positions by itself: its news is a reason to ask, not an answer
+  if (!("HTMLGeolocationElement" in globalThis)) return;
+  const Finder = HTMLGeolocationElement, found = new WeakMap(), asking = new WeakSet();
+  for (const name of ["position", "error"]) fixed(Finder, name, { get() { return found.get(this)?.[name] ?? null; }, set: undefined });
+  window.addEventListener("location", (event) => {
+    const element = event.target;
+    if (!event.isTrusted || !(element instanceof Finder)) return;
+    event.stopImmediatePropagation();
+    if (asking.has(element)) return;
+    asking.add(element);
+    const watched = element.watch;
+    element.watch = false; // it must not look whenever somebody moves; the add-on looks at fixed times
+    const tell = (answer) => {
+      if (!watched) asking.delete(element);
+      found.set(element, answer);
+      element.dispatchEvent(new Event("location", { bubbles: true, cancelable: true }));
+    };
+    start(watched ? "watch" : "once", (position) => tell({ position }), (error) => tell({ error }));
+  }, true);
 })();

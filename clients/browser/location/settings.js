@@ -22,10 +22,10 @@ export async function save(settings, storage = chrome.storage.local) {
   await storage.set({ settings });
 }
 
-/** What applies to a site. */
+/** What applies to a site. Who chose a place that is gone did not choose that anything about the true one is told. */
 export function choiceFor(settings, site) {
   const choice = Object.hasOwn(settings.sites, site) ? settings.sites[site] : settings.choice;
-  return isChoice(settings, choice) ? choice : "medium";
+  return isChoice(settings, choice) ? choice : "deny";
 }
 
 export function isChoice(settings, choice) {

@@ -1,17 +1,19 @@
 // Reports for one person's positions, with a budget: src/sfumato/geo/traces.py in JavaScript.
 // The last report is repeated while a private test finds it near, and held once the budget is spent. All sites share one
-// trace for each setting, so that sites which compare notes learn no more than one of them.
+// trace for each setting, so that sites which compare notes learn no more than one of them. Positions are looked at once
+// a minute at most: who asks more often gets the last report and spends nothing. That is decided by the clock alone.
 
 import { isqrt } from "./noise/reals.js";
 import { SystemBits } from "./noise/random.js";
 import { twoSided } from "./noise/lattice.js";
 
 export const FRESH = 4, TEST = 1; // quarters of the level: a fresh report costs the level, a test a quarter of it
+export const PERIOD = 60_000;
 
 export class Trace {
-  /** `budget` is how many fresh reports there may be; `store` keeps {spent, last} for a key, and writes before it returns. */
-  constructor(mechanism, key, budget, store, bits = new SystemBits()) {
-    Object.assign(this, { mechanism, key, store, bits });
+  /** `budget` is how many fresh reports there may be; `store` keeps {spent, last, at} for a key, and writes before it returns. */
+  constructor(mechanism, key, budget, store, bits = new SystemBits(), clock = Date.now) {
+    Object.assign(this, { mechanism, key, store, bits, clock });
     this.total = FRESH * budget;
     // the test: |z - g| in whole steps against a threshold; two positions within the radius change it by at most
     // (radius + slack + step)/step, so the rate is (level/4) step/(radius + slack + step), as a fraction from below
@@ -32,15 +34,18 @@ export class Trace {
   async report(lat, lon) {
     const point = this.mechanism.toGrid(lat, lon);
     const held = (await this.store.read(this.key)) ?? { spent: 0, last: null };
-    const last = held.last?.map(BigInt);
+    const last = held.last?.map(BigInt), now = this.clock();
     if (last) {
+      if (now >= held.at && now - held.at < PERIOD) return this.#told(last, "cached", held.spent);
       if (held.spent + TEST + FRESH > this.total) return this.#told(last, "held", held.spent);
       held.spent += TEST;
+      held.at = now;
       await this.store.write(this.key, held); // before the draw
       if (this.passes(point, last)) return this.#told(last, "repeated", held.spent);
     }
     if (held.spent + FRESH > this.total) throw new RangeError("the budget does not allow a report");
     held.spent += FRESH;
+    held.at = now;
     await this.store.write(this.key, held); // before the draw
     const noise = this.mechanism.noise.sample(this.bits);
     const fresh = point.map((c, i) => c + noise[i]);

@@ -21,7 +21,7 @@ def refusal(composition: str, loss: Loss, left: Loss, limit: Loss) -> BudgetErro
     if loss.delta > left.delta:
         return _spent("delta", loss.delta, left.delta, limit.delta, "Group by declared keys: they cost no delta.")
     by_rho = loss.rho is not None and limit.rho is not None
-    if loss.epsilon is not None and limit.epsilon is not None and (left.epsilon or not by_rho):
+    if loss.epsilon is not None and limit.epsilon is not None and (left.epsilon or not left.rho or not by_rho):
         return _spent("epsilon", loss.epsilon, left.epsilon, limit.epsilon, _hint(loss, left))
     if loss.rho is not None and limit.rho is not None:
         return _spent("rho", loss.rho, left.rho, limit.rho, _hint(loss, left))
@@ -29,7 +29,7 @@ def refusal(composition: str, loss: Loss, left: Loss, limit: Loss) -> BudgetErro
 
 
 def _spent(currency: str, cost: Fraction, left: Fraction | None, limit: Fraction, hint: str) -> BudgetError:
-    detail = f"This release costs {currency} {told(cost)}; {show(left or 0)} of {show(limit)} remains."
+    detail = f"It costs {currency} {told(cost)}; {show(left or 0)} of {show(limit)} is left."
     return BudgetError("budget is spent", detail=detail, hint=hint)
 
 

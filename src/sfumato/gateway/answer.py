@@ -120,14 +120,17 @@ class Answer:
         return tuple(of is not None for of in self._plan.question.origins)
 
     def to_dict(self) -> dict[str, Any]:
-        """The document that all interfaces share: fractions, decimals and dates as text, NULL as null."""
+        """The document that all interfaces share: fractions, decimals and dates as text, NULL as null.
+
+        `unknown` lists [row, column] of numbers that carry no information: their intervals span the whole range.
+        """
         told = self._worth(self.confidence, None)
         return {
             "columns": list(self.columns),
             "types": list(self.types),
             "rows": [[_plain(value) for value in row] for row in self.rows],
             "intervals": [[None if ends is None else [_plain(end) for end in ends] for ends, _ in row] for row in told],
-            "untold": [[nothing for _, nothing in row] for row in told],
+            "unknown": [[i, j] for i, row in enumerate(told) for j, (_, nothing) in enumerate(row) if nothing],
             "confidence": show(self.confidence),
             "cost": self.cost.to_dict(),
             "remaining": self.remaining.to_dict(),

@@ -6,16 +6,18 @@ what is left and notes follow. Nothing of the plan or of the data is shown beyon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import SfumatoError
 from sfumato.gateway.charts import draw
 from sfumato.gateway.rounding import (
-    CANNOT_TELL,
+    WHY_UNKNOWN,
+    Interval,
     amount,
+    around,
     by_rho,
     charge,
     cost_line,
@@ -25,7 +27,6 @@ from sfumato.gateway.rounding import (
     more_like_this,
     note_lines,
     plain,
-    told_of,
     width,
 )
 from sfumato.gateway.spent import Spent
@@ -44,43 +45,51 @@ _STYLE = (
     "<style>.sfumato{font:13px system-ui,sans-serif}.sfumato table{border-collapse:collapse;margin:4px 0}"
     ".sfumato th,.sfumato td{padding:2px 10px 2px 0;text-align:left;white-space:nowrap}"
     ".sfumato .n{text-align:right;font-variant-numeric:tabular-nums}.sfumato small,.sfumato p{opacity:.75}"
-    ".sfumato p{margin:3px 0}.sfumato .bar{display:inline-block;width:160px;height:9px;background:#8884;"
-    "vertical-align:middle}.sfumato .bar i{display:block;height:9px;background:#b8860b}</style>"
+    ".sfumato p{margin:3px 0}.sfumato .sfumato-budget{display:inline-block;width:160px;height:9px;background:#8884;"
+    "vertical-align:middle}.sfumato .sfumato-budget i{display:block;height:9px;background:#b8860b}</style>"
 )
+"""Charts are inside of this page: a class here must not be one of theirs, or it would change what they draw."""
 
 
 # answers
 def answer_text(answer: Answer) -> str:
     """The first rows, what they cost and what is left."""
     cells = [list(answer.columns)]
-    told = zip(answer.rows[:_LINES], answer.intervals(first=_LINES), answer.untold(first=_LINES), strict=True)
-    for row, ends, nothing in told:
-        cells.append([" ".join(filter(None, told_of(*cell))) for cell in zip(row, ends, nothing, strict=True)])
+    cells += [
+        [" ".join(filter(None, around(value, end, unknown=no))) for value, end, no in row]
+        for row in _first(answer, _LINES)
+    ]
     lines = _aligned(cells, answer.types)
     if len(answer.rows) > _LINES:
         lines.append(f"… {many(len(answer.rows) - _LINES, 'more row')}")
     unknown = any(nothing for row in answer.untold(first=_LINES) for nothing in row)
-    return "\n".join([*(lines if answer.columns else []), *_about(answer), *([CANNOT_TELL] if unknown else [])])
+    return "\n".join([*(lines if answer.columns else []), *_about(answer), *([WHY_UNKNOWN] if unknown else [])])
 
 
 def answer_html(answer: Answer) -> str:
     """A table, a chart, cost, what is left and notes."""
-    intervals, untold = answer.intervals(first=_HTML_ROWS), answer.untold(first=_HTML_ROWS)
     head = "".join(f"<th{_kind(kind)}>{escape(n)}</th>" for n, kind in zip(answer.columns, answer.types, strict=True))
     body = []
-    for row, ends, nothing in zip(answer.rows[:_HTML_ROWS], intervals, untold, strict=True):
+    for row in _first(answer, _HTML_ROWS):
         cells = []
-        for value, interval, unknown, kind in zip(row, ends, nothing, answer.types, strict=True):
-            number, beside = told_of(value, interval, unknown)
+        for (value, interval, unknown), kind in zip(row, answer.types, strict=True):
+            number, beside = around(value, interval, unknown=unknown)
             quiet = f" <small>{escape(beside)}</small>" if beside else ""
             cells.append(f'<td{_kind(kind)} title="{escape(plain(value))}">{escape(number)}{quiet}</td>')
         body.append(f"<tr>{''.join(cells)}</tr>")
     more = len(answer.rows) - _HTML_ROWS
     lines = [f"… {many(more, 'more row')}"] if more > 0 else []
-    lines += [CANNOT_TELL] if any(nothing for row in untold for nothing in row) else []
+    unsaid = any(nothing for row in answer.untold(first=_HTML_ROWS) for nothing in row)
+    lines += [WHY_UNKNOWN] if unsaid else []
     lines += [f"± and ranges: {show(answer.confidence * 100)} % confidence"] if any(answer.noisy) else []
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     return _page(table + _picture(answer), [*lines, *_about(answer)])
+
+
+def _first(answer: Answer, most: int) -> Iterator[list[tuple[Any, Interval, bool]]]:
+    """Of the first rows each value, its interval, and whether it says nothing at all."""
+    rows = zip(answer.rows[:most], answer.intervals(first=most), answer.untold(first=most), strict=True)
+    return (list(zip(*parts, strict=True)) for parts in rows)
 
 
 def _about(answer: Answer) -> list[str]:
@@ -101,8 +110,9 @@ def _picture(answer: Answer) -> str:
 # previews
 def preview_text(preview: Preview) -> str:
     """Cost, and of each column its noise and its expected ±; or the refusal."""
-    cells = [["column", "noise", "scale", f"± at {show(preview.confidence * 100)} %"], *_columns(preview)]
-    lines = _aligned(cells, ("text", "text", "bigint", "bigint")) if preview.columns else []
+    heads = ["column", "noise", "scale", f"± at {show(preview.confidence * 100)} %", ""]
+    cells = [heads, *([*row, column.note] for row, column in zip(_columns(preview), preview.columns, strict=True))]
+    lines = _aligned(cells, ("text", "text", "bigint", "bigint", "text")) if preview.columns else []
     return "\n".join([*lines, *_price(preview)])
 
 
@@ -118,7 +128,7 @@ def _columns(preview: Preview) -> list[list[str]]:
     for column in preview.columns:
         half = column.half_width(preview.confidence)
         scale, ends = (None if x is None else width(x) for x in (column.scale, half))
-        rows.append([column.name, column.law, scale or "", f"±{ends}" if ends else ""])
+        rows.append([column.name, column.law, scale or "", ends or ""])
     return rows
 
 
@@ -129,7 +139,7 @@ def _price(preview: Preview) -> list[str]:
         said = "free" if is_free(cost) else charge(cost, before)
         in_rho = cost.epsilon is None or by_rho(before)
         now, then = (in_currency(left, in_rho=in_rho) for left in (before, after))
-        left = f"{now} left{more_like_this(before)}"
+        left = f"{now} left{more_like_this(before, cost)}"
         lines.append(f"would cost: {said}; {left}" + ("" if preview.refused or is_free(cost) else f", {then} after"))
     if preview.refused is not None:
         lines += [f"refused: {part}" if i == 0 else part for i, part in enumerate(str(preview.refused).split("\n"))]
@@ -142,13 +152,15 @@ def budget_text(budget: AnalystBudget) -> str:
     whose = "everybody together" if budget.analyst is None else budget.analyst
     left, total = Spent.of(budget.remaining), Spent.of(budget.total)
     in_rho = by_rho(left)
-    delta = f"; delta {amount(budget.remaining.delta)} of {amount(budget.total.delta)}" if budget.total.delta else ""
+    delta = ""
+    if budget.total.delta:
+        delta = f"; delta {amount(budget.remaining.delta)} of {amount(budget.total.delta)} left for undeclared groups"
     words = f"{in_currency(left, in_rho=in_rho)} of {in_currency(total, in_rho=in_rho).split(' ', 1)[1]} left{delta}"
     return f"Budget of {whose}: {words}"
 
 
 def budget_html(budget: AnalystBudget) -> str:
-    """A bar of what is spent, and the three amounts."""
+    """A bar of what is left, and the three amounts."""
     rows = []
     for name, loss in (("total", budget.total), ("spent", budget.spent), ("left", budget.remaining)):
         rows.append([name, *("–" if x is None else amount(x) for x in (loss.epsilon, loss.rho, loss.delta))])
@@ -166,8 +178,8 @@ def _bar(budget: AnalystBudget) -> str:
         )
         if total
     ]
-    used = 100 - int(100 * max(rooms, default=Fraction(0)))
-    return f'<span class="bar" title="{used} % spent"><i style="width:{used}%"></i></span> {used} % spent'
+    left = int(100 * max(rooms, default=Fraction(0)))
+    return f'<span class="sfumato-budget" title="{left} % left"><i style="width:{left}%"></i></span> {left} % left'
 
 
 # gateways

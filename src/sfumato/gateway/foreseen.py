@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from sfumato.accounting import Pure, price
 from sfumato.accounting.events import Together
-from sfumato.errors import BudgetError
+from sfumato.errors import BudgetError, LedgerError, SfumatoError
 from sfumato.gateway.answer import Spent
 from sfumato.gateway.bounds import AutoBounds
 from sfumato.gateway.preview import Preview, after, columns_unknown, lacking, least, said
@@ -29,6 +29,14 @@ class Foresight:
     bounds: AutoBounds
     rows: str
     """The name of the rows: cells are cells of these."""
+
+    def closed(self, version: str) -> SfumatoError | None:
+        """What every query meets now, whatever it says: a frozen ledger, or a version that failures closed."""
+        try:
+            self.ledger.check_serving(version)
+        except (BudgetError, LedgerError) as error:
+            return error
+        return None
 
     def refused(self, analyst: str | None, asked: Plan, cost: Loss, before: Spent, version: str) -> BudgetError | None:
         """What asking would raise if it costs more than is left, for an analyst or for everybody."""

@@ -294,6 +294,9 @@ class Gateway:
             return Preview(refusal)
         sure, version = query.confidence, self._version()
         before, fewer = self._left(analyst, plan), partial(self._fewer, plan, self.bounds())
+        closed = None if plan.event is None else self._foresight.closed(version)
+        if closed is not None:
+            return Preview(closed, None, before, None, columns_of(plan), plan.notes, sure, fewer, why=why)
         if plan.missing:
             priced = query.within is None
             return self._foresight.not_known(plan, analyst, before, version, priced=priced, confidence=sure)

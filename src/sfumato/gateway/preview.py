@@ -222,7 +222,8 @@ def _note(plan: Plan, item: int, law: str) -> str:  # noqa: PLR0911  one for eac
         starts = ", ".join(f"{_two_digits(rank_start(plan, item, rows))} of {rows:,} rows" for rows in _GROUPS)
         return f"{worth}; it says something from about epsilon {starts} on"
     if released is not None and law == GEOMETRIC:
-        return f"one person changes it by at most {show(released.sensitivity)} in all groups together"
+        where = " in all groups together" if any(cut.release.keys for cut in plan.cuts) else ""
+        return f"one person changes it by at most {show(released.sensitivity)}{where}"
     if released is not None and law == GAUSSIAN:
         moved = round_up(sqrt(released.sensitivity), _FINE)
         return f"one person changes all groups together by a vector of length at most {show(moved)}"
@@ -314,7 +315,7 @@ def said(cost: Loss, left: Spent) -> str:
 def lacking(cost: Spent, left: Spent) -> str:
     """What does not suffice: delta, or epsilon, or rho where the price or what is left is counted in it."""
     if cost.delta > left.delta:
-        return f"It costs delta {told(cost.delta)}; {show(left.delta)} remains."
-    if cost.epsilon is None or (not left.epsilon and left.rho is not None):
-        return f"It costs rho {told(cost.rho or 0)}; {show(left.rho or 0)} remains."
-    return f"It costs epsilon {told(cost.epsilon)}; {show(left.epsilon or 0)} remains."
+        return f"It costs delta {told(cost.delta)}; {show(left.delta)} is left."
+    if cost.epsilon is None or (not left.epsilon and left.rho):
+        return f"It costs rho {told(cost.rho or 0)}; {show(left.rho or 0)} is left."
+    return f"It costs epsilon {told(cost.epsilon)}; {show(left.epsilon or 0)} is left."

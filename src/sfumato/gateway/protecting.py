@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from sfumato.engines.duckdb.frame_rows import in_memory
 from sfumato.engines.duckdb.frame_types import frame_types
 from sfumato.errors import InputError
 from sfumato.gateway.frame_columns import Declared
@@ -62,7 +63,8 @@ def protect(
     """
     if epsilon is None:
         raise InputError("epsilon is missing", hint="Pass the whole budget, for example epsilon=1.")
-    types = frame_types(frame)
+    rows = in_memory(frame)
+    types = frame_types(rows)
     table: dict[str, Any] = {"unit": unit}
     if rows_per_unit is not None:
         table["rows_per_unit"] = rows_per_unit
@@ -82,4 +84,4 @@ def protect(
     policy = from_dict(document)
     if ledger is None:
         warnings.warn(MEMORY_ONLY, UserWarning, stacklevel=3)
-    return enter(read_rows(policy, {name: frame}), ":memory:" if ledger is None else str(ledger))
+    return enter(read_rows(policy, {name: rows}), ":memory:" if ledger is None else str(ledger))

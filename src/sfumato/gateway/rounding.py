@@ -6,6 +6,7 @@ that what is shown is never narrower than what was computed. Programs read the e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_UP, Decimal
@@ -16,8 +17,15 @@ from sfumato.gateway.spent import Spent
 from sfumato.words import show
 
 Interval = tuple[Any, Any] | None
+UNKNOWN = "unknown"
+"""Written instead of a number whose interval is the whole declared range: its digits would mean nothing."""
+
+WHY_UNKNOWN = "unknown: noise rules out nothing that was declared; use a larger epsilon, or larger groups"
+
 _LOPSIDED = Decimal("1.05")
 """Where one side of an interval is longer than the other by more than this factor, both ends are written."""
+_SMALL = Fraction(1, 10**4)
+"""Amounts below this are written with an exponent, as in 1e-8."""
 
 
 def shown(value: Any, interval: Interval) -> tuple[str, str]:
@@ -28,6 +36,8 @@ def shown(value: Any, interval: Interval) -> tuple[str, str]:
     ('49.1', '47.8 to 50.4')
     >>> shown(1355, (1324, 1386)), shown(None, None)
     (('1,355', '1,324 to 1,386'), ('NULL', ''))
+    >>> shown(1483054, (1283338, 1682770))
+    ('1,480,000', '1,280,000 to 1,690,000')
     """
     if interval is None:
         return plain(value), ""
@@ -39,13 +49,16 @@ def shown(value: Any, interval: Interval) -> tuple[str, str]:
     return ("NULL" if value is None else _rounded(Decimal(value), places, ROUND_HALF_EVEN)), ends
 
 
-def around(value: Any, interval: Interval) -> tuple[str, str]:
-    """A value, and "±" with half of its interval where that is even on both sides; else its two ends.
+def around(value: Any, interval: Interval, *, unknown: bool = False) -> tuple[str, str]:
+    """A value, and "±" with half of its interval where that is even on both sides; else its two ends in parentheses.
 
-    >>> around(1355, (1324, 1386)), around(3, (0, 34))
-    (('1,355', '±31'), ('3', '0 to 34'))
+    >>> around(1355, (1324, 1386)), around(3, (0, 34)), around(120, (0, 120), unknown=True)
+    (('1,355', '±31'), ('3', '(0 to 34)'), ('unknown', '(0 to 120)'))
     """
     number, ends = shown(value, interval)
+    ends = f"({ends})" if ends else ""
+    if unknown:
+        return UNKNOWN, ends
     if interval is None or value is None or isinstance(value, date):
         return number, ends
     below, above = Decimal(value) - Decimal(interval[0]), Decimal(interval[1]) - Decimal(value)
@@ -53,18 +66,6 @@ def around(value: Any, interval: Interval) -> tuple[str, str]:
     if least < 0 or most > least * _LOPSIDED:
         return number, ends
     return number, f"±{_rounded(most, _places(2 * most), ROUND_UP)}"
-
-
-CANNOT_TELL = "cannot tell: noise rules out nothing that was declared; use a larger epsilon, or larger groups"
-
-
-def told_of(value: Any, interval: Interval, nothing: bool) -> tuple[str, str]:
-    """The same; *cannot tell* in place of a number whose interval is all that was declared.
-
-    >>> told_of(3, (0, 120), True)
-    ('cannot tell', '0 to 120')
-    """
-    return ("cannot tell", shown(value, interval)[1]) if nothing else around(value, interval)
 
 
 def plain(value: Any) -> str:
@@ -79,31 +80,51 @@ def plain(value: Any) -> str:
 
 
 def _places(width: Decimal) -> int:
-    """Decimals that say something beside an interval of this width: two digits of its half."""
+    """Decimals that say something beside an interval of this width: two digits of its half. Tens are -1, and so on."""
     if width <= 0:
         return 6
-    return max(0, min(12, 1 - (width / 2).adjusted()))
+    return min(12, 1 - (width / 2).adjusted())
 
 
 def _rounded(value: Decimal, places: int, rounding: str) -> str:
     """A number with thousands separators, and no decimals that it does not have."""
     has = max(0, -int(value.as_tuple().exponent))
+    if places < 0:  # a multiple of a power of ten
+        step = int(10**-places)
+        count = Fraction(value) / step
+        whole = math.floor(count) if rounding == ROUND_FLOOR else math.ceil(count)
+        return f"{(round(count) if rounding == ROUND_HALF_EVEN else whole) * step:,}"
     return f"{value.quantize(Decimal(1).scaleb(-min(places, has)), rounding=rounding):,}"
 
 
 def width(number: Fraction) -> str:
-    """A half width or a scale to three digits, rounded up, with thousands separators."""
-    if number.denominator == 1 and number < 10**15:
+    """A half width or a scale to two digits, rounded up, with thousands separators; below 1,000 whole ones as they are.
+
+    >>> [width(Fraction(x)) for x in ("599147", "149", "31/7", "1/2", "1/3000")]
+    ['600,000', '149', '4.5', '0.5', '0.00034']
+    """
+    if number.denominator == 1 and number < 1000:
         return f"{int(number):,}"
-    digits = 2 - (Decimal(number.numerator) / Decimal(number.denominator)).adjusted()
-    places = max(0, digits)
-    up = -(-number * 10**places // 1)
-    return f"{Decimal(int(up)).scaleb(-places):,}"
+    places = 1 - (Decimal(number.numerator) / Decimal(number.denominator)).adjusted()
+    up = int(-(-number * Fraction(10) ** places // 1))
+    if places <= 0:
+        return f"{up * int(10**-places):,}"
+    return f"{Decimal(up).scaleb(-places):f}".rstrip("0").rstrip(".")
 
 
 def amount(number: Fraction) -> str:
-    """An amount of budget: as written where that is short, else a decimal rounded down, and "about" before it."""
+    """An amount of budget: as written where that is short, else a decimal rounded down, and "about" before it.
+
+    >>> amount(Fraction("0.1")), amount(Fraction("4.9e-7")), amount(Fraction("1e-8")), amount(Fraction(1, 3))
+    ('0.1', '4.9e-7', '1e-8', '1/3')
+    """
     text = show(number)
+    if 0 < number < _SMALL and number * 10**15 % 1 == 0:
+        units = str(number * 10**15)
+        short = units.rstrip("0")
+        if len(short) <= 4:
+            rest = f".{short[1:]}" if short[1:] else ""
+            return f"{short[0]}{rest}e-{16 - len(units)}"
     if len(text) <= 12:
         return text
     for digits in (6, 9, 12, 15):
@@ -145,9 +166,14 @@ def charge(cost: Spent, left: Spent) -> str:
     return in_currency(cost, in_rho=by_rho(left)) + (f" and delta {amount(cost.delta)}" if cost.delta else "")
 
 
-def more_like_this(left: Spent) -> str:
-    """How many queries like this one the budget still allows."""
-    return "" if left.queries is None else f" (about {left.queries:,} more like this)"
+def more_like_this(left: Spent, cost: Spent | None = None) -> str:
+    """How many queries like this one the budget still allows; where they are more than epsilon / cost, why."""
+    if left.queries is None:
+        return ""
+    if not left.queries:
+        return " (too little for another one like this)"
+    by_zcdp = cost is not None and cost.epsilon and left.epsilon and left.queries * cost.epsilon > left.epsilon
+    return f" (about {left.queries:,} more like this{', composed by zCDP' if by_zcdp else ''})"
 
 
 def cost_line(cost: Spent, left: Spent, *, stored: bool) -> str:
@@ -155,7 +181,7 @@ def cost_line(cost: Spent, left: Spent, *, stored: bool) -> str:
     said = f"cost: {charge(cost, left)}"
     if is_free(cost):
         said = "cost: free, the answer was stored" if stored else "cost: free"
-    return f"{said}; {in_currency(left, in_rho=by_rho(left))} left{more_like_this(left)}"
+    return f"{said}; {in_currency(left, in_rho=by_rho(left))} left{more_like_this(left, cost)}"
 
 
 def note_lines(notes: Sequence[tuple[str | None, str]]) -> list[str]:

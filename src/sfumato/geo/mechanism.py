@@ -34,8 +34,9 @@ _STEPS = 200
 class LocationMechanism:
     """Reports a grid point near the true position.
 
-    Guarantee: for any two positions at ground distance D and any set of reports, the probabilities differ by a factor
-        of at most e^level where D <= radius, and of at most e^(level D/radius) beyond.
+    Guarantee: for any two positions (of the region, where there is one) at ground distance D and any set of reports,
+        the probabilities differ by a factor of at most e^level where D <= radius, and of at most e^(level D/radius)
+        beyond.
     Proof: with inner epsilon e = level/(radius + slack), a report z has probability e^(-e |z - g|)/Z at the grid point
         g of the position, in metres. Grid points are at most D + slack apart (frames), so the factor is at most
         e^(e (D + slack)), and (D + slack)/(radius + slack) is at most 1 for D <= radius and at most D/radius beyond.

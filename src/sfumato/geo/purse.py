@@ -1,18 +1,16 @@
-"""What each person has spent on reports, and the last report: in memory, or in a SQLite file that survives a crash.
+"""What each person has spent on reports, and the last report, in memory; `ledger.person_budgets` keeps them.
 
-A charge is on the disk before a report is drawn. Amounts are whole multiples of 1e-15, as everywhere in the project.
+Amounts are whole multiples of 1e-15, as everywhere in the project.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Protocol
 
-from sfumato.errors import BudgetError, InputError, LedgerError
-from sfumato.words import UNIT, show
+from sfumato.errors import BudgetError
+from sfumato.words import show
 
 Point = tuple[int, ...]
 
@@ -57,69 +55,6 @@ class MemoryPurse:
     def remember(self, person: str, point: Point) -> None:
         """Keep the last report."""
         self._held[person] = Held(self.held(person).spent, point)
-
-
-class FilePurse:
-    """A purse in a SQLite file; a charge is one transaction, so that two processes cannot spend the same.
-
-    `label` describes what a unit of the budget means (level, radius, grid); a file with another label is refused.
-    """
-
-    def __init__(self, path: Path, label: str) -> None:
-        self.path, self.label = path, label
-        try:
-            self._base = sqlite3.connect(path, isolation_level=None, timeout=30)
-            self._base.execute("PRAGMA synchronous = FULL")
-            self._base.execute(
-                "CREATE TABLE IF NOT EXISTS location_budget"
-                " (label TEXT, person TEXT, units TEXT NOT NULL, last TEXT, PRIMARY KEY (label, person)) STRICT"
-            )
-            labels = {row[0] for row in self._base.execute("SELECT DISTINCT label FROM location_budget")}
-        except sqlite3.DatabaseError as error:
-            raise LedgerError(f'"{path.name}" is not a file of location budgets', detail=str(error)) from None
-        if labels - {label}:
-            raise InputError(
-                f'"{path.name}" holds budgets of other settings',
-                detail=f"They are for {min(labels - {label})}; these are for {label}.",
-                hint="Use the same level, radius and grid, or another file.",
-            )
-
-    def held(self, person: str) -> Held:
-        """What is known about a person."""
-        row = self._base.execute(
-            "SELECT units, last FROM location_budget WHERE label = ? AND person = ?", (self.label, person)
-        ).fetchone()
-        if row is None:
-            return Held(Fraction(0), None)
-        return Held(int(row[0]) * UNIT, None if row[1] is None else tuple(map(int, row[1].split(","))))
-
-    def charge(self, person: str, cost: Fraction, budget: Fraction) -> None:
-        """Add a cost within the budget, on the disk when this returns."""
-        self._base.execute("BEGIN IMMEDIATE")
-        try:
-            spent = self.held(person).spent
-            check_budget(spent, cost, budget)
-            units = str(int((spent + cost) / UNIT))
-            self._base.execute(
-                "INSERT INTO location_budget VALUES (?, ?, ?, NULL)"
-                " ON CONFLICT (label, person) DO UPDATE SET units = excluded.units",
-                (self.label, person, units),
-            )
-            self._base.execute("COMMIT")
-        except BaseException:
-            self._base.execute("ROLLBACK")
-            raise
-
-    def remember(self, person: str, point: Point) -> None:
-        """Keep the last report."""
-        self._base.execute(
-            "UPDATE location_budget SET last = ? WHERE label = ? AND person = ?",
-            (",".join(map(str, point)), self.label, person),
-        )
-
-    def close(self) -> None:
-        """Close the file."""
-        self._base.close()
 
 
 def check_budget(spent: Fraction, cost: Fraction, budget: Fraction) -> None:

@@ -11,7 +11,8 @@ Proof: the test compares floor(|z - g|), a whole number of grid steps that two p
 (D + slack)/step + 1, with a threshold plus two-sided geometric noise whose rate per step is test/(radius + slack +
 step): its outcome costs at most `test`. A fresh report costs `level` (mechanism). Costs add up, what is spent is
 charged before a draw, and no charge exceeds the budget. Whether a step is a repetition, a fresh report or a held one is
-decided by noisy outcomes and by what was spent, never by the position.
+decided by noisy outcomes and by what was spent, never by the position: one outside of a planar region counts as a place
+of it, for a trace that ends at the border would tell where it went. Projecting and clipping move no two places apart.
 Reference: Chatzikokolakis, Palamidessi, Stronati, PETS 2014 (predictive mechanism); the spending rule is a filter.
 Checked by: geo::the_test_of_a_prediction_costs_what_it_says, geo::a_trace_never_exceeds_its_budget
 """
@@ -85,7 +86,8 @@ class TraceMechanism:
         return cls(mechanism, as_level(budget), tested, metres, purse or MemoryPurse())
 
     @cached_property
-    def _total(self) -> Fraction:
+    def total(self) -> Fraction:
+        """The budget of each person as an amount, rounded down."""
         return round_down(self.budget.epsilon)
 
     @cached_property
@@ -114,16 +116,16 @@ class TraceMechanism:
     def report(self, person: str, lat: Any, lon: Any) -> TraceStep:
         """The next report of a person."""
         frame = self.mechanism.frame
-        point = tuple(frame.to_grid(np.array([float(lat)]), np.array([float(lon)]))[0].tolist())
+        point = tuple(frame.to_grid(np.array([float(lat)]), np.array([float(lon)]), refuse=False)[0].tolist())
         held = self.purse.held(person)
         before = held.spent
         if held.last is not None:
-            if before + self._test_cost + self._fresh_cost > self._total:
+            if before + self._test_cost + self._fresh_cost > self.total:
                 return self._step(person, held.last, HELD, before)
-            self.purse.charge(person, self._test_cost, self._total)
+            self.purse.charge(person, self._test_cost, self.total)
             if self.passes(tuple(a - b for a, b in zip(point, held.last, strict=True))):
                 return self._step(person, held.last, REPEATED, before)
-        self.purse.charge(person, self._fresh_cost, self._total)
+        self.purse.charge(person, self._fresh_cost, self.total)
         noise = self.mechanism.noise.sample(1)[0].tolist()
         fresh = tuple(a + b for a, b in zip(point, noise, strict=True))
         self.purse.remember(person, fresh)
@@ -135,7 +137,7 @@ class TraceMechanism:
 
     def check_first(self) -> None:
         """Raise BudgetError where the budget does not allow a single report."""
-        if self._fresh_cost > self._total:
+        if self._fresh_cost > self.total:
             raise BudgetError(
                 "the budget does not allow a single report",
                 detail=f"A report costs {self.mechanism.level}; the budget is {self.budget}.",

@@ -96,9 +96,9 @@ class Zoned:
                     )
         return discs
 
-    def coordinates(self, lat: Floats, lon: Floats, first: int = 0) -> Floats:
+    def coordinates(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Floats:
         """Coordinates of the frame, with zones pulled to their centres."""
-        points = np.array(self.frame.coordinates(lat, lon, first))
+        points = np.array(self.frame.coordinates(lat, lon, first, refuse=refuse))
         for centre, radius in self._discs:
             apart = points - centre
             far = np.linalg.norm(apart, axis=-1)
@@ -107,9 +107,9 @@ class Zoned:
             points[near] = centre + apart[near] * (moved / np.maximum(far[near], 1e-9))[:, None]
         return points
 
-    def to_grid(self, lat: Floats, lon: Floats, first: int = 0) -> Integers:
+    def to_grid(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Integers:
         """The nearest grid point."""
-        return np.rint(self.coordinates(lat, lon, first) / float(self.step)).astype(np.int64)
+        return np.rint(self.coordinates(lat, lon, first, refuse=refuse) / float(self.step)).astype(np.int64)
 
     def from_grid(self, points: Integers) -> tuple[Floats, Floats]:
         """As the frame does."""

@@ -27,7 +27,7 @@ from sfumato.interrupts import check_wanted
 from sfumato.ledger import audit, chain, moving, settle, store
 from sfumato.ledger.anchor import check_anchor, read_anchor
 from sfumato.ledger.cells import check_cells
-from sfumato.ledger.decide import ChargeRequest, decide, find_again, make_request
+from sfumato.ledger.decide import ChargeRequest, check_serving, decide, find_again, make_request
 from sfumato.ledger.groupcommit import LedgerWriter
 from sfumato.ledger.last_head import check_found, read_last_head
 from sfumato.ledger.moved import check_here
@@ -316,6 +316,11 @@ class Ledger:
         asked = (question, version, positive(epsilon, "epsilon"))
         with self._telling():
             return self._read(lambda connection: find_again(connection, self._rules, asked))
+
+    def check_serving(self, version: str) -> None:
+        """Raise what any query on this version meets now: a frozen ledger, or a closed version. Writes nothing."""
+        with self._telling():
+            self._read(lambda connection: check_serving(connection, self._rules, version))
 
     def latest(self) -> datetime:
         """The time of the last entry; `clock` is behind it only if it went back."""

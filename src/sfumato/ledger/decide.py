@@ -164,7 +164,10 @@ def check_current(connection: StoreConnection, rules: Rules) -> None:
 def check_serving(connection: StoreConnection, rules: Rules, version: str) -> None:
     """The ledger is here, the owner has not frozen the budget, and this data version has not failed too often."""
     if check_here(connection):
-        raise BudgetError(f'the budget of "{rules.data_id}" is frozen', hint="The owner can thaw it.")
+        raise BudgetError(
+            f'the budget of "{rules.data_id}" is frozen: no query is answered',
+            hint="The owner can unfreeze it, in the console or with `sfumato ledger thaw`.",
+        )
     if count_failures(connection, version) >= rules.terms.failures:
         raise LedgerError(
             f'version "{version}" of "{rules.data_id}" is closed',

@@ -1,8 +1,9 @@
 """RAPPOR: strings as Bloom filters, a permanent noisy copy that is drawn once, and a fresh noisy copy of that.
 
 Comes in: texts. Goes out: a cohort and the bits of a filter. Each cohort has hash functions of its own, so that strings
-that share bits in one cohort are told apart in another. The permanent copy is determined by a secret key and the text:
-a device that sends the same text a thousand times has told one permanent copy.
+that share bits in one cohort are told apart in another. A device draws one permanent copy for a task, from a secret key
+and the first text that it reports, and keeps it: whatever it reports later, a thousand times, it has told one copy.
+A copy for each text would tell when a text changes: two equal reports come from one copy for certain.
 """
 
 from __future__ import annotations
@@ -43,14 +44,15 @@ class Rappor:
     set with probability one/2^bits (the paper's q) where the permanent bit is set, else with zero/2^bits (its p). With
     one = 2^bits and zero = 0 the permanent copy itself is reported: the one-time variant.
 
-    Guarantee: one report costs `epsilon`, and all reports of one text together `permanent`:
+    Guarantee: one report costs `epsilon`, and all reports that a device draws from one permanent copy cost `permanent`
+        together, whatever its texts were and whenever they changed:
         hashes ln(q* (1 - p*)/(p* (1 - q*))) and 2 hashes ln((1 - flip)/flip), both rounded up, where q* and p* are the
         probabilities of a set bit in the report for a set and for an unset bit of the filter.
     Proof: two texts differ in at most `hashes` bits in each direction, and bits are independent. Whatever is sent later
-        is a post-processing of the permanent copy.
+        is a post-processing of the permanent copy, which depends on the first text alone.
     Reference: Erlingsson, Pihur, Korolova, CCS 2014.
     Checked by: local::rappor_costs_what_its_bits_can_tell, local::epsilon_is_the_worst_ratio_of_the_law,
-        local::a_permanent_copy_is_drawn_once
+        local::a_permanent_copy_is_drawn_once, local::all_reports_of_a_device_cost_its_permanent_copy
     """
 
     name: ClassVar[str] = "rappor"
@@ -86,7 +88,7 @@ class Rappor:
         cohorts: int = 16,
         bits: int = BITS,
     ) -> Rappor:
-        """`epsilon` for one report and `permanent` for all of one text; without it the permanent copy is reported."""
+        """`epsilon` for one report and `permanent` for all of a device; without it the permanent copy is reported."""
         unit = 1 << bits
         odds = Odds.of(epsilon).split(2 * hashes)
         if permanent is None:
@@ -133,7 +135,7 @@ class Rappor:
 
     @property
     def permanent(self) -> Fraction:
-        """What all reports of one text cost together."""
+        """What all reports from one permanent copy cost together."""
         return epsilon_of(((1 - self.f_half) / self.f_half) ** (2 * self.hashes))
 
     @property
@@ -160,14 +162,17 @@ class Rappor:
             reports[start : start + step] = self._report(cohorts, self._permanent(true, tape), tape)
         return reports
 
-    def encode_kept(self, text: str, cohort: int, key: bytes, task: bytes, tape: Tape) -> bytes:
-        """The report of a device with a cohort and a secret key: the permanent copy follows from key, task and text."""
+    def copy(self, text: str, cohort: int, key: bytes, task: bytes) -> Flags:
+        """The permanent copy of a device with a cohort and a secret key: drawn from its first text, then kept."""
         if len(key) < 16 or not 0 <= cohort < self.cohorts:
             raise InputError(f"a device has a key of at least 16 bytes and a cohort below {self.cohorts}")
         true = np.zeros((1, self.filter), np.bool_)
         true[0, list(places(text, cohort, self.hashes, self.filter))] = True
-        kept = self._permanent(true, KeyedTape(key, memo_label(task, cohort, text)))
-        return self._report(np.array([cohort]), kept, tape).tobytes()
+        return self._permanent(true, KeyedTape(key, memo_label(task, cohort, text)))
+
+    def report_kept(self, cohort: int, copy: Flags, tape: Tape) -> bytes:
+        """One report of a device that has drawn its permanent copy."""
+        return self._report(np.array([cohort]), copy, tape).tobytes()
 
     def _permanent(self, true: Flags, tape: Tape) -> Flags:
         wrong = sample_coins(tape, true.size, self.flip, self.bits).reshape(true.shape)

@@ -22,19 +22,22 @@ from math import exp, log, log1p, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.local.binomials import log_binomial
 from sfumato.words import positive, probability, whole
 
 _MARGIN = 1 + 1e-6
 _BLOCKS = 64
 _REACH = 16.0
 """Standard deviations of C on both sides that are summed one by one."""
+_MOST = 10**7
+"""Reports that are counted: beyond it float errors would reach the margin. More reports protect no less."""
 Floats = NDArray[np.float64]
 
 
 def bound_shuffled(epsilon: object, n: int, delta: object) -> float:
     """The least epsilon for this delta, by bisection; never above that of one report."""
     local, least = float(positive(epsilon, "epsilon")), float(probability(delta, "delta"))
-    whole(n, "n", 1)
+    n = min(whole(n, "n", 1), _MOST)
     low, high = 0.0, local
     if local > 500 or shuffled_delta(local, n, 0.0) <= least:
         return local if local > 500 else 0.0
@@ -64,7 +67,7 @@ def shuffled_delta(local: float, n: int, epsilon: float) -> float:
     mean, spread = others * rate, sqrt(others * rate * (1 - rate)) + 1
     first, last = max(0, int(mean - _REACH * spread)), min(others, int(mean + _REACH * spread) + 1)
     counts = np.arange(first, last + 1)
-    chances = np.exp(_log_binomial(others, counts, rate))
+    chances = np.exp(log_binomial(others, counts, rate))
     starts = np.unique(np.linspace(0, len(counts), min(_BLOCKS, len(counts)) + 1).astype(int))
     total = 0.0
     for start, end in pairwise(starts.tolist()):
@@ -83,30 +86,7 @@ def _delta_given(clones: int, local: float, epsilon: float) -> float:
     keep = 1 / (1 + exp(-local))
     reach = int(_REACH * sqrt(clones + 1)) + 2  # beyond it the binomial has less than 1e-30
     kinds = np.arange(max(0, clones // 2 - reach), min(clones, clones // 2 + reach) + 1)
-    pmf = np.exp(_log_binomial(clones, kinds, 0.5))
+    pmf = np.exp(log_binomial(clones, kinds, 0.5))
     one, other = np.concatenate([[0.0], pmf]), np.concatenate([pmf, [0.0]])
     first, second = keep * one + (1 - keep) * other, (1 - keep) * one + keep * other
     return float(np.maximum(first - exp(epsilon) * second, 0.0).sum()) + 1e-30
-
-
-_FACTORIALS: dict[str, Floats] = {"log": np.zeros(1)}
-
-
-def _log_factorials(most: int) -> Floats:
-    """ln 0!, ln 1!, ..., summed with 64 bits of mantissa or more where the machine has them."""
-    known = _FACTORIALS["log"]
-    if len(known) <= most:
-        size = max(most + 1, 2 * len(known))
-        numbers = np.arange(1, size, dtype=np.float64)
-        known = np.concatenate([[0.0], np.cumsum(np.log(numbers), dtype=np.longdouble).astype(np.float64)])
-        _FACTORIALS["log"] = known
-    return known
-
-
-def _log_binomial(n: int, k: NDArray[np.int64], p: float) -> Floats:
-    """The logarithm of the binomial probabilities."""
-    if p >= 1:
-        return np.where(k == n, 0.0, -np.inf)
-    logs = _log_factorials(n)
-    result: Floats = logs[n] - logs[k] - logs[n - k] + k * log(p) + (n - k) * log1p(-p)
-    return result

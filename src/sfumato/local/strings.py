@@ -4,10 +4,11 @@ Guarantee: under `holm` the chance of naming any candidate that nobody has is at
 expected share of such ones among those named is, up to the normal approximation.
 Proof: each candidate's score is its unbiased estimate over its standard deviation, from the covariance of the bits that
 the fitted shares imply. With at most half as many candidates as bits all are fitted at once and none is selected
-before it is tested; with more, one half of the reports, drawn at random, selects and the other half tests.
+before it is tested; with more, one half of the reports, drawn at random, selects and the other half tests. The reports
+that support a prefix which nobody has are binomial, so that heavy hitters are tested without that approximation.
 Reference: Erlingsson, Pihur, Korolova, CCS 2014; Holm 1979; Benjamini and Hochberg 1995; Wang, Li, Jha 2019.
 Checked by: local::rappor_names_few_that_nobody_has, local::rappor_intervals_cover,
-local::frequent_texts_are_found_letter_by_letter
+local::frequent_texts_are_found_letter_by_letter, local::heavy_hitters_name_few_that_nobody_has
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.local.base import Tally
+from sfumato.local.binomials import binomial_tails
 from sfumato.local.estimates import (
     Estimated,
     Floats,
@@ -27,7 +29,6 @@ from sfumato.local.estimates import (
     quantile,
     rows_of,
     score_interval,
-    share_variance,
 )
 from sfumato.local.rappor import Rappor
 from sfumato.local.significance import adjusted, upper_tail
@@ -190,6 +191,7 @@ def discover(
     A prefix is extended if its share is significant among all that were tried at its length (Holm).
     """
     check_population(population)
+    people = population if encoder.letters == 1 else "sampled"  # those who report on one length are a sample of all
     groups = encoder.tally(reports)
     parents = np.zeros(1, np.int64)
     found: list[Estimated] = []
@@ -200,13 +202,12 @@ def discover(
         counts = encoder.supports(reports, group, parents).ravel()
         children = (parents[:, None] * 256 + np.arange(256)[None, :]).ravel()
         shares = (counts / n - float(encoder.q)) / float(encoder.p - encoder.q)
-        deviation = np.sqrt(share_variance(encoder.worth, 0.0, n, population))
-        tests = adjusted(upper_tail(shares / deviation), "holm")
+        tests = adjusted(binomial_tails(counts, n, float(encoder.q)), "holm")
         kept = np.flatnonzero(tests < level / encoder.letters)
         kept = kept[np.argsort(-shares[kept])][:most]
         parents = children[kept]
         z = quantile(1 - level / encoder.letters / max(1, len(children)))
-        low, high = score_interval(encoder.worth, shares[kept], n, population, z)
+        low, high = score_interval(encoder.worth, shares[kept], n, people, z)
         texts = [_text(int(code), group + 1) for code in parents]
         found = [
             Estimated(text, float(s), float(a), float(b), float(t))

@@ -104,12 +104,12 @@ class LocalTask:
 
     @property
     def memoised(self) -> bool:
-        """Whether a device keeps a permanent copy, so that the same text may be reported again and again."""
+        """Whether a device draws one permanent copy, from its first text, and reports that again and again."""
         return isinstance(self.encoder, Rappor)
 
     @property
     def unit_cost(self) -> Fraction:
-        """What the lifetime budget pays for: a report, or a text with all of its reports."""
+        """What the lifetime budget pays for: a report, or a permanent copy with all of its reports."""
         return self.encoder.permanent if isinstance(self.encoder, Rappor) else self.epsilon
 
     @property
@@ -119,8 +119,10 @@ class LocalTask:
 
     @property
     def allowed(self) -> int:
-        """How many reports, or different texts, one device may ever send."""
-        return int(self.lifetime // self.unit_cost)
+        """How many reports one device may ever send; or 1, the permanent copy. A second copy would tell when a text has
+        changed, which no epsilon covers: whoever wants to follow texts begins a new task at a time fixed in advance.
+        """
+        return 1 if self.memoised else int(self.lifetime // self.unit_cost)
 
     @property
     def single(self) -> bool:
@@ -311,10 +313,12 @@ def _encoder(document: dict[str, Any]) -> Any:
     return ENCODERS[name](**given)
 
 
-def charge(task: LocalTask, sent: int, *, again: bool = False) -> None:
-    """Refuse a report that the lifetime budget does not pay for; `sent` counts what was paid, `again` a known text."""
-    if not (task.memoised and again) and sent >= task.allowed:
+def charge(task: LocalTask, paid: int) -> None:
+    """Refuse a report, or a permanent copy, that the lifetime budget does not pay for; `paid` counts earlier ones."""
+    if paid >= task.allowed:
+        many = f"{task.allowed} {'report' if task.allowed == 1 else 'reports'}"
         raise BudgetError(
             "this device has spent its budget for this task",
-            detail=f"It may send {task.allowed} {'texts' if task.memoised else 'reports'} in all.",
+            detail="It draws one permanent copy." if task.memoised else f"It may send {many} in all.",
+            hint="Report what was drawn again." if task.memoised else None,
         )

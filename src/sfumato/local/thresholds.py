@@ -87,8 +87,14 @@ class _Root(Odds):
 
 
 def _inside(threshold: int, bits: int) -> int:
-    """Brought into 1 ... 2^bits - 1: no report may be impossible for anybody."""
-    return min(max(threshold, 1), (1 << bits) - 1)
+    """Brought into 1 ... 2^bits - 1: no report may be impossible for anybody; but raising it would exceed epsilon."""
+    if threshold < 1:
+        raise InputError(
+            "the least threshold costs more than this epsilon",
+            detail=f"Thresholds have {bits} bits, too few for so many values.",
+            hint="Use more bits, or a larger epsilon.",
+        )
+    return min(threshold, (1 << bits) - 1)
 
 
 def epsilon_of(ratio: Fraction) -> Fraction:

@@ -109,7 +109,11 @@ def _table_name(path: str, taken: Mapping[str, Schema]) -> str:
 
 
 def person_of(source: DraftSource, written: str) -> tuple[str, str]:
-    """The table and the column that `--unit TABLE.COLUMN` names; `row` where each row of a table is a person."""
+    """The table and the column that `--unit` names: TABLE.COLUMN, a COLUMN that one table has, or `row`.
+
+    Names are compared without case where that finds one column, as a file `People.csv` becomes the table `people`.
+    """
+    columns = [(table, column) for table, schema in source.tables.items() for column in schema.columns]
     for at in (i for i, sign in enumerate(written) if sign == "."):
         table, column = written[:at], written[at + 1 :]
         if table in source.tables and column in source.tables[table].columns:
@@ -117,12 +121,18 @@ def person_of(source: DraftSource, written: str) -> tuple[str, str]:
     table = written.removesuffix(".row") if written != "row" else next(iter(source.tables))
     if written.endswith("row") and table in source.tables and (written != "row" or len(source.tables) == 1):
         return table, ROW
-    names = [f"{table}.{column}" for table, schema in source.tables.items() for column in schema.columns]
-    near = get_close_matches(written, names, 1, 0.4)
+    folded = written.casefold()
+    meant = [one for one in columns if folded in (f"{one[0]}.{one[1]}".casefold(), one[1].casefold())]
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        several = ", ".join(f"{table}.{column}" for table, column in meant)
+        raise InputError(f"several tables have a column {quote(written)}", hint=f"Pass --unit with one of {several}.")
+    near = get_close_matches(written, [f"{table}.{column}" for table, column in columns], 1, 0.6)
     raise InputError(
         f"there is no column {quote(written)}",
         detail=f"The tables are {', '.join(source.tables)}.",
-        hint=f"Pass --unit {near[0] if near else 'TABLE.COLUMN'}.",
+        hint=f"Pass --unit {near[0] if near else 'TABLE.COLUMN, or --unit row'}.",
     )
 
 

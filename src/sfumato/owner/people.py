@@ -1,4 +1,4 @@
-"""Which column may be the person, and how the other tables lead to her: by names and declared keys alone.
+"""Which column may identify a person, and how the other tables lead to it: by names and declared keys alone.
 
 Comes in: the schemas of the tables. Goes out: candidates, the likeliest first; and, once the owner has chosen one, a
 proposal for the unit of each table.
@@ -19,7 +19,7 @@ _PEOPLE = (
 )
 _OWN = ("ssn", "nin", "passport", "cpf", "msisdn", "imsi", "iban", "mrn")
 """Numbers that an office gives to one person."""
-_IDS = ("id", "uid", "uuid", "guid", "key", "no", "nr", "number", "code", "pseudonym", "hash")
+_IDS = ("id", "uid", "uuid", "guid", "pid", "key", "no", "nr", "number", "code", "pseudonym", "hash")
 _CAN_NAME = {None, "integer", "text", "decimal"}
 
 
@@ -78,7 +78,7 @@ def _score(table: str, column: str) -> int:
         return 3
     if words[-1] in ("email", "mail") or about[-1] in _PEOPLE:
         return 2
-    return 1 if words[-1] in _IDS[:5] else 0
+    return 1 if words[-1] in _IDS[:6] else 0
 
 
 def ways(tables: Mapping[str, Schema], person: tuple[str, str]) -> dict[str, UnitPath]:

@@ -42,12 +42,13 @@ def warnings_of(table: Table, found: Measured | None, marks: Marks) -> list[Warn
     if found.without_person:
         rows.append(warned(None, "unit", f"{_many(found.without_person, 'row')} without a privacy unit: left out"))
     if found.over:
-        share = f"{_many(found.removed, 'row')} of {found.rows:,} ({_percent(found.removed, found.rows)})"
+        share = f"{found.removed:,} of {_many(found.rows, 'row')} ({_percent(found.removed, found.rows)})"
         done = "they are left out" if table.rows_per_unit == 1 else "their rows are down-weighted"
         most = _many(table.rows_per_unit, "row")
-        people = f"{_many(found.over, 'person', 'people')} of {found.persons:,} with more than {most}"
-        worth = "which removes" if table.rows_per_unit == 1 else "which removes as much as"
-        rows.append(warned(None, "rows_per_unit", f"{people}, up to {found.most_rows:,}: {done}, {worth} {share}"))
+        have = "has" if found.over == 1 else "have"
+        people = f"{found.over:,} of {_many(found.persons, 'person', 'people')} {have} more than {most}"
+        worth = "which removes" if table.rows_per_unit == 1 else "which removes up to"
+        rows.append(warned(None, "rows_per_unit", f"{people} (up to {found.most_rows:,}); {done}, {worth} {share}"))
     for name, counts in (found.columns or {}).items():
         mostly = _is_mostly_outside(counts, found.rows)
         rows += [warned(name, key, text, mismatch=mostly) for key, text in _about(table, name, counts, found.rows)]

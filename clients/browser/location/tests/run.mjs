@@ -6,7 +6,7 @@ import { LatticeNoise, bernoulliExp, expNeg, twoSided } from "../noise/lattice.j
 import { SystemBits } from "../noise/random.js";
 import { Exact, boundExpNeg, boundLn, boundSqrt, fraction, isqrt, level } from "../noise/reals.js";
 import { LocationMechanism, niceStep, toDegrees, toMetres } from "../noise/world.js";
-import { FRESH, TEST, Trace } from "../trace.js";
+import { FRESH, PERIOD, TEST, Trace } from "../trace.js";
 
 const tests = [];
 const test = (name, run) => tests.push([name, run]);
@@ -171,6 +171,25 @@ test("reports are as far away as the level says", () => {
   near(within / count, 0.95, 0.03);
 });
 
+/** A clock that moves on by a period whenever it is read. */
+const minutes = () => { let now = 1e12; return () => (now += PERIOD); };
+
+test("who asks often gets the last report, and spends nothing", async () => {
+  const kept = new Map(), store = { read: async (key) => structuredClone(kept.get(key)), write: async (key, value) => kept.set(key, structuredClone(value)) };
+  let now = 1e12;
+  const made = new LocationMechanism("ln 4", 200), trace = new Trace(made, "a", 50, store, new FixedBits("often"), () => now);
+  const first = await trace.report(48, 2);
+  for (let i = 0; i < 1000; i++, now += PERIOD / 1001) {
+    const step = await trace.report(48 + i / 100, 2); // wherever the person is: the clock decides, not the position
+    equal([step.kind, step.lat, step.lon, step.spent], ["cached", first.lat, first.lon, FRESH]);
+  }
+  now += PERIOD;
+  equal((await trace.report(58, 2)).spent > FRESH, true);
+  now -= 10 * PERIOD; // a clock that was set back does not hold the report for as long
+  const before = kept.get("a").spent;
+  equal((await trace.report(48, 2)).spent > before, true);
+});
+
 test("a trace spends before it draws, repeats, and is held when the budget is spent", async () => {
   const kept = new Map(), log = [];
   const store = {
@@ -178,12 +197,12 @@ test("a trace spends before it draws, repeats, and is held when the budget is sp
     async write(key, value) { log.push(value.spent); kept.set(key, structuredClone(value)); },
   };
   const made = new LocationMechanism("ln 4", 500);
-  const still = new Trace(made, "a", 30, store, new FixedBits("a")), kinds = [];
+  const still = new Trace(made, "a", 30, store, new FixedBits("a"), minutes()), kinds = [];
   for (let i = 0; i < 40; i++) kinds.push((await still.report(48.8584, 2.2945)).kind);
   equal(kinds[0], "fresh");
   if (kinds.filter((kind) => kind === "repeated").length < 20) throw new Error(`too few repetitions: ${kinds}`);
   if (kept.get("a").spent > 30 * FRESH) throw new Error("overspent");
-  const far = new Trace(made, "b", 4, store, new FixedBits("b")), seen = [];
+  const far = new Trace(made, "b", 4, store, new FixedBits("b"), minutes()), seen = [];
   for (let i = 0; i < 40; i++) seen.push(await far.report(48 + (i % 2), 2));
   equal(seen.at(-1).kind, "held");
   if (kept.get("b").spent > 4 * FRESH) throw new Error("overspent");

@@ -24,7 +24,7 @@ from sfumato.doors.cli.say import console, print_json
 from sfumato.doors.cli.tables import MOST_ROWS
 from sfumato.errors import ClaimError, InputError, LedgerError
 from sfumato.gateway.rederive import Rederived
-from sfumato.gateway.rounding import amount
+from sfumato.gateway.rounding import amount, many
 from sfumato.ledger import (
     Entry,
     Ledger,
@@ -193,8 +193,9 @@ def verify(path: Path, *, as_json: bool, plans: bool = False) -> None:
         print_json({name: getattr(report, name) for name in names} | {"spent": spent} | more)
         return
     out = console()
-    parts = f"{report.debits:,} charges, {report.answers:,} answers, {report.failures:,} failures"
-    out.print(f"The ledger is valid: {report.entries:,} entries, {parts}; nothing was edited, removed or moved.")
+    counts = ((report.entries, "entry", "entries"), (report.debits, "charge", None), (report.answers, "answer", None))
+    parts = ", ".join(many(*one) for one in (*counts, (report.failures, "failure", None)))
+    out.print(f"The ledger is valid: {parts}; nothing was edited, removed or moved.")
     if derived is not None:
         out.print(f"{derived.plans:,} plans were derived again: each charge covers what one person can change.")
         for why, count in sorted(derived.not_derived.items()):
@@ -282,8 +283,8 @@ def move(source: str, target: str) -> None:
 def change(path: Path, what: str) -> None:
     """Freeze, thaw, reopen: an entry of the chain."""
     said = {
-        "freeze": "Frozen: no query is answered until `sfumato ledger thaw`.",
-        "thaw": "Thawed: queries are answered again.",
+        "freeze": "Frozen: no query is answered until you unfreeze with `sfumato ledger thaw`.",
+        "thaw": "Unfrozen: queries are answered again.",
         "reopen": "Reopened: versions that failures had closed are open again.",
     }
     with visit(path) as ledger:

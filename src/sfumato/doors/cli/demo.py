@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 import shlex
 import shutil
@@ -228,7 +229,7 @@ def draw_bob() -> str:
 # for people
 def _print(policy: Path, asked: list[tuple[DemoQuestion, Outcome]], out: Console) -> None:
     out.print(f"\nA made-up clinic in {policy.parent}: about 4,000 people, none of them real.")
-    out.print(f"{ANALYST} asks in SQL. Their share is epsilon 1 of a total of 4 for everybody together.")
+    out.print(f"{ANALYST} asks in SQL and may spend epsilon 1, of a total of 4 for everybody together.")
     *four, again, refused = asked
     for number, (question, outcome) in enumerate(four, 1):
         _print_one(f"{number}. {question.words}", question, outcome, out)
@@ -266,7 +267,7 @@ def own_command() -> str:
     found, own = shutil.which("sfumato"), Path(sys.argv[0])
     if found is not None and own.exists() and Path(found).samefile(own):
         return "sfumato"
-    return shlex.quote(str(own.absolute())) if own.name == "sfumato" else "sfumato"
+    return shlex.quote(os.path.normpath(own.absolute())) if own.name == "sfumato" else "sfumato"
 
 
 def _print_doors(document: dict[str, Any], out: Console) -> None:
@@ -282,7 +283,7 @@ def _print_doors(document: dict[str, Any], out: Console) -> None:
             if "survey" in document
             else {}
         ),
-        "Your turn, in another terminal:": (
+        f"Your turn, in another terminal ({ANALYST} has what is left above; `{command} demo --fresh` starts over):": (
             f"psql {inside}",
             f'{command} explain "{TO_TRY.sql}" -p {file}',
             f'{command} query "{TO_TRY.sql}" -p {file} --analyst {ANALYST}',

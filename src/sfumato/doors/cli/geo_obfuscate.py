@@ -12,15 +12,15 @@ from typing import Any
 
 import typer
 
-from sfumato.doors.cli.board import tell
+from sfumato.doors.cli.board import grid_of, tell
 from sfumato.doors.cli.say import console, print_json
 from sfumato.errors import InputError
 from sfumato.geo.files import Batch, ColumnChoice, Columns, Obfuscated, obfuscate_file, open_points
 from sfumato.geo.files.streams import Report, persons_of
 from sfumato.geo.mechanism import LocationMechanism
-from sfumato.geo.purse import FilePurse, MemoryPurse, Purse
 from sfumato.geo.traces import TraceMechanism
 from sfumato.geo.zones import Zone
+from sfumato.ledger.person_budgets import LedgerPurse
 
 _POSITION = re.compile(r"\s*([-+]?\d+(?:\.\d*)?)\s*,\s*([-+]?\d+(?:\.\d*)?)\s*")
 
@@ -89,13 +89,13 @@ def run(
     with ExitStack() as stack:
         trace = None
         if budget is not None:
-            purse: Purse = MemoryPurse() if ledger is None else FilePurse(ledger, _label(made))
-            if isinstance(purse, FilePurse):
-                stack.callback(purse.close)
-            trace = TraceMechanism.of(made, budget, purse=purse)
+            trace = TraceMechanism.of(made, budget)
             trace.check_first()
             for batch in open_points(source, choice)[1]:  # a bad row is refused before anything is spent
                 made.frame.coordinates(batch.lat, batch.lon, batch.done)
+            if ledger is not None:
+                purse = stack.enter_context(LedgerPurse.open(ledger, _label(made), trace.total))
+                trace = TraceMechanism.of(made, budget, purse=purse)
         progress = stack.enter_context(_progress())
         report = None if trace is None else _traced(trace, opened[0], person)
         done = obfuscate_file(source, order.out, made, choice, progress=progress, report=report, opened=opened)
@@ -106,6 +106,23 @@ def _label(made: LocationMechanism) -> str:
     """What a unit of a budget means, and which grid a remembered report lies on."""
     shown = settings(made)
     return f"level {shown['level']} within {shown['radius']:g} m, {made.frame!r}"
+
+
+def run_budget(ledger: Path, *, as_json: bool) -> None:
+    """What each person has spent, after the ledger was verified."""
+    with LedgerPurse.visit(ledger) as purse:
+        purse.verify()
+        people = [(cell.partition(" ")[2], held.spent) for cell, held in sorted(purse.people().items())]
+        total = purse.budget
+    if as_json:
+        rows = [{"person": name, "spent": float(spent), "remaining": float(total - spent)} for name, spent in people]
+        print_json({"budget": float(total), "people": rows})
+        return
+    tell([f"a budget of {float(total):.6g} for each person; the ledger is whole", ""])
+    grid_of(
+        ("person", "spent", "remaining"),
+        [[name, f"{float(spent):.6g}", f"{float(total - spent):.6g}"] for name, spent in people],
+    )
 
 
 def _traced(trace: TraceMechanism, columns: Columns, person: str | None) -> Report:

@@ -16,7 +16,7 @@ from sfumato.doors.cli.book import open_book
 from sfumato.doors.cli.say import console, print_json
 from sfumato.errors import BudgetError
 from sfumato.gateway import Spent
-from sfumato.gateway.rounding import amount
+from sfumato.gateway.rounding import amount, many
 from sfumato.ledger import Ledger, Standing
 from sfumato.policy import Policy
 from sfumato.words import UNIT, Loss, show, whole
@@ -74,7 +74,7 @@ def _largest(ledger: Ledger, analyst: str | None, count: int) -> Fraction:
 
 
 def _named(analyst: str | None) -> str | None:
-    """The owner has no share: her budget is that of everybody together."""
+    """The owner has no share: their budget is that of everybody together."""
     return None if analyst == OWNER else analyst
 
 
@@ -86,7 +86,7 @@ def _document(analyst: str | None, standing: Standing) -> dict[str, object]:
 def _print(owner: Policy, analyst: str | None, standing: Standing, count: int) -> None:
     out = console()
     whose = "everybody together" if _named(analyst) is None else analyst
-    out.print(Text(f'{whose} on "{owner.data.id}", composition {owner.privacy.composition}', style="bold"))
+    out.print(Text(f'Budget of {whose}, data "{owner.data.id}", composition {owner.privacy.composition}', style="bold"))
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for head in ("", "epsilon", "rho", "delta"):
         table.add_column(head, justify="left" if head == "" else "right")
@@ -96,15 +96,16 @@ def _print(owner: Policy, analyst: str | None, standing: Standing, count: int) -
     out.print(table)
     out.print(bar(standing.remaining, standing.total))
     each = show(owner.privacy.query_epsilon)
-    out.print(f"about {count:,} more queries at epsilon {each}, the policy's default cost")
+    out.print(f"about {many(count, 'more query', 'more queries')} at epsilon {each}, the default cost")
 
 
 def bar(left: Loss, total: Loss) -> Text:
-    """Forty cells by the door that has most left; rounded up in favour of what is spent."""
+    """Forty cells, full ones for what is left of the currency that has most left; rounded down."""
     rooms = [
         Fraction(0 if now is None else now) / limit
         for now, limit in ((left.epsilon, total.epsilon), (left.rho, total.rho))
         if limit
     ]
-    free = int(_CELLS * max(rooms, default=Fraction(0)))
-    return Text.assemble(("█" * (_CELLS - free), "yellow"), ("░" * free, "dim"))
+    share = max(rooms, default=Fraction(0))
+    full = int(_CELLS * share)
+    return Text.assemble(("█" * full, "yellow"), ("░" * (_CELLS - full), "dim"), f" {int(100 * share)} % left")

@@ -50,7 +50,7 @@ def run_init(data: Sequence[str], unit: str | None, output: Path) -> None:
     out = console()
     columns = sum(len(schema.columns) for schema in source.tables.values())
     out.print(f"Wrote {output}: {_many(len(source.tables), 'table')}, {_many(columns, 'column')}. No row was read.")
-    lines = [str(text[: (error.position or 1) - 1].count("\n") + 1) for error in left]
+    lines = list(dict.fromkeys(str(text[: (error.position or 1) - 1].count("\n") + 1) for error in left))
     on = f"on line {lines[0]}" if len(lines) == 1 else f"on lines {', '.join(lines)}"
     out.print(f'{_many(len(left), "decision")} left to you, marked "?", {on}.')
     named = "" if output == Path("sfumato.toml") else f" -p {shlex.quote(str(output))}"
@@ -87,7 +87,9 @@ def _ask(source: DraftSource) -> str:
     for number, name in enumerate(likely[:_SHOWN], 1):
         out.print(f"  {number}  {_printable(name)}")
     if not likely:
-        out.print("  No column name looks like an identifier. The tables are: " + _printable(", ".join(source.tables)))
+        out.print("  No column name looks like an identifier. The columns are:")
+        for name, schema in source.tables.items():
+            out.print("  " + _printable(", ".join(f"{name}.{column}" for column in schema.columns)), soft_wrap=True)
     out.print("  row  each row is one person")
     said = str(typer.prompt("A number, TABLE.COLUMN, or row", default="1" if likely else None, err=True)).strip()
     chosen = int(said) - 1 if said.isdecimal() else -1

@@ -19,7 +19,8 @@ from rich.text import Text
 from sfumato.doors.cli.say import console, print_whole
 from sfumato.gateway import Answer, Preview
 from sfumato.gateway.rounding import (
-    CANNOT_TELL,
+    UNKNOWN,
+    WHY_UNKNOWN,
     by_rho,
     charge,
     cost_line,
@@ -52,7 +53,7 @@ def print_answer(answer: Answer, out: Console) -> None:
         shown = f"{len(answer.rows):,} rows" if sys.stdout.isatty() else f"{MOST_ROWS:,} of {len(answer.rows):,} rows"
         console(stderr=True).print(f"{shown} are shown; --csv writes them all.")
     unknown = any(nothing for row in answer.untold(first=MOST_ROWS) for nothing in row)
-    for line in (*answer_lines(answer), *([CANNOT_TELL] if unknown else [])):
+    for line in (*answer_lines(answer), *([WHY_UNKNOWN] if unknown else [])):
         out.print(Text(line, style="dim"))
 
 
@@ -64,13 +65,13 @@ def answer_table(answer: Answer, most: int) -> Table:
     for name, kind, has_interval in zip(answer.columns, answer.types, noisy, strict=True):
         table.add_column(Text(name), justify="right" if kind in _NUMBERS else "left", no_wrap=True)
         if has_interval:
-            head = f"{show(answer.confidence * 100)} %"
+            head = f"{show(answer.confidence * 100)} % interval"
             table.add_column(Text(head, style="dim"), justify="left", style="dim", no_wrap=True)
     for row, ends, nothing in zip(rows, intervals, untold, strict=False):
         cells: list[Text] = []
         for value, interval, has_interval, unknown in zip(row, ends, noisy, nothing, strict=True):
             number, around = shown(value, interval)
-            cells.append(Text("cannot tell" if unknown else number))
+            cells.append(Text(UNKNOWN if unknown else number))
             if has_interval:
                 cells.append(Text(around))
         table.add_row(*cells)
@@ -103,7 +104,7 @@ def print_preview(preview: Preview, out: Console) -> None:
         costs = "would cost: free" if free else f"would cost: {charge(preview.cost, preview.before)}"
         in_rho = preview.cost.epsilon is None or by_rho(preview.before)
         before, after = (in_currency(amounts, in_rho=in_rho) for amounts in (preview.before, preview.after))
-        left = f"{costs}; {before} left{more_like_this(preview.before)}"
+        left = f"{costs}; {before} left{more_like_this(preview.before, preview.cost)}"
         out.print(left if preview.refused is not None or free else f"{left}, {after} after")
     for line in (*_fewer(preview), *note_lines(preview.notes)):
         out.print(Text(line, style="dim"))

@@ -52,7 +52,7 @@ PAGES = (
     ConsolePage("/play", "play", "Playground", ALL),
     ConsolePage("/learn", "learn", "Exercises", ALL),
     ConsolePage("/bob", "bob", "Bob in, Bob out", ASKS),
-    ConsolePage("/map", "map", "Map", ALL),
+    ConsolePage("/map", "map", "Location privacy", ALL),
     ConsolePage("/wizard", "wizard", "New policy", (OWNER,)),
 )
 

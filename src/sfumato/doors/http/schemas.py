@@ -108,7 +108,7 @@ SCHEMAS: dict[str, Schema] = {
             "types": _list(TEXT),
             "rows": _list(_list(_VALUE)),
             "intervals": _list(_list({"anyOf": [_list(_VALUE), {"type": "null"}]})),
-            "untold": _list(_list({"type": "boolean"})),
+            "unknown": _list(_list(WHOLE)),
             "confidence": TEXT,
             "cost": of("Amounts"),
             "remaining": of("Amounts"),

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping
 
 import duckdb
 
-from sfumato.engines.duckdb.text_files import exactly, found, missing
+from sfumato.engines.duckdb.text_files import exactly, files_under, missing
 from sfumato.errors import PolicyError
 from sfumato.policy import Table
 from sfumato.policy.sections import quote
 
-_FOLDER = re.compile(r"[/\\]([^/\\=?]+)=[^/\\\n?]*(?=[/\\])")
+_FOLDER = re.compile(r"[/\\]([^/\\=?]+)=[^/\\\n?=]*(?=[/\\])")
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 """Whole numbers that 64 bits with a sign hold: the wider type holds each as the number that it is, also as a double."""
 Columns = Mapping[str, str]
@@ -76,14 +76,12 @@ def parquet_reader(connection: duckdb.DuckDBPyConnection, files: list[str], tabl
 
 def files_of(connection: duckdb.DuckDBPyConnection, paths: Iterable[str]) -> list[str]:
     """The files that the engine reads under these paths; those on other machines are looked for by the engine."""
-    files: list[str] = []
-    for path in paths:
-        if "://" in path:
-            files += [str(row[0]) for row in connection.execute("FROM glob(?)", [path]).fetchall()]
-        else:
-            files += found(path)
+    listed = list(paths)
+    files = files_under(path for path in listed if "://" not in path)
+    for path in (path for path in listed if "://" in path):
+        files += [str(row[0]) for row in connection.execute("FROM glob(?)", [path]).fetchall()]
     if not files:
-        raise missing(", ".join(paths))
+        raise missing(", ".join(listed))
     return list(dict.fromkeys(files))
 
 

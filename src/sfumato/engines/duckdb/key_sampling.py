@@ -34,6 +34,8 @@ LOT = "#lot {0}"
 """Where a prepared table keeps the lot of a row's key in this column: 1 for the first that is kept."""
 FIRST = "#first {0}"
 """Where it keeps whether the row is the only one of its person under its key (2), the first of several (1), or not."""
+ROWID = "rowid"
+"""The engine's own number of a row, unless the table has a column of this name."""
 SLICE = "COALESCE(hash(_u) % getvariable('slices') = getvariable('slice'), TRUE)"
 """The condition by which persons are taken in slices. Without these variables it holds for everybody."""
 _MOST = 1000
@@ -43,7 +45,7 @@ _MOST = 1000
 def lots(table: str, column: str, salt: str) -> str:
     """Each person's keys in a column with their lots, numbers of rows, and the first row of each."""
     pairs = (
-        f"SELECT {UNIT} AS _u, {identifier(column)} AS _k, COUNT(*) AS _n, MIN(rowid) AS _first"
+        f"SELECT {UNIT} AS _u, {identifier(column)} AS _k, COUNT(*) AS _n, MIN({ROWID}) AS _first"
         f" FROM {table} GROUP BY ALL"
     )
     order = hashed(["_k"], salt=string(salt))

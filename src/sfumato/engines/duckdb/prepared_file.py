@@ -23,7 +23,8 @@ from sfumato.words import identifier, string
 FILE = "prepared.duckdb"
 HOME = identifier("#prepared")
 """The name under which the file is attached, and that of the table in it which holds its record."""
-_FORMAT = 2
+_FORMAT = 3
+"""What prepared files hold. Those of format 2 may hold the rows of a person many times: see decision 089."""
 
 
 @dataclass(frozen=True)

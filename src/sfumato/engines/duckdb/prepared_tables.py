@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from sfumato.engines.duckdb.jobs import spelled
-from sfumato.engines.duckdb.key_sampling import FIRST, LOT, lots
-from sfumato.engines.duckdb.relations import NUMBER, UNIT, select
+from sfumato.engines.duckdb.key_sampling import FIRST, LOT, ROWID, lots
+from sfumato.engines.duckdb.relations import NUMBER, UNIT, everybody, select
 from sfumato.engines.duckdb.row_counts import ROWS, SAME, of_each, people_of, sizes_of, stored_sum, weight_at, weight_of
 from sfumato.errors import QueryError
 from sfumato.policy import Policy, Table, with_bounds
@@ -88,7 +88,9 @@ def _sums(policy: Policy, table: str) -> dict[str, str]:
 
 
 def _open(policy: Policy, table: str) -> list[str]:
-    """The columns that are open keys when somebody groups by them."""
+    """The columns that are open keys when somebody groups by them, if rows of the table can be told apart."""
+    if ROWID in {name.casefold() for name in policy.tables[table].columns}:  # its own column is read by that name
+        return []
     return [
         name
         for name in policy.tables[table].columns
@@ -102,14 +104,13 @@ def _clustered(table: Table, tables: tuple[str, ...], opened: list[str], salt: s
     name, most = identifier(table.name), table.rows_per_unit
     beside = [f"p.i AS {NUMBER}", f"p.n AS {identifier(ROWS)}"]
     beside += [_weight("p.n", most)] if isinstance(most, int) else []
-    everybody = " UNION ".join(f"SELECT {UNIT} AS u FROM {identifier(other)}" for other in tables)
-    numbers = f"SELECT u, row_number() OVER (ORDER BY u) AS i FROM ({everybody})"
+    numbers = f"SELECT u, row_number() OVER (ORDER BY u) AS i FROM ({everybody(tables)})"
     people = f"SELECT {UNIT} AS u, COUNT(*) AS n FROM {name} GROUP BY {UNIT}"
     source = f"{name} AS t JOIN (SELECT * FROM ({people}) JOIN ({numbers}) USING (u)) AS p ON t.{UNIT} = p.u"
     for i, column in enumerate(opened):
         source += f" JOIN ({lots(name, column, salt)}) AS l{i} ON l{i}._u = t.{UNIT}"
         source += f" AND l{i}._k IS NOT DISTINCT FROM t.{identifier(column)}"
-        first = f"CASE WHEN l{i}._n = 1 THEN 2 WHEN l{i}._first = t.rowid THEN 1 ELSE 0 END"
+        first = f"CASE WHEN l{i}._n = 1 THEN 2 WHEN l{i}._first = t.{ROWID} THEN 1 ELSE 0 END"
         beside.append(f"l{i}._r AS {identifier(LOT.format(column))}")
         beside.append(f"CAST({first} AS TINYINT) AS {identifier(FIRST.format(column))}")
     return f"SELECT {', '.join(beside)}, t.* FROM {source} ORDER BY t.{UNIT}"

@@ -146,6 +146,12 @@ NUMBER = identifier("#number")
 """Where a prepared table keeps a number in its place: see `counted.numbered`."""
 
 
+def everybody(tables: Iterable[str]) -> str:
+    """The SELECT of the persons of these kept tables, one or several, each person once, as `u`."""
+    rows = " UNION ALL ".join(f"SELECT {UNIT} AS u FROM {identifier(name)}" for name in tables)
+    return f"SELECT DISTINCT u FROM ({rows})"
+
+
 def stored(scan: Scan) -> str:
     """The rows of a table as its scan gives them, for an engine to keep: domains enforced, units attached, once.
 

@@ -1,48 +1,23 @@
-"""Where the rows of a table come from: files, a DuckDB database, or a frame.
+"""Where the rows of a table come from: files, a DuckDB database, or a frame that is registered.
 
 Comes in: the policy's source and one of its tables. Goes out: what stands in FROM, and the columns that are read of it.
-Text files are read as text, and so is what a frame of pandas holds as Python objects: scans cast text totally, so no
-value of a row decides a type.
+Text files are read as text: scans cast text totally, so no value of a row decides a type.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
 from sfumato.engines.base import OPERATOR
 from sfumato.engines.duckdb import text_files
 from sfumato.engines.duckdb.file_layout import files_of, folder_options, parquet_reader
-from sfumato.errors import InputError, PolicyError
+from sfumato.errors import PolicyError
 from sfumato.policy import ROW, Table
 from sfumato.words import identifier, string
 
 _LINES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
-
-
-def as_read(frame: Any) -> Any:
-    """A frame as it is read: of pandas, columns of Python objects become text, value by value.
-
-    Guarantee: what a row holds does not depend on other rows.
-    Proof: other columns have a type of their own. DuckDB would look at the objects of a column for the type of all of
-        them, and make doubles of numbers in categories where one is missing; here each becomes its own text, and a
-        missing one stays missing. What is no frame has no types of columns, and is refused.
-    Reference: semantics 1.3.
-    Checked by: rooms::an_object_of_a_frame_does_not_change_what_others_hold,
-        rooms::a_category_of_a_frame_does_not_change_what_others_hold
-    """
-    if isinstance(frame, dict | list | tuple):
-        raise InputError(
-            "rows must be a frame of pandas or Polars, or a table of Arrow", hint="Make a DataFrame of it."
-        )
-    kinds = getattr(frame, "dtypes", None)
-    if kinds is None or not any(kind.__module__.startswith("pandas.") for kind in type(frame).__mro__):
-        return frame
-    objects = [name for name, kind in kinds.items() if kind == object or str(kind) == "category"]  # noqa: E721  a kind of pandas equals a class
-    texts = {name: frame[name].astype(object).map(str, na_action="ignore").astype("string") for name in objects}
-    return frame.assign(**texts) if texts else frame
 
 
 def columns_of(connection: duckdb.DuckDBPyConnection, source: str) -> dict[str, str]:

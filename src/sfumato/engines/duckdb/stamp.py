@@ -16,10 +16,10 @@ import duckdb
 from sfumato.engines.duckdb.text_files import found
 from sfumato.policy import Policy
 
-_WAY = 3
+_WAY = 4
 """How files become rows. Another way is another number: what was prepared or drawn from rows read in the first way, in
-which NaN of a Parquet file could become a number, or in the second, in which folders and other files decided types, is
-not about the rows that are read now."""
+which NaN of a Parquet file could become a number, in the second, in which folders and other files decided types, or in
+the third, in which prepared rows of one table were there many times, is not about the rows that are read now."""
 
 
 def stamp(policy: Policy) -> str | None:

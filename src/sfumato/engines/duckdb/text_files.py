@@ -10,6 +10,7 @@ import csv
 import glob
 import gzip
 import io
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -62,6 +63,8 @@ def found(pattern: str) -> list[str]:
     Checked by: rooms::a_file_whose_name_is_a_pattern_is_one_file, rooms::the_stamp_sees_every_file_that_is_read
     """
     matched = sorted(p for p in glob.glob(pattern, recursive=True) if Path(p).is_file())  # noqa: PTH207  a pattern may start at the root
+    for file in matched:
+        _check_name(file)
     if not Path(pattern).is_file():
         return matched
     if set(matched) - {pattern}:
@@ -69,6 +72,34 @@ def found(pattern: str) -> list[str]:
             f"{quote(pattern, 200)} is a file, and a pattern that other files match", hint="Rename the file."
         )
     return [pattern]
+
+
+def files_under(paths: Iterable[str]) -> list[str]:
+    """The files of these paths, each once.
+
+    Guarantee: no row is read twice because a file was named twice.
+    Proof: a name that two paths match is listed once; another name of the same file, such as a link, is refused.
+    Reference: semantics 1.3.
+    Checked by: rooms::a_file_is_read_once_under_whatever_names
+    """
+    files = list(dict.fromkeys(file for path in paths for file in found(path)))
+    names: dict[tuple[int, int], str] = {}
+    for file in files:
+        state = Path(file).stat()
+        first = names.setdefault((state.st_dev, state.st_ino), file)
+        if first != file:
+            raise PolicyError(
+                f"{quote(first, 200)} and {quote(file, 200)} are one file", hint="Name it once, and remove the link."
+            )
+    return files
+
+
+def _check_name(file: str) -> None:
+    """Refuse names that an engine cannot be given as they are: it reads a backslash as the end of a folder's name."""
+    if any("\ud800" <= sign <= "\udfff" for sign in file):  # bytes that are no text
+        raise PolicyError(f"the name of {quote(ascii(file), 200)} is not UTF-8", hint="Rename the file.")
+    if "\\" in file and os.sep != "\\":
+        raise PolicyError(f"the name of {quote(file, 200)} has a backslash", hint="Rename the file or its folder.")
 
 
 def exactly(file: str) -> str:
@@ -100,7 +131,7 @@ def public_reader(paths: Iterable[str]) -> str:
 
 
 def _all(paths: Iterable[str], typed: Callable[[CsvHeader], str], folders: Folders) -> str:
-    files = [file for path in paths for file in found(path)]
+    files = files_under(paths)
     if not files:
         raise missing(", ".join(paths))
     headers = {file: header_of(file) for file in files}

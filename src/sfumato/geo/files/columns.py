@@ -46,8 +46,12 @@ class Columns:
         return tuple(name for name in self.kept if _TELLING.search(name))
 
 
-def decide(names: Sequence[str], choice: ColumnChoice, *, position: tuple[str, str] | None = None) -> Columns:
-    """The plan for a file with these columns; `position` names them where the format itself does."""
+def decide(
+    names: Sequence[str], choice: ColumnChoice, *, position: tuple[str, str] | None = None, beside: Sequence[str] = ()
+) -> Columns:
+    """The plan for a file with these columns; `position` names them where the format itself does. What the file holds
+    `beside` them (metadata, altitudes, bounding boxes) cannot be kept: it is dropped, or refused with all else.
+    """
     if len(set(names)) != len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise InputError(f'two columns are named "{twice}"', hint="Rename one of them.")
@@ -62,13 +66,19 @@ def decide(names: Sequence[str], choice: ColumnChoice, *, position: tuple[str, s
             f'there is no other column "{strange[0]}" to keep', detail=f"The columns are: {', '.join(names)}."
         )
     kept = tuple(name for name in others if choice.keep_all or name in choice.keep)
-    dropped = tuple(name for name in others if name not in kept)
-    if dropped and choice.refuse:
-        raise InputError(
-            f"the file has columns beside the position: {', '.join(dropped)}",
-            hint="Name those to keep with --keep, or use --others drop.",
-        )
+    dropped = (*(name for name in others if name not in kept), *beside)
+    if choice.refuse:
+        check_nothing_else(dropped)
     return Columns(lat, lon, kept, dropped, guessed)
+
+
+def check_nothing_else(found: Sequence[str]) -> None:
+    """Raise InputError where a file holds what was not chosen."""
+    if found:
+        raise InputError(
+            f"the file holds more than positions: {', '.join(found)}",
+            hint="Name columns to keep with --keep, or use --others drop.",
+        )
 
 
 def _positions(names: Sequence[str], choice: ColumnChoice) -> tuple[str, str, bool]:

@@ -1,7 +1,7 @@
 """GeoJSON files of points: a FeatureCollection, read feature by feature, or one feature on each line.
 
-Bounding boxes, members of the collection and altitudes are never kept; properties and ids are kept by choice. Lines and
-polygons are refused: their vertices would be many reports about one secret.
+Bounding boxes, other members and altitudes cannot be kept; properties and ids are kept by choice. Lines and polygons
+are refused: their vertices would be many reports about one secret.
 """
 
 from __future__ import annotations
@@ -15,25 +15,38 @@ from typing import Any, TextIO
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.geo.files.columns import ColumnChoice, Columns, decide
+from sfumato.geo.files.columns import ColumnChoice, Columns, check_nothing_else, decide
 from sfumato.geo.files.streams import Batch, Floats, Write
 
 _CHUNK = 1 << 18
 _ROWS = 20_000
 _ID = "id"
+_MEMBERS = {"type", "geometry", "properties", _ID}
 
 
 def open_geojson(path: Path, choice: ColumnChoice) -> tuple[Columns, Iterator[Batch], dict[str, Any]]:
     """Names of properties are those of the first thousand features; a new one later on is treated as unknown."""
     names: dict[str, None] = {}
-    for i, feature in enumerate(_features(path)):
+    beside: dict[str, None] = {}
+    for i, feature in enumerate(_features(path, beside)):
         if i == 1000:
             break
         names |= dict.fromkeys(feature.get("properties") or {})
+        beside |= dict.fromkeys(_beside(feature))
         if _ID in feature:
             names[_ID] = None
-    columns = decide([*names, "latitude ", "longitude "], choice, position=("latitude ", "longitude "))
+    position = ("latitude ", "longitude ")
+    columns = decide([*names, *position], choice, position=position, beside=list(beside))
     return columns, _batches(path, columns, choice), {}
+
+
+def _beside(feature: dict[str, Any]) -> list[str]:
+    """What a feature holds that cannot be kept."""
+    geometry = feature.get("geometry") or {}
+    found = [f'member "{name}" of a feature' for name in feature if name not in _MEMBERS]
+    found += [f'member "{name}" of a geometry' for name in geometry if name not in ("type", "coordinates")]
+    coordinates = geometry.get("coordinates")
+    return found + (["altitude"] if isinstance(coordinates, list) and len(coordinates) > 2 else [])
 
 
 def _batches(path: Path, columns: Columns, choice: ColumnChoice) -> Iterator[Batch]:
@@ -41,8 +54,11 @@ def _batches(path: Path, columns: Columns, choice: ColumnChoice) -> Iterator[Bat
     lon: list[float] = []
     rest: list[dict[str, Any]] = []
     known, kept, done = {*columns.kept, *columns.dropped}, set(columns.kept), 0
-    for number, feature in enumerate(_features(path), 1):
+    beside: dict[str, None] = {}
+    for number, feature in enumerate(_features(path, beside), 1):
         x, y = _point(feature, number)
+        if choice.refuse:
+            check_nothing_else(_beside(feature))
         lat.append(y)
         lon.append(x)
         properties = dict(feature.get("properties") or {})
@@ -53,6 +69,8 @@ def _batches(path: Path, columns: Columns, choice: ColumnChoice) -> Iterator[Bat
         if len(lat) == _ROWS:
             yield Batch(np.array(lat), np.array(lon), rest, done)
             done, lat, lon, rest = number, [], [], []
+    if choice.refuse:
+        check_nothing_else(list(beside))  # what follows the features is seen last
     if lat:
         yield Batch(np.array(lat), np.array(lon), rest, done)
 
@@ -72,10 +90,10 @@ def _point(feature: dict[str, Any], number: int) -> tuple[float, float]:
         raise InputError(f"feature {number} has no position") from None
 
 
-def _features(path: Path) -> Iterator[dict[str, Any]]:
-    """The features of a file, without reading all of it at once."""
+def _features(path: Path, beside: dict[str, None]) -> Iterator[dict[str, Any]]:
+    """The features of a file, without reading all of it at once; other members of the collection go to `beside`."""
     with path.open(encoding="utf-8-sig") as file:
-        text = _Text(file, path.name)
+        text = _Text(file, path.name, beside)
         text.skip("{")
         listed = text.seek_features()
         yield from text.values(listed=listed)
@@ -84,8 +102,8 @@ def _features(path: Path) -> Iterator[dict[str, Any]]:
 class _Text:
     """A window on a JSON text from which one value after another is decoded."""
 
-    def __init__(self, file: TextIO, name: str) -> None:
-        self.file, self.name, self.held, self.ended = file, name, "", False
+    def __init__(self, file: TextIO, name: str, beside: dict[str, None]) -> None:
+        self.file, self.name, self.held, self.ended, self.beside = file, name, "", False, beside
         self.decoder = json.JSONDecoder()
 
     def more(self) -> bool:
@@ -106,20 +124,26 @@ class _Text:
     def seek_features(self) -> bool:
         """Move behind the bracket of "features", or return False where the text begins with a feature itself."""
         at = 1
+        members: list[str] = []
         while True:
             key, at = self.string(at)
             at = self.after(at, ":")
             if key == "features":
                 at = self.after(at, "[")
                 self.held = self.held[at:]
+                self.note(members)
                 return True
             value, end = self.value(at)
             if key == "type" and value == "Feature":
                 return False
+            members.append(key)
             end = self.blank(end)
             if self.held[end : end + 1] != ",":
                 raise self.fail()
             at = end + 1
+
+    def note(self, members: list[str]) -> None:
+        self.beside |= {f'member "{key}" of the collection': None for key in members if key != "type"}
 
     def blank(self, at: int) -> int:
         while True:
@@ -182,6 +206,7 @@ class _Text:
             _, at = self.value(self.after(at, ":"))
             if key == "features":
                 raise self.fail()
+            self.note([key])
         if at == len(self.held):
             raise self.cut_off()
         at = self.blank(self.after(at, "}"))

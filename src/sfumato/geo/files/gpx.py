@@ -1,6 +1,7 @@
 """GPX files: waypoints, routes and tracks. Positions are reported, segments stay; all else is dropped unless kept.
 
-The file's metadata (author, bounds, links, times) is never kept. A document type is refused: it may hold entities.
+The file's metadata (author, bounds, links, times), names of tracks and extensions cannot be kept. A document type is
+refused: it may hold entities.
 """
 
 from __future__ import annotations
@@ -41,12 +42,18 @@ class _GpxReader:
     tags: list[str] = field(default_factory=list)
     children: dict[str, str] = field(default_factory=dict)
     text: list[str] = field(default_factory=list)
+    beside: dict[str, None] = field(default_factory=dict)
     done: int = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         tag = tag.rpartition(":")[2]
         if not self.tags and tag != "gpx":
             raise InputError(f'"{self.name}" is not a GPX file')
+        inside = bool(_POINTS & set(self.tags))
+        if inside and tag in _POINTS:
+            raise InputError(f"point {self.done + len(self.lat)} has a point inside", hint="Take it out.")
+        if self.tags and self.tags[-1] in _GROUPS | {"gpx"} and tag not in _GROUPS | _POINTS:
+            self.beside[tag if self.tags[-1] == "gpx" else f"{tag} of {self.tags[-1]}"] = None
         self.tags.append(tag)
         self.text.clear()
         if tag in _GROUPS:
@@ -59,6 +66,7 @@ class _GpxReader:
                 raise InputError(f"point {self.done + len(self.lat) + 1} has no position") from None
             self.lat.append(lat)
             self.lon.append(lon)
+            self.beside |= {f'attribute "{name}"': None for name in attributes if name not in ("lat", "lon")}
 
     def end(self, tag: str) -> None:
         tag = tag.rpartition(":")[2]
@@ -79,20 +87,20 @@ class _GpxReader:
 def open_gpx(path: Path, choice: ColumnChoice) -> tuple[Columns, Iterator[Batch], dict[str, Any]]:
     """Columns are the names of elements inside of points, found by reading the file once."""
     names: dict[str, None] = {}
-    for batch in _parsed(path):
+    reader = _GpxReader(path.name)
+    for batch in _parsed(path, reader):
         for _, children in batch.rest:
             names |= dict.fromkeys(children)
-    columns = decide([*names, LAT, LON], choice, position=(LAT, LON))
+    columns = decide([*names, LAT, LON], choice, position=(LAT, LON), beside=list(reader.beside))
     strange = [name for name in columns.kept if name not in _SIMPLE]
     if strange:
         raise InputError(
             f'"{strange[0]}" of a GPX file cannot be kept', hint=f"These can: {', '.join(sorted(_SIMPLE))}."
         )
-    return columns, _parsed(path), {}
+    return columns, _parsed(path, _GpxReader(path.name)), {}
 
 
-def _parsed(path: Path) -> Iterator[Batch]:
-    reader = _GpxReader(path.name)
+def _parsed(path: Path, reader: _GpxReader) -> Iterator[Batch]:
     parser = expat.ParserCreate()
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
     parser.CharacterDataHandler = reader.text.append

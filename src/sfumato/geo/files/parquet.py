@@ -46,11 +46,33 @@ def open_parquet(path: Path, choice: ColumnChoice) -> tuple[Columns, Iterator[Ba
     if geometry is not None and geometry not in names:
         raise InputError(f'there is no geometry column "{geometry}", though the metadata of the file names it')
     if geometry is not None:
-        columns = decide([*names, "@lat"], choice, position=("@lat", geometry))
+        columns = decide([*names, "@lat"], choice, position=("@lat", geometry), beside=_beside(schema))
     else:
-        columns = decide(names, choice)
-    kept = [schema.field(name) for name in columns.kept]
+        columns = decide(names, choice, beside=_beside(schema))
+    kept = [_plain(schema.field(name)) for name in columns.kept]
     return columns, _batches(file, columns, geometry), {"kept": kept, "geometry": geometry, "order": names}
+
+
+def _beside(schema: Any) -> list[str]:
+    """What people wrote into the file beside its columns; what libraries write to read it again is not listed."""
+    usual = {b"geo", b"pandas", b"ARROW:schema"}
+    found = [f'metadata "{key.decode("utf-8", "replace")}"' for key in schema.metadata or () if key not in usual]
+    return found + [
+        f'metadata of the column "{field.name}"'
+        for field in schema
+        if any(key != b"PARQUET:field_id" for key in field.metadata or ())
+    ]
+
+
+def _plain(field: Any) -> Any:
+    """A column without a dictionary, which may hold values that no row has."""
+    pa, _ = _arrow()
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if "dictionary<" in str(kind):
+        raise InputError(
+            f'the column "{field.name}" has a dictionary inside', hint="Drop it, or write it without dictionaries."
+        )
+    return field.with_type(kind)
 
 
 def _geometry(metadata: dict[bytes, bytes]) -> str | None:
@@ -155,10 +177,14 @@ def write_parquet(
                 arrays = {geometry: pa.array(_wkb(lat, lon), pa.binary())}
             else:
                 arrays = {lat_name: pa.array(lat), lon_name: pa.array(lon)}
-            arrays |= {f.name: batch.rest.column(f.name) for f in kept}
+            arrays |= {f.name: _decoded(batch.rest.column(f.name)) for f in kept}
             writer.write_batch(pa.record_batch([arrays[name] for name in names], schema=schema))
 
         yield write
+
+
+def _decoded(column: Any) -> Any:
+    return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
 
 
 def _wkb(lat: Floats, lon: Floats) -> list[bytes]:

@@ -72,7 +72,7 @@ def _obfuscate(
         str | None, typer.Option("--person", metavar="COLUMN", help="Whose position it is; default: one person.")
     ] = None,
     ledger: Annotated[
-        Path | None, typer.Option("--ledger", metavar="FILE", help="Where budgets are kept between runs.")
+        Path | None, typer.Option("--ledger", metavar="FILE", help="A ledger that keeps budgets between runs.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether guessed columns are right.")] = False,
     json: Json = False,
@@ -81,6 +81,22 @@ def _obfuscate(
 
     order = ObfuscateOptions(source, out, level, radius, lat, lon, grid, around, reach, tuple(zone or ()), keep, others)
     run(order, budget=budget, person=person, ledger=ledger, yes=yes, as_json=json)
+
+
+@geo.command(
+    "budget",
+    help=help_of(
+        "Show what each person has spent.\n\n"
+        "LEDGER is the file that --ledger of geo obfuscate named. Its chain is verified first.",
+        "sfumato geo budget positions.ledger",
+    ),
+)
+def _budget(
+    ledger: Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger of positions.")], *, json: Json = False
+) -> None:
+    from sfumato.doors.cli.geo_obfuscate import run_budget
+
+    run_budget(ledger, as_json=json)
 
 
 @geo.command(

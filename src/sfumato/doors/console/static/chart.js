@@ -46,7 +46,7 @@ export function chartOf(answer, plan, measure) {
     left > 0 ? ` ${plan.kind === "bars" ? "The first " : "The lowest and highest of neighbouring rows: "}${many(drawn.length)} of ${many(all.length)} rows are drawn.` : ""));
 }
 
-const many = (number) => number.toLocaleString("en").replaceAll(",", "\u202f");
+const many = (number) => number.toLocaleString("en");
 
 // At most so many points: of neighbouring rows the lowest and the highest, so that no peak is lost.
 export function thin(all, most = MOST_POINTS) {
@@ -82,6 +82,28 @@ export function ticks(low, high, about = 4) {
   return found;
 }
 
+const DAY = 86400000;
+const STEPS = [["minute", 1], ["minute", 5], ["minute", 15], ["hour", 1], ["hour", 3], ["hour", 6], ["day", 1], ["day", 2], ["day", 7], ["day", 14], ["month", 1], ["month", 3], ["month", 6], ["year", 1], ["year", 2], ["year", 5], ["year", 10], ["year", 25], ["year", 100]];
+const LENGTHS = { minute: 60000, hour: 3600000, day: DAY, month: 30.4 * DAY, year: 365.25 * DAY };
+
+// Beginnings of years, months, days or hours, as people name them; about six of them.
+export function timeTicks(first, last, about = 6) {
+  const [unit, count] = STEPS.find(([name, n]) => (last - first) / (LENGTHS[name] * n) <= about) ?? ["year", 500];
+  const found = [];
+  const start = new Date(first);
+  const year = start.getUTCFullYear();
+  const at = (i) => {
+    if (unit === "year") return Date.UTC(Math.floor(year / count) * count + i * count, 0);
+    if (unit === "month") return Date.UTC(year, i * count);
+    if (unit === "day") return Date.UTC(year, start.getUTCMonth(), start.getUTCDate() + i * count);
+    const step = LENGTHS[unit] * count;
+    return Math.floor(first / step) * step + i * step;
+  };
+  for (let i = 0; at(i) <= last; i++) if (at(i) >= first) found.push(at(i));
+  const cut = { year: [0, 4], month: [0, 7], day: [0, 10] }[unit] ?? [5, 16];
+  return found.map((when) => ({ at: when, name: new Date(when).toISOString().slice(...cut).replace("T", " ") }));
+}
+
 // As wide as its place, so that text keeps its size.
 const wide = () => (innerWidth < 800 ? Math.max(280, innerWidth - 60) : Math.min(680, innerWidth / 2 - 80));
 
@@ -102,7 +124,7 @@ function bars(drawn, name) {
   }
   drawn.forEach((one, i) => {
     const y = top + i * row + row / 2;
-    const group = s("g", {}, s("title", {}, `${one.name}: ${one.said.text} ${one.said.beside}`),
+    const group = s("g", {}, s("title", {}, `${one.name}: ${one.said.text} ${one.said.beside}`.trim()),
       s("text", { x: left - 8, y: y + 4, class: "name", "text-anchor": "end" }, fit(one.name, Math.floor((left - 12) / 7))),
       s("rect", { x: Math.min(x(0), x(one.value)), y: y - 8, width: Math.max(0.5, Math.abs(x(one.value) - x(0))), height: 16, class: "bar-fill" }));
     group.append(...whisker(x, one, y, true));
@@ -135,11 +157,12 @@ function points(drawn, name, joined, axis, type) {
     svg.append(s("line", { x1: left, x2: right, y1: y(tick), y2: y(tick), class: "rule" }),
       s("text", { x: left - 8, y: y(tick) + 4, class: "tick", "text-anchor": "end" }, brief(tick)));
   }
-  const label = (one) => (type === "date" || type === "timestamp" ? one.name.slice(0, 10) : one.name);
   const timed = type === "date" || type === "timestamp";
-  const shownAt = there.length <= 6 ? there : timed ? [0, 1, 2, 3].map((i) => there[Math.round((i * (there.length - 1)) / 3)]) : ticks(first, last).map((at) => ({ at, name: brief(at, 6) }));
+  const label = (one) => (timed && type === "date" ? one.name.slice(0, 10) : one.name);
+  const shownAt = there.length <= 6 ? there : timed ? timeTicks(first, last) : ticks(first, last).map((at) => ({ at, name: String(at) }));
   for (const one of shownAt) {
-    const text = fit(label(one), 12);
+    const text = fit(label(one), 16);
+    svg.append(s("line", { x1: x(one.at), x2: x(one.at), y1: bottom, y2: bottom + 4, class: "rule" }));
     svg.append(s("text", { x: Math.min(x(one.at), right + 12 - 3.6 * text.length), y: bottom + 18, class: "tick", "text-anchor": "middle" }, text));
   }
   svg.append(s("text", { x: (left + right) / 2, y: bottom + 38, class: "tick", "text-anchor": "middle" }, fit(axis, 40)));
@@ -150,7 +173,7 @@ function points(drawn, name, joined, axis, type) {
       s("polyline", { points: there.map((one) => `${x(one.at)},${y(one.value)}`).join(" "), class: "path" }));
   }
   for (const one of there) {
-    const group = s("g", {}, s("title", {}, `${one.name}: ${one.said.text} ${one.said.beside}`), s("circle", { cx: x(one.at), cy: y(one.value), r: there.length > MOST_WHISKERS ? 1.5 : 3.5, class: "dot" }));
+    const group = s("g", {}, s("title", {}, `${one.name}: ${one.said.text} ${one.said.beside}`.trim()), s("circle", { cx: x(one.at), cy: y(one.value), r: there.length > MOST_WHISKERS ? 1.5 : 3.5, class: "dot" }));
     if (there.length <= MOST_WHISKERS) group.append(...whisker(y, one, x(one.at), false));
     svg.append(group);
   }

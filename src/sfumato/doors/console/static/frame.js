@@ -14,7 +14,7 @@ const PAGES = [
   ["/wizard", "New policy", ["owner"]],
   ["/surveys", "Surveys", ["analyst", "owner", "auditor"]],
   ["/play", "Playground", ["analyst", "owner", "auditor"]],
-  ["/map", "Map", ["analyst", "owner", "auditor"]],
+  ["/map", "Location", ["analyst", "owner", "auditor"]],
 ];
 const PARTS = { "/learn": "/play", "/bob": "/play" }; // pages of another one
 const gauge = h("div", { class: "gauge", hidden: true });

@@ -22,7 +22,7 @@ async function more(before) {
   const page = await call(`/api/history?limit=100${before ? `&before=${before}` : ""}`);
   const rows = page.questions.map(rowOf);
   if (before) body.append(...rows);
-  else $("list").replaceChildren(rows.length ? tableOf(["when (UTC)", "question", "cost", "outcome", "receipt"], rows, { name: "Questions", right: [2], kind: "statement" }) : h("p", { class: "empty" }, "Nothing yet. ", h("a", { href: "/" }, "Ask your first question"), "; its cost is shown before."));
+  else $("list").replaceChildren(rows.length ? tableOf(["when (UTC)", "query", "cost", "outcome", "receipt"], rows, { name: "Queries", right: [2], kind: "statement" }) : h("p", { class: "empty" }, "Nothing yet. ", h("a", { href: "/" }, "Ask your first question"), ". You see its cost first."));
   body = $("list").querySelector("tbody");
   $("list").querySelector(".earlier")?.remove();
   if (page.next !== null) $("list").append(h("button", { class: "earlier", onclick: () => more(page.next) }, "Earlier ones"));

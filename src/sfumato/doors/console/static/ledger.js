@@ -73,7 +73,7 @@ function freezer() {
     await refresh();
   };
   if (spending.frozen) return h("span", { class: "group" }, h("strong", { class: "bad" }, "Frozen: no query is answered"), h("button", { onclick: () => turn(false).catch(tell) }, "Unfreeze"));
-  const ask = () => openDialog("Freeze all answers?", h("p", {}, "No query is answered from now on, in every process, not even a stored answer, until an owner unfreezes. It is recorded in the ledger."), h("p", {}, h("button", { class: "danger", onclick: () => turn(true).catch(tell) }, "Freeze")));
+  const ask = () => openDialog("Freeze all answers?", h("p", {}, "No query is answered until an owner unfreezes: by no interface, and not from stored answers either. The ledger records who froze it."), h("p", {}, h("button", { class: "danger", onclick: () => turn(true).catch(tell) }, "Freeze")));
   return h("button", { class: "danger", onclick: ask }, "Freeze");
 }
 

@@ -1,6 +1,4 @@
 // Numbers for people. What the server sends is exact, as text; here it is only shown.
-const THIN = "\u202f";
-
 // "1/10", "0.25" or 3, as a number to draw or compare with.
 export function toNumber(text) {
   if (text === null || text === undefined) return null;
@@ -10,7 +8,7 @@ export function toNumber(text) {
 
 export function grouped(text) {
   const [, sign, whole, rest] = /^([-−]?)(\d+)(.*)$/.exec(text) ?? [null, "", text, ""];
-  const parts = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, THIN) : whole;
+  const parts = whole.replace(/\B(?=(\d{3})+$)/g, ",");
   return (sign ? "−" : "") + parts + rest;
 }
 
@@ -24,42 +22,46 @@ export function brief(value, digits = 3) {
   return grouped(String(Number(number.toPrecision(digits))));
 }
 
-// The step that the width of an interval leaves meaning to: two digits of it, or one where that says enough.
-function stepOf(width) {
-  const power = 10 ** Math.floor(Math.log10(width));
-  return width / power > 3.5 ? power : power / 10;
+// The step that the half width of an interval leaves meaning to: two digits of it, as gateway/rounding.py does.
+const stepOf = (width) => 10 ** (Math.floor(Math.log10(width) + 1e-12) - 1);
+
+const decimals = (text) => (String(text).split(".")[1] ?? "").length;
+const nearest = (x) => (Math.abs(x % 1) === 0.5 ? 2 * Math.round(x / 2) : Math.round(x)); // ties to even
+
+// A number at a step, with no decimals that it does not have.
+function atStep(number, step, has, round = nearest) {
+  const places = Math.min(Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), has);
+  const least = Math.max(step, 10 ** -places);
+  const slack = round === Math.ceil ? -1e-9 : round === Math.floor ? 1e-9 : 0; // 0.3 / 0.1 is not quite 3
+  return grouped((round(number / least + slack) * least).toFixed(places).replace(/^-(0(?:\.0*)?)$/, "$1"));
 }
 
-function atStep(number, step, whole) {
-  const least = whole ? Math.max(1, step) : step;
-  const places = Math.max(0, -Math.floor(Math.log10(least) + 1e-9));
-  return grouped((Math.round(number / least) * least).toFixed(places));
-}
-
-// A width, rounded up to three digits: never told smaller than it is.
+// A half width, rounded up to two digits; below 1,000 whole ones as they are.
 export function wide(value) {
   const number = toNumber(value);
   if (!(number > 0)) return brief(value);
-  const step = 10 ** (Math.floor(Math.log10(number)) - 2);
-  return brief(Math.ceil(number / step - 1e-9) * step);
+  if (Number.isInteger(number) && number < 1000) return grouped(String(number));
+  return atStep(number, stepOf(number), 12, Math.ceil).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
 }
 
-// A value and what stands beside it in a quieter tone; never more digits than the noise allows.
-export function shown(value, ends, type) {
-  if (value === null) return { text: "NULL", beside: "" };
-  if (!["bigint", "numeric"].includes(type)) return { text: String(value), beside: "" };
-  if (!ends || ends[0] === null || ends[1] === null) {
-    return { text: ends === undefined || type === "bigint" ? grouped(String(value)) : brief(value, 6), beside: "" };
-  }
+// A value and what stands beside it in a quieter tone; never more digits than the noise allows. Keys are as they are.
+export function shown(value, ends, type, unknown = false) {
+  const counted = ["bigint", "numeric"].includes(type);
+  if (unknown && (!ends || !counted)) return { text: "unknown", beside: ends ? `(${ends[0]} to ${ends[1]})` : "" };
+  if (value === null && !unknown) return { text: "NULL", beside: "" };
+  if (!counted) return { text: String(value), beside: ends ? `(${ends[0]} to ${ends[1]})` : "" };
+  if (!ends || ends[0] === null || ends[1] === null) return { text: String(value).replace("-", "−"), beside: "" };
   const [low, high, number] = [toNumber(ends[0]), toNumber(ends[1]), toNumber(value)];
   const width = (high - low) / 2;
   if (!(width > 0)) return { text: grouped(String(value)), beside: "" };
   const step = stepOf(width);
-  const whole = type === "bigint";
-  const text = atStep(number, step, whole);
-  const even = Math.abs(number - (high + low) / 2) < step;
-  const beside = even ? `±${atStep(Math.ceil(width / step - 1e-9) * step, step, false)}` : `${atStep(low, step, whole)} … ${atStep(high, step, whole)}`;
-  return { text, beside };
+  const range = `(${atStep(low, step, decimals(ends[0]), Math.floor)} to ${atStep(high, step, decimals(ends[1]), Math.ceil)})`;
+  if (unknown) return { text: "unknown", beside: range };
+  const [least, most] = [number - low, high - number].sort((a, b) => a - b);
+  const even = least >= 0 && most <= least * 1.05;
+  const has = Math.max(decimals(value), decimals(most === high - number ? ends[1] : ends[0]));
+  const beside = even ? `±${atStep(most, stepOf(most), has, Math.ceil)}` : range;
+  return { text: atStep(number, step, decimals(value)), beside };
 }
 
 export const percent = (value, digits = 1) => `${(Math.ceil(toNumber(value) * 100 * 10 ** digits - 1e-6) / 10 ** digits).toFixed(digits).replace(/\.0$/, "")}\u00a0%`;

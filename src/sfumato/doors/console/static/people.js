@@ -27,7 +27,7 @@ function personOf(one) {
   const remove = () => call("/api/people/remove", { body: { name: one.name } });
   return h("tr", {},
     h("td", {}, word(one.name)), h("td", {}, one.role),
-    h("td", {}, one.role === "analyst" ? (one.share ? `ε ${one.share}` : h("span", { class: "quiet" }, "what is left of the total")) : h("span", { class: "quiet" }, one.role === "owner" ? "the total" : "does not ask")),
+    h("td", {}, one.role === "analyst" ? (one.share ? `ε ${one.share}` : h("span", { class: "quiet" }, "what is left of the total")) : h("span", { class: "quiet" }, one.role === "owner" ? "the total" : "cannot query")),
     h("td", {}, h("button", { class: "plain", onclick: doing(token) }, "New token"),
       one.name === user.name ? null : h("button", { class: "plain", onclick: () => sure(`Remove ${one.name}?`, "Tokens and sessions are revoked. Spending stays in the ledger.", "Remove", remove) }, "Remove")),
   );

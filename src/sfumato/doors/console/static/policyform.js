@@ -41,7 +41,7 @@ function build(groups) {
   const tableOf = (group) => panel(`Table ${group.path[1]}`, ...all(group), ...under("tables", group.path[1], "columns").map(columnOf));
   $("form").replaceChildren(
     panel(TITLES.privacy, ...all(privacy, (one) => FIRST.includes(one.key)), fold("more", "More", ...all(privacy, (one) => !FIRST.includes(one.key)))),
-    panel(TITLES.analysts, h("p", { class: "quiet" }, "Who has no share may spend all that is left."), ...under("analysts").map(share), newShare()),
+    panel(TITLES.analysts, h("p", { class: "quiet" }, "Analysts without a share may spend all that is left."), ...under("analysts").map(share), newShare()),
     ...rest.map((group) => panel(TITLES.data, ...all(group))),
     ...under("tables").map(tableOf),
   );

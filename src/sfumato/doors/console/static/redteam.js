@@ -77,7 +77,7 @@ async function begin() {
   const { report, pictures, command } = await call("/api/redteam");
   if (!report) {
     return $("report").replaceChildren(h("section", { class: "panel", "aria-label": "No report" }, h("h2", {}, "No report yet"),
-      h("p", {}, "On the machine itself, in the policy's folder, with the column that nobody may find out:"),
+      h("p", {}, "On the server, in the policy's folder, name the sensitive column:"),
       h("pre", { class: "code", tabindex: 0 }, command),
       h("p", { class: "quiet" }, "It takes a few minutes and spends nothing. Its report is kept beside the policy and appears here.")));
   }

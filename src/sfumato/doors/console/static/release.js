@@ -53,7 +53,7 @@ const HEADS = ["k", "loss", "gap", "suppressed", "classes", "average", "worst ri
 function rowOf(one, words) {
   const measures = one.measures;
   const numbers = [one.k, one.loss, one.gap, one.suppressed, measures.classes, measures.average_class_size, measures.prosecutor, measures.marketer, measures.uniques];
-  const button = h("button", { type: "button", "aria-label": `Make the release for k = ${one.k}`, onclick: () => busy(button, "Working…", () => make(words, one.k)) }, "Make it");
+  const button = h("button", { type: "button", "aria-label": `Make the release for k = ${one.k}`, onclick: () => busy(button, "Working…", () => make(words, one.k)) }, "Make release");
   return h("tr", {}, numbers.map((number) => h("td", { class: "right" }, brief(number, 4))), h("td", {}, one.k > 1 ? button : h("span", { class: "quiet" }, one.loss ? "no k" : "the table itself")));
 }
 

@@ -47,7 +47,8 @@ function tableOf(answer, withEnds) {
   const heads = answer.columns.map((name, i) => h("th", { scope: "col", class: isNumber(answer.types[i]) ? "right" : null }, h("button", { class: "sort", title: "Sort by this column", onclick: () => sortBy(i) }, word(name)), withEnds[i] ? h("span", { class: "ends" }, `± at ${brief(toNumber(answer.confidence) * 100)} %`) : null));
   const head = h("tr", {}, heads);
   const body = h("tbody");
-  const rowOf = (row, i) => h("tr", {}, row.map((value, j) => cell(value, withEnds[j] ? answer.intervals[i][j] : undefined, answer.types[j], answer.untold[i][j])));
+  const unknown = new Set(answer.unknown.map(([i, j]) => `${i} ${j}`));
+  const rowOf = (row, i) => h("tr", {}, row.map((value, j) => cell(value, withEnds[j] ? answer.intervals[i][j] : undefined, answer.types[j], unknown.has(`${i} ${j}`))));
   const fill = (to) => {
     for (let i = body.rows.length; i < Math.min(to, answer.rows.length); i++) body.append(rowOf(answer.rows[order[i]], order[i]));
   };
@@ -73,13 +74,12 @@ function tableOf(answer, withEnds) {
   return h("div", { class: "box", tabindex: 0, role: "region", "aria-label": "Rows" }, h("table", {}, h("thead", {}, head), body), more);
 }
 
-function cell(value, ends, type, untold) {
+function cell(value, ends, type, unknown) {
   const right = isNumber(type) ? "right" : null;
-  if (untold) return h("td", { class: right, title: `anywhere between ${ends[0]} and ${ends[1]}` }, h("span", { class: "null" }, "cannot tell"));
-  if (value === null) return h("td", { class: right }, h("span", { class: "null" }, "NULL"));
-  const { text, beside } = shown(value, ends, type);
+  if (value === null && !unknown) return h("td", { class: right }, h("span", { class: "null" }, "NULL"));
+  const { text, beside } = shown(value, ends, type, unknown);
   const full = ends && ends.every((end) => end !== null) ? `${value}, between ${ends[0]} and ${ends[1]}` : String(value);
-  if (!isNumber(type)) return h("td", { title: text.length > 40 ? text : null }, word(text), ends ? h("span", { class: "ends" }, `${ends[0]} … ${ends[1]}`) : null);
+  if (!isNumber(type)) return h("td", { title: text.length > 40 ? text : null }, word(text), beside ? h("span", { class: "ends" }, beside) : null);
   return h("td", { class: right, title: full }, h("span", { class: "value" }, text), ends === undefined ? null : h("span", { class: "ends" }, beside));
 }
 
