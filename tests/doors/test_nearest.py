@@ -8,8 +8,6 @@ from sfumato.sql import question
 from sfumato.sql.bind import mending
 
 CASES = {
-    "SELECT area, SUM(DISTINCT age) FROM patient WHERE age > 30 GROUP BY area":
-        "SELECT area, COUNT(DISTINCT age) FROM patient WHERE age > 30 GROUP BY area",
     "SELECT area, array_agg(age ORDER BY age), COUNT(*) FROM patient GROUP BY area":
         "SELECT area, COUNT(DISTINCT age), COUNT(*) FROM patient GROUP BY area",
     "SELECT area, string_agg(disease, ',') FROM patient GROUP BY area":

@@ -257,6 +257,16 @@ EXAMPLES: dict[str, Example] = {
     "a clip between two steps": example(
         policy({"m": CENTS}, 5, sum_per_unit={"m": Fraction(3, 200)}), "a:0.5*3 b:0.01", "SELECT SUM(m) FROM t"
     ),
+    "a sum of different values": example(
+        policy({"i": SIGNED}, 2), "a:100 a:-50 a:99 b:100 b:7 c:7", "SELECT SUM(DISTINCT i) FROM t"
+    ),
+    "different values of one person": example(policy({"i": SIGNED}, 2), "a:-50 a:-50 a:100 b:-50", "SELECT SUM(DISTINCT i) FROM t"),
+    "different values by group": example(
+        policy({"s": LIST, "m": CENTS}, 3), "a:x,0.5 a:y,1 a:z,1 a:x,0.25 b:x,0.5 b:y,0.75", "SELECT s, SUM(DISTINCT m), COUNT(*) FROM t GROUP BY s", noise="gaussian"
+    ),
+    "different values beyond their bounds": example(
+        policy({"i": INT}), "a:9 b:5", "SELECT SUM(DISTINCT ROUND((CAST(i AS DOUBLE PRECISION) + 1e17) - 1e17)) FROM t"
+    ),
     "an empty table": example(policy({"i": INT}, 2), "", "SELECT COUNT(*), AVG(i) FROM t"),
     "nobody passes": example(policy({"i": INT}, 2), "a:1", "SELECT COUNT(*), AVG(i) FROM t WHERE i = 9"),
     "half a cent": example(policy({"m": CENTS}), "a:0.005 b:0.015 c:0.999 d:1.004", "SELECT SUM(m) FROM t", means={(): ("2.03",)}),

@@ -65,6 +65,7 @@ class Asker(Relations):
             "SUM(m)",
             "COUNT(s)",
             "COUNT(DISTINCT s)",
+            "SUM(DISTINCT m)",
             "MAX(i)",
             "MEDIAN(m)",
             "VAR_POP(i)",

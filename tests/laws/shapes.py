@@ -113,6 +113,7 @@ ASKED = {
     "spread": "VAR_POP(i)",
     "persons": "COUNT(DISTINCT u)",
     "different": "COUNT(DISTINCT o)",
+    "sum of different": "SUM(DISTINCT m)",
     "median": "MEDIAN(i)",
     "largest": "MAX(m)",
     "most frequent": "MODE(s)",

@@ -210,6 +210,7 @@ class Words:
             lambda: f"SUM({self.bounded()})",
             lambda: f"SUM({self.bounded()})",
             lambda: f"AVG({self.bounded()})",
+            lambda: f"{self.r.choice(['SUM', 'SUM', 'AVG', 'VARIANCE'])}(DISTINCT {self.bounded()})",
             lambda: f"{self.r.choice(['COUNT(DISTINCT ', 'COUNT(DISTINCT ', 'APPROX_COUNT_DISTINCT('])}{anything()})",
             lambda: f"{self.r.choice(['VAR_POP', 'VARIANCE', 'STDDEV', 'STDDEV_POP'])}({self.bounded()})",
             *[lambda: f"{self.r.choice(PAIRS)}({self.bounded()}, {self.bounded()})"] * 2,

@@ -74,3 +74,37 @@ def test_few_values_get_little_noise_and_are_shown_within_them() -> None:
         assert 0 <= low <= answer.rows[0][0] <= high <= 3
         seen.add(answer.rows[0][0])
     assert seen == {0, 1, 2, 3} or len(seen) > 1
+
+
+def test_different_values_are_added_up_with_noise_for_the_largest() -> None:
+    """K values of at most 50 in size: scale K times 50, and with a huge epsilon the numbers of plain SQL."""
+    pandas = pytest.importorskip("pandas")
+    people = pandas.DataFrame(
+        {"id": [i // 3 for i in range(90)], "k": [i % 31 - 10 for i in range(90)], "g": ["a", "b", "b"] * 30}
+    )
+    more = {"unit": "id", "rows_per_unit": 4, "values": {"g": ["a", "b"]}, "bounds": {"k": (-50, 40)}}
+    gate = protect(people, epsilon=10**15, **more)
+    assert gate.explain("SELECT SUM(DISTINCT k) FROM data", epsilon=1).columns[0].scale == 4 * 50
+    k = sorted(set(people["k"]))
+    mean = F(sum(k), len(k))
+    spread = sum((value - mean) ** 2 for value in k)
+    shown = "SUM(DISTINCT k), AVG(DISTINCT k), VAR_POP(DISTINCT k), VARIANCE(DISTINCT k), STDDEV(DISTINCT k)"
+    ((total, average, whole, sample, root),) = gate.sql(f"SELECT {shown} FROM data", epsilon=10**12).rows
+    assert total == sum(k)
+    assert float(average) == pytest.approx(float(mean))
+    assert float(whole) == pytest.approx(float(spread / len(k)))
+    assert float(sample) == pytest.approx(float(spread / (len(k) - 1)))
+    assert float(root) ** 2 == pytest.approx(float(sample))
+    by_group = {g: sum(set(part["k"])) for g, part in people.groupby("g")}
+    found = gate.sql("SELECT g, SUM(DISTINCT k) FROM data GROUP BY g", epsilon=10**12).rows
+    assert {g: number for g, number in found if g is not None} == by_group
+
+
+def test_the_mean_of_different_values_has_an_interval() -> None:
+    """It is a ratio of two released numbers."""
+    pandas = pytest.importorskip("pandas")
+    people = pandas.DataFrame({"id": range(60), "k": [i % 30 for i in range(60)]})
+    gate = protect(people, unit="id", rows_per_unit=1, epsilon=10**6, bounds={"k": (0, 40)})
+    answer = gate.sql("SELECT AVG(DISTINCT k) FROM data", epsilon=1000)
+    ((low, high),) = answer.intervals()[0]
+    assert low <= 14.5 <= high

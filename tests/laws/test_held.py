@@ -30,6 +30,7 @@ SUMMED = [
     "SELECT o, SUM(m * i) FROM v GROUP BY o",
     "SELECT SUM(t) FROM (SELECT u, MAX(i * 2) AS t FROM v GROUP BY u) AS q",
     "SELECT MEDIAN(i * 2) FROM v",
+    "SELECT SUM(DISTINCT i * 2) FROM p",
 ]
 _HELD = ("bundles", "replace(held(job), together=together", "replace(job, together=together")
 
@@ -51,6 +52,8 @@ def test_without_the_clamp_they_would() -> None:
     """The same fault is seen where nothing is held: the test above can fail."""
     with pytest.raises(Broken, match="a neighbour shows"):
         found(SUMMED[0], [("functions.arithmetic", *NARROW), _HELD])
+    with pytest.raises(Broken, match="a neighbour shows"):
+        found(SUMMED[-1], [("functions.arithmetic", *NARROW), _HELD])
 
 
 FILTERS = "SELECT COUNT(*) FILTER (WHERE i >= 2), SUM(i) FILTER (WHERE i <= 4), COUNT(*) FILTER (WHERE s = 'a') FROM v"

@@ -127,9 +127,10 @@ def test_a_kept_column_of_which_every_value_occurs_once_is_an_identifier(tmp_pat
     raw = write(tmp_path / "raw.csv", ("age", "ill", "id"), people)
     release = write(tmp_path / "r.csv", ("age", "ill", "id"), sorted(people))
     assert kinds(release, raw, keep=("id",)) == ["identifier"]
-    people = [(*row[:2], "7") if i < 2 else row for i, row in enumerate(people)]
-    raw, release = write(raw, ("age", "ill", "id"), people), write(release, ("age", "ill", "id"), sorted(people))
-    assert kinds(release, raw, keep=("id",)) == []
+    for alike, found in ((2, ["identifier"]), (3, [])):  # nine in ten are still alone
+        rows = [(*row[:2], "7") if i < alike else row for i, row in enumerate(people)]
+        raw, release = write(raw, ("age", "ill", "id"), rows), write(release, ("age", "ill", "id"), sorted(rows))
+        assert kinds(release, raw, keep=("id",)) == found
 
 
 def test_dummies_do_not_excuse_forged_values_of_kept_columns(tmp_path):

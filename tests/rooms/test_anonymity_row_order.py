@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from sfumato.anonymity import check_release
+from sfumato.anonymity.inspection.homes import NOWHERE, homes_of
 from sfumato.anonymity.inspection.order import CHANCE, common_length, log_chance, longest_run
 
 HEAD = ("age", "sex", "ill", "weight")
@@ -121,3 +122,60 @@ def test_common_parts_are_found_by_definition():
 def is_part(part, text):
     rest = iter(text)
     return all(sign in rest for sign in part)
+
+
+def test_stars_for_suppressed_rows_hide_no_order(people, tmp_path):
+    """A class of stars covers everybody: whose rows the others are follows from how many there are."""
+    with (tmp_path / "raw.csv").open(encoding="utf-8", newline="") as stream:
+        raw = list(csv.reader(stream))[1:]
+    odd = [("77", "x", random.Random(i).choice(["flu", "cold", "gout"]), "50") for i in range(6)]
+    both = [row for i, row in enumerate(raw) for row in ([odd[i // 10]] if i % 10 == 0 else []) + [tuple(row)]]
+    write(tmp_path / "raw.csv", both)
+    shown = [("*", "*", ill) if age == "77" else ("20..29" if int(age) < 30 else "30..39", sex, ill)
+             for age, sex, ill, _ in both]  # fmt: skip
+    assert faults(tmp_path, sorted(shown)) == []
+    assert faults(tmp_path, sorted(shown, key=lambda row: row[:2])) == ["order"]
+    by_age = sorted(zip(shown, both, strict=True), key=lambda pair: (pair[0][:2], pair[1][0]))
+    assert faults(tmp_path, [row for row, _ in by_age]) == ["order"]
+    for seed in range(10):
+        random.Random(seed).shuffle(shown)
+        assert faults(tmp_path, shown) == faults(tmp_path, sorted(shown, key=lambda row: row[:2])) == []
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_homes_are_those_of_every_assignment(seed):
+    """Where sizes settle a class, no assignment of all rows puts its people elsewhere."""
+    rng = random.Random(f"homes {seed}")
+    sizes = [rng.randint(1, 3) for _ in range(3)]
+    owners = [at for at, many in enumerate(sizes) for _ in range(many)] + [None] * rng.randint(0, 1)
+    masks = [(0 if at is None else 1 << at) | rng.choice([0, 0, 1, 4, 6]) for at in owners]
+    found = homes_of(masks, sizes)
+    seen = [set() for _ in masks]
+    for way in set(itertools.permutations(owners)):
+        if all(at is None or mask >> at & 1 for at, mask in zip(way, masks, strict=True)):
+            for places, at in zip(seen, way, strict=True):
+                places.add(at)
+    for home, mask, places in zip(found, masks, seen, strict=True):
+        assert home == NOWHERE if not mask else mask >> home & 1
+        if None not in owners and len(places) == 1 and all(len(one) == 1 for one in seen):
+            assert {home} == places
+
+
+@pytest.mark.parametrize("writers", [5, 13])
+def test_rows_dealt_to_several_writers_are_found(tmp_path, writers):
+    """Dealt in turn and joined, a part shuffled, the first half shuffled: chance has no such orders."""
+    rng = random.Random(6)
+    raw = [(str(rng.randint(20, 99)), rng.choice("mf"), rng.choice("abcdefgh"), "1") for _ in range(600)]
+    write(tmp_path / "raw.csv", raw)
+    rows = [(f"{age[0]}0..{age[0]}9", sex, ill) for age, sex, ill, _ in raw]
+    dealt = [row for i in range(writers) for row in rows[i::writers]]
+    assert faults(tmp_path, dealt) == ["order"]
+    some = list(dealt)
+    for _ in range(20):
+        some.insert(rng.randrange(600), some.pop(rng.randrange(600)))
+    assert faults(tmp_path, some) == ["order"]
+    head, rest = rows[:400], rows[400:]
+    rng.shuffle(head)
+    assert faults(tmp_path, head + rest) == ["order"]
+    rng.shuffle(rows)
+    assert faults(tmp_path, rows) == []

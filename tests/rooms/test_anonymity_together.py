@@ -1,6 +1,7 @@
 """Several releases of the same people: subtraction, values that two releases leave, what is claimed, copies."""
 
 import csv
+import itertools
 import random
 from collections import Counter
 
@@ -132,3 +133,71 @@ def test_labels_of_an_earlier_release_that_cannot_be_read_are_said(tmp_path):
     for hierarchies in (None, tmp_path / "h.toml"):
         report = check_release(two, raw, ("b",), "ill", earlier=[odd], hierarchies=hierarchies, claims=claims_of(k=4))
         assert report.unread == {"odd.csv: a": ["group 1", "group 2"]}
+
+
+def stands_for(label, value):
+    low, _, high = label.partition("..")
+    return label == "*" or int(low) <= int(value) <= int(high or low)
+
+
+def worlds(release, ages):
+    """Every way to give each row to a different person whom its label covers: the condition of each, or None."""
+    found = {(None,) * len(ages)}
+    for (label, ill), many in Counter(release).items():
+        grown = set()
+        for world in found:
+            free = [i for i, age in enumerate(ages) if world[i] is None and stands_for(label, age)]
+            for chosen in itertools.combinations(free, many):
+                grown.add(tuple(ill if i in chosen else had for i, had in enumerate(world)))
+        found = grown
+    return found
+
+
+def known(possible):
+    return {i for i, seen in enumerate(zip(*possible, strict=True)) if len({*seen}) == 1 and seen[0] is not None}
+
+
+def agreed(one, other):
+    """A world of both releases, if they can be true together."""
+    pairs = list(zip(one, other, strict=True))
+    fits = all(None in pair or pair[0] == pair[1] for pair in pairs)
+    return [tuple(a if b is None else b for a, b in pairs)] if fits else []
+
+
+def diverse_release(rng, ages, ill):
+    """Rows with overlapping labels and stars; classes without two rows and two conditions are left out."""
+    rows = []
+    for age, value in zip(ages, ill, strict=True):
+        low = int(age) - rng.randint(0, 2)
+        rows.append((rng.choice(["*", age, f"{max(low, 0)}..{max(low, 0) + 2}"]), value))
+    classes = {label: {ill for other, ill in rows if other == label} for label, _ in rows}
+    return sorted(row for row in rows if len(classes[row[0]]) > 1 and rng.random() < 0.95)
+
+
+EXAMPLE = (
+    ["2", "3", "3", "3", "3", "3"], ["flu", "hiv", "flu", "flu", "flu", "hiv"],
+    [[("3", "flu")] * 2 + [("3", "hiv")] * 2,
+     [("*", "flu")] * 2 + [("*", "hiv")] + [("3", "flu")] * 2 + [("3", "hiv")]],
+)  # fmt: skip
+"""All are in the second release, and both who have hiv in the first one, without the first person."""
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_what_two_releases_prove_together_is_a_fault(tmp_path, seed):
+    """Every world that two diverse releases leave: whose condition only both together tell is said."""
+    rng = random.Random(f"worlds {seed}")
+    if seed:
+        ages, ill = [str(rng.randint(0, 3)) for _ in range(6)], [rng.choice(ILL[:3]) for _ in range(6)]
+        releases = [diverse_release(rng, ages, ill) for _ in range(2)]
+    else:
+        ages, ill, releases = EXAMPLE
+    if not all(releases) or any(len({i for a, i in rows if a == age}) < 2 for rows in releases for age, _ in rows):
+        return
+    before, now = (worlds(rows, ages) for rows in releases)
+    both = {world for a in before for b in now for world in agreed(a, b)}
+    if not known(both) - known(before) - known(now):
+        return
+    raw = write(tmp_path / "raw.csv", ("age", "ill"), zip(ages, ill, strict=True))
+    files = [write(tmp_path / f"{n}.csv", ("age", "ill"), rows) for n, rows in enumerate(releases)]
+    report = check_release(files[1], raw, ("age",), "ill", earlier=[files[0]], claims=claims_of(k=2, l=2))
+    assert "composition" in [fault.kind for fault in report.faults]

@@ -540,7 +540,8 @@ def test_a_scan_never_fails_and_keeps_what_is_declared(kind: str, link: Any, ser
     """Every declaration over every type: bounds, lists and lengths hold, and nothing raises."""
     link.execute(f"CREATE TABLE h (c {kind})")
     for value in [*HOSTILE[kind], None]:
-        link.execute("INSERT INTO h VALUES (%s)", [value])
+        if server.version >= 140000 or (kind, value) not in {("numeric", "Infinity"), ("numeric", "-Infinity")}:
+            link.execute("INSERT INTO h VALUES (%s)", [value])  # numerics are infinite from version 14 on
     source = SourceColumn("c", {"int4[]": "_int4", "boolean": "bool"}.get(kind, kind))
     for declared in DECLARED:
         facts = facts_of(declared)

@@ -2,9 +2,11 @@
 
 import base64
 import csv
+import gzip
 import io
 import json
 import random
+import zlib
 
 import duckdb
 import pandas as pd
@@ -172,3 +174,61 @@ def test_quotes_that_a_writer_puts_pass_and_those_that_mark_rows_do_not(tmp_path
 def rows_of(rng):
     """Rows in which each condition occurs: quotes around one of them tell it from the others."""
     return [(rng.choice(["1", "2"]), ill) for ill in ("flu", "none", "gout", "flu", "none")]
+
+
+def packed(text, flags=0, more=b""):
+    """A gzip file with a header of its own."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, -15)
+    body = packer.compress(text) + packer.flush()
+    tail = zlib.crc32(text).to_bytes(4, "little") + len(text).to_bytes(4, "little")
+    return b"\x1f\x8b\x08" + bytes([flags]) + b"\0" * 4 + b"\0\xff" + more + body + tail
+
+
+def test_headers_and_members_of_compressed_texts_are_found(tmp_path):
+    lines = ["age,ill\n", *(f"{i % 3},flu\n" for i in range(60))]
+    text = "".join(lines).encode()
+    for raw, odd in (
+        (gzip.compress(text), False),
+        (packed(text), False),
+        (packed(text, 8, b"release.csv\0"), False),
+        (packed(text, 16, b"row 5 is Ann\0"), True),
+        (packed(text, 4, b"\x07\0row Ann"), True),
+        (b"".join(packed("".join(lines[i : i + 7]).encode()) for i in range(0, 61, 7)), True),
+    ):
+        (tmp_path / "r.csv.gz").write_bytes(raw)
+        found = read_published(tmp_path / "r.csv.gz")
+        assert bool(found.extras) is odd
+        assert len(found.rows) == 60
+
+
+WRITERS = {
+    "arrow": pq.write_table,
+    "arrow, page index": lambda table, file: pq.write_table(table, file, write_page_index=True),
+    "arrow, plain": lambda table, file: pq.write_table(table, file, use_dictionary=False, compression="zstd"),
+    "arrow, pages": lambda table, file: pq.write_table(table, file, data_page_size=64, data_page_version="2.0"),
+    "duckdb": lambda table, file: duckdb.from_arrow(table).write_parquet(str(file)),
+    "polars": lambda table, file: pytest.importorskip("polars").from_arrow(table).write_parquet(file),
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_bytes_of_parquet_files_that_nobody_reads_are_found(tmp_path, writer):
+    """Bytes between any two parts of the file, and a page that readers pass over; readers read all of them."""
+    file = tmp_path / "r.parquet"
+    WRITERS[writer](pa.table({"age": [f"{i % 7}0s" for i in range(90)], "ill": ["flu", "hiv"] * 45}), file)
+    assert read_published(file).extras == ()
+    raw = file.read_bytes()
+    start = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
+    file.write_bytes(raw[:start] + b"row 5 is Ann" + raw[start:])
+    found = read_published(file)
+    assert found.extras == ("bytes that belong to no column",)
+    assert len(found.rows) == 90
+
+
+def test_bytes_behind_a_database_are_found(tmp_path):
+    file = tmp_path / "r.duckdb"
+    with duckdb.connect(str(file)) as engine:
+        engine.execute("CREATE TABLE rel AS SELECT i % 3 AS age, 'flu' AS ill FROM range(90) t(i)")
+    assert read_published(f"{file}#rel").extras == ()
+    file.write_bytes(file.read_bytes() + b"row 5 is Ann")
+    assert read_published(f"{file}#rel").extras

@@ -20,6 +20,7 @@ import sfumato
 from sfumato.engines.spark import Spark, going_back, session, text_lines, texts
 from sfumato.engines.spark.expressions import expression
 from sfumato.engines.spark.session import SparkServer
+from sfumato.engines.spark.settings import SETTINGS
 from sfumato.engines.spark.spelling import once, text
 from sfumato.engines.spark.tables import open_table, placed
 from sfumato.errors import EngineError, InputError, PolicyError, QueryError
@@ -464,7 +465,7 @@ def test_a_type_that_may_take_two_people_for_one_names_nobody(tmp_path: Path, se
     for i, type_ in enumerate(("array(who)", "named_struct('w', who)")):
         folder = str(tmp_path / f"lake{i}")
         server.write(f"SELECT {type_} AS who, 'a' AS kind FROM (SELECT 'a' COLLATE UTF8_LCASE AS who)", folder)
-        with pytest.raises(PolicyError, match="names persons, but two values of its type"):
+        with pytest.raises(PolicyError, match="identifies people, but its type"):
             Spark(load(visits(tmp_path, folder)))
 
 
@@ -498,14 +499,14 @@ def test_a_moment_that_spark_cannot_hold_refuses_its_file(tmp_path: Path, server
         if held:
             assert list(open_table(server, "visit", str(file)).columns) == ["who", "at"]
         else:
-            with pytest.raises(PolicyError, match="holds a moment that Spark cannot read"):
+            with pytest.raises(PolicyError, match="holds a value that Spark cannot read"):
                 open_table(server, "visit", str(file))
 
 
 def test_a_setting_that_decides_types_is_looked_at(policy: Path, server: SparkServer) -> None:
     """In every session, when a source is opened; and each that we set is what the session has."""
     name = "spark.sql.sources.partitionColumnTypeInference.enabled"
-    assert {one: server._session.conf.get(one) for one in session._SETTINGS} == session._SETTINGS
+    assert {one: server._session.conf.get(one) for one in SETTINGS} == SETTINGS
     server._session.conf.set(name, "true")
     with pytest.raises(PolicyError, match=f"Spark does not let {name} be set"):
         open_table(server, "visit", str(policy.parent / "visit.parquet"))

@@ -119,8 +119,8 @@ class Engine(PublicRows, Protocol):
     def schema(self, table: Table) -> dict[str, str]:
         """The columns of a table with their types, in the policy's words, as its source declares them."""
 
-    def public_decimals(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
-        """The decimals of a public table: the lowest and the highest value, and the grid of their type."""
+    def public_numbers(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
+        """The exact numbers of a public table: the lowest and the highest value, and the grid of their type."""
 
     def check_scan(self, policy: Policy, name: str) -> None:
         """Raise QueryError where a table cannot be scanned as it is declared; no row is read."""

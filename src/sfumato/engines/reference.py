@@ -442,7 +442,9 @@ def _extra(aggregate: Aggregate, rows: list[_Seen], job: Job, salt: str) -> dict
         pairs[row.unit].add((*row.group, stepped(value, aggregate.arg.facts)))
     most = dict(zip(job.extras, job.different_values, strict=True))[aggregate]
     kept = {pair for unit, own in pairs.items() for pair in _first(unit, own, most, salt)}
-    different = _counted(pair[:-1] for pair in kept)
+    different: dict[Group, int] = defaultdict(int)
+    for pair in kept:
+        different[pair[:-1]] += pair[-1] if AGGREGATES[aggregate.name].adds_values else 1
     return dict(different) if job.kept else {(): different.get((), 0)}
 
 

@@ -21,7 +21,7 @@ from sfumato.gateway.gateway import Gateway
 from sfumato.gateway.rederive import Rederived
 from sfumato.gateway.tracebacks import short_tracebacks
 from sfumato.ledger import Ledger, has_ledger, is_address, place_of_last_head
-from sfumato.policy import Policy, load, units_of, with_bounds, with_public_decimals, with_schema
+from sfumato.policy import Policy, load, units_of, with_bounds, with_public_numbers, with_schema
 from sfumato.sql.question import refused_views
 
 
@@ -67,7 +67,7 @@ def read_rows(policy: Policy, frames: dict[str, Any] | None = None) -> Loaded:
     try:
         policy = with_schema(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
         public = [t for t in policy.tables.values() if t.public and t.name not in engine.views()]
-        policy = with_public_decimals(policy, {table.name: engine.public_decimals(table) for table in public})
+        policy = with_public_numbers(policy, {table.name: engine.public_numbers(table) for table in public})
         _check_views(policy, engine)
         engine.keep(policy, [name for name in policy.tables if name not in engine.views()])
     except QueryError as error:

@@ -43,7 +43,7 @@ class OrderStatistic:
         chosen or further out, or the candidate says nothing.
     Proof: with L, E, G the weight below, at and above a candidate and N their sum, the score of a q-quantile is max(0,
         L - qN, G - (1-q)N). A person of weight c adds to L - qN a number in [-qc, (1-q)c], and to G - (1-q)N one in
-        [-(1-q)c, qc]; so no score moves by more than max(q, 1-q) norm. Where her rows become others, the two numbers
+        [-(1-q)c, qc]; so no score moves by more than max(q, 1-q) norm. Where the person's rows change, the two numbers
         move by the difference of two such, which is at most norm in size. From an end, with a constant t, it is max(0,
         L - t + 1, t - L - E): L and L + E move by at most norm, upward when she comes, and either way under replace.
         The candidate that says nothing has it without the last part: so some candidate always has the score 0, and all

@@ -45,10 +45,14 @@ class DraftSource:
     files: dict[str, str] | str
     views: tuple[str, ...] = ()
     dsn: str | None = None
+    master: str | None = None
+    """Where Spark runs, if it reads the rows."""
 
 
-def look(data: Sequence[str]) -> DraftSource:
-    """The tables of these files, or of one database."""
+def look(data: Sequence[str], master: str | None = None) -> DraftSource:
+    """The tables of these files, or of one database; or what Spark calls so, where it runs at a `master`."""
+    if master is not None:
+        return _look_with_spark(data, master)
     servers = [path for path in data if path.startswith(_SERVERS)]
     if servers and len(data) > 1:
         raise InputError("give files, or one database, not both", hint="A policy has one source.")
@@ -76,6 +80,31 @@ def look(data: Sequence[str]) -> DraftSource:
     return DraftSource(found, files)
 
 
+def _look_with_spark(data: Sequence[str], master: str) -> DraftSource:
+    """Paths with or without their format, names of a catalog, or all tables of one of its schemas: table:SCHEMA.*"""
+    listed, views = list[str](), list[str]()
+    for written in dict.fromkeys(data):
+        if not written.isprintable():
+            raise InputError("a name cannot be written into a policy", detail=repr(written), hint="Rename it.")
+        if written.startswith("table:") and written.endswith(".*"):
+            tables, seen = _schema.of_catalog(master, written.removeprefix("table:").strip().removesuffix(".*"))
+            listed += [f"table:{name}" for name in tables]
+            views += seen
+        else:
+            listed.append(written)
+    if not listed:
+        raise InputError("the schema holds no table that can be protected", hint="Name tables, or paths of files.")
+    files: dict[str, str] = {}
+    for written in listed:
+        word = written.removeprefix("table:").strip()
+        last = word.rpartition(".")[2] if word != written else word.rstrip("/*").rpartition(":")[2]
+        files[_table_name(last, files)] = written
+    found, wrong = _schema.of_spark(master, files)
+    if wrong:
+        raise next(iter(wrong.values()))
+    return DraftSource(found, files, tuple(views), master=master)
+
+
 def _check_file(path: str) -> None:
     if not path.isprintable():  # nor are bytes that are no text
         raise InputError("the name of a file cannot be written into a policy", detail=repr(path), hint="Rename it.")
@@ -88,7 +117,7 @@ def _check_file(path: str) -> None:
         raise InputError(f"there is no file {quote(path, 200)}", sqlstate="58P01")
 
 
-def _table_name(path: str, taken: Mapping[str, Schema]) -> str:
+def _table_name(path: str, taken: Mapping[str, object]) -> str:
     """A name that can be written without quotes, from that of the file; numbered where it is taken.
 
     >>> _table_name("data/Patients 2024-*.csv", {}), _table_name("order.csv", {})
@@ -161,6 +190,7 @@ _PRIVACY = """\
 # All that everybody together may ever learn about one person: no conclusion about them becomes more than e^epsilon
 # times as likely as without their rows. 1 is careful, 4 is generous. When it is spent, only stored answers are left.
 epsilon = "?"
+# delta = 1e-6  # lets analysts group by columns whose values are not listed; groups with few people are suppressed
 """
 
 
@@ -168,6 +198,11 @@ def _source(source: DraftSource, folder: Path) -> str:
     if source.dsn is not None:
         note = "# Use a read-only role. Its password belongs in ~/.pgpass or PGPASSWORD, not here.\n"
         return f'[source]\nengine = "postgres"\n{note}dsn = {_text(source.dsn)}\n'
+    if source.master is not None:
+        assert isinstance(source.files, dict)
+        rows = [f"{_key(name)} = {_text(_for_spark(path, folder))}" for name, path in source.files.items()]
+        head = f'[source]\nengine = "spark"\nmaster = {_text(source.master)}\n'
+        return "\n".join([head, "[source.tables]", *rows, ""])
     head = '[source]\nengine = "duckdb"\n'
     if isinstance(source.files, str):
         return f"{head}files = {_text(_seen_from(source.files, folder))}\n"
@@ -179,6 +214,15 @@ def _seen_from(path: str, folder: Path) -> str:
     """A path as the policy has it; signs that mean a pattern are escaped where they belong to the name of a file."""
     seen = os.path.relpath(path, folder)
     return glob.escape(seen) if Path(path).is_file() and not path.lower().endswith(_schema.DATABASE) else seen
+
+
+def _for_spark(written: str, folder: Path) -> str:
+    """A table as the policy names it: paths of this machine as seen from its folder."""
+    word, colon, rest = written.partition(":")
+    if "://" in written or word == "table":
+        return written
+    path = rest.strip() if colon else written
+    return f"{word + ':' if colon else ''}{os.path.relpath(path, folder)}"
 
 
 def _data(source: DraftSource, folder: Path) -> str:

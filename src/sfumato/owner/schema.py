@@ -17,7 +17,7 @@ import duckdb
 
 from sfumato.engines.duckdb.text_files import ENDINGS as TEXT
 from sfumato.engines.duckdb.text_files import exactly, first_line, found, header_of, missing
-from sfumato.errors import PolicyError
+from sfumato.errors import PolicyError, SfumatoError
 from sfumato.policy.sections import quote
 from sfumato.words import identifier, string
 
@@ -128,10 +128,30 @@ def of_server(address: str) -> tuple[dict[str, Schema], list[str]]:
         server.close()
 
 
+def of_catalog(master: str, schema: str) -> tuple[list[str], list[str]]:
+    """The names of the tables of a schema that Spark knows, and those of its views."""
+    from sfumato.engines.spark.session import SparkServer
+
+    server = SparkServer(master)
+    try:
+        names = server.tables_in(schema)
+        views = [name for name in names if server.is_view(name)]
+        return [name for name in names if name not in views], views
+    except SfumatoError:
+        raise
+    except Exception:  # noqa: BLE001  whatever Spark says
+        raise PolicyError(f"the catalog has no schema {quote(schema)}", hint="Spark's catalogs decide.") from None
+    finally:
+        server.close()
+
+
 def of_spark(
     master: str, tables: Mapping[str, str | tuple[str, ...]]
 ) -> tuple[dict[str, Schema], dict[str, PolicyError]]:
-    """The tables that Spark reads, as their files or catalogs declare them; and what is wrong with others."""
+    """The tables that Spark reads, as their files or catalogs declare them; and what is wrong with others.
+
+    No row is read, but for the first line of a text file: whether rows can be protected is looked at by the engine.
+    """
     from sfumato.engines.spark.session import SparkServer
     from sfumato.engines.spark.tables import open_table, placed
 
@@ -139,7 +159,7 @@ def of_spark(
     try:
         for name, written in tables.items():
             try:
-                table = open_table(server, name, written)
+                table = open_table(server, name, written, public=True)
             except PolicyError as error:
                 wrong[name] = error
                 continue

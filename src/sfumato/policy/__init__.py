@@ -70,7 +70,7 @@ __all__ = [
     "units_of",
     "unknown",
     "with_bounds",
-    "with_public_decimals",
+    "with_public_numbers",
     "with_schema",
     "with_types",
 ]
@@ -149,14 +149,17 @@ def with_schema(policy: Policy, types: Mapping[str, Mapping[str, str]]) -> Polic
     return replace(typed, tables=tables)
 
 
-def with_public_decimals(policy: Policy, numbers: Mapping[str, Mapping[str, Decimals]]) -> Policy:
-    """The policy with bounds and grids of public decimals, read from rows that are nobody's; what is written stays."""
+def with_public_numbers(policy: Policy, numbers: Mapping[str, Mapping[str, Decimals]]) -> Policy:
+    """The policy with bounds and grids of public numbers, read from rows that are nobody's; what is written stays."""
     tables = dict(policy.tables)
     for name, columns in numbers.items():
         kept = dict(tables[name].columns)
         for key, (low, high, grid) in columns.items():
-            if key in kept and kept[key].type == "decimal" and kept[key].low is None and kept[key].values is None:
-                kept[key] = replace(kept[key], low=low, high=high, grid=grid)
+            column = kept.get(key)
+            if column is None or column.low is not None or column.high is not None or column.values is not None:
+                continue
+            if column.type == "decimal" or (column.type == "integer" and grid == 1):
+                kept[key] = replace(column, low=low, high=high, grid=grid)
         tables[name] = replace(tables[name], columns=kept)
     return replace(policy, tables=tables)
 

@@ -239,7 +239,21 @@ class _Work:
         listed = self.domains.of(aggregate.arg).count
         in_group = kept if listed is None else min(kept, listed)
         why = (f"at most {kept} different values of one person are kept, {in_group} in one group",)
-        return Moved(Fraction(kept), Fraction(kept * in_group), Fraction(1), single=single, why=why)
+        if not AGGREGATES[aggregate.name].adds_values:
+            return Moved(Fraction(kept), Fraction(kept * in_group), Fraction(1), single=single, why=why)
+        domain, grid = self.domains.of(aggregate.arg), aggregate.arg.facts.grid
+        if domain.largest is None or grid is None:
+            return Moved(None, None, Fraction(1), why=(*why, "nothing bounds a value"))
+        l1, squared = kept * domain.largest, kept * in_group * domain.largest**2
+        nonnegative = domain.low is not None and domain.low >= 0
+        return Moved(
+            l1,
+            squared,
+            grid,
+            single=single,
+            nonnegative=nonnegative,
+            why=(*why, f"a value is at most {show(domain.largest)}"),
+        )
 
 
 # arithmetic with what has no bound

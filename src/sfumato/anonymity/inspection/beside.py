@@ -22,12 +22,14 @@ _SMALL_GROUP = 10_000
 """Rows of a group of a Parquet file below which no writer ends it by itself."""
 _MANY_ORDERS = 40.0
 """Bits of an order of labels from which on it could say something: fewer than 15 labels have less."""
+_BLOCK = 4096
+"""Databases are made of blocks of a multiple of so many bytes."""
 _ROOM = 300
 """Bytes that two databases with the same table differ by, generously: dates, numbers of versions."""
 _WRITER = re.compile(
     r"(?:parquet-cpp(?:-arrow)?|parquet-mr|parquet-rs|fastparquet-python|DuckDB|Polars|polars|impala|Arrow2[\w -]*"
     r"|parquet-go|parquet2?)"
-    r"(?: version)?(?: v?[\d.]+(?:-\w+(?:\.\d+)?)?)?(?: ?\(build [0-9a-f]{6,64}\))?"
+    r"(?: \((?:python|rust|nodejs|R)\))?(?: version)?(?: v?[\d.]+(?:-\w+(?:\.\d+)?)?)?(?: ?\(build [0-9a-f]{6,64}\))?"
 )
 _VERSION = re.compile(r"[\d.]+(?:[-+.]?\w{1,12})?")
 _OF_COLUMNS = {"num_categories", "ordered", "timezone", "encoding", "precision", "scale"}
@@ -218,6 +220,8 @@ def _holds_more(engine: duckdb.DuckDBPyConnection, place: Path, table: str) -> b
 
     What is dropped, deleted or changed stays in the file: in free blocks, behind the end of used ones, in row groups.
     """
+    if place.stat().st_size % _BLOCK:
+        return True
     source = ".".join(identifier(part) for part in ("published", *table.split(".")))
     with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
         fresh = Path(folder) / "fresh.duckdb"

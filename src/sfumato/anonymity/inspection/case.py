@@ -79,4 +79,4 @@ class ReleaseCase:
 
 def values_of(table: PublishedTable, sensitive: str | None) -> list[str]:
     """The sensitive values of the rows; empty ones where no column is sensitive."""
-    return [row[0] for row in table.parts((sensitive,))] if sensitive else [""] * len(table.rows)
+    return table.cells(sensitive) if sensitive else [""] * len(table.rows)

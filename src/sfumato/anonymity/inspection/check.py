@@ -23,18 +23,16 @@ from sfumato.anonymity.inspection.exact import (
     is_alike,
     recursive_of,
 )
+from sfumato.anonymity.inspection.kept import find_kept
 from sfumato.anonymity.inspection.meaning import read_trees
+from sfumato.anonymity.inspection.positions import find_positions
 from sfumato.anonymity.inspection.reading import NULL, PublishedTable, read_published
 from sfumato.anonymity.inspection.together import EarlierRelease
 from sfumato.anonymity.inspection.traces import (
     ReleaseFault,
     find_columns,
     find_extras,
-    find_followed,
     find_formats,
-    find_identifiers,
-    find_order,
-    find_sorted,
 )
 from sfumato.errors import InputError
 from sfumato.words import show
@@ -141,8 +139,8 @@ def check_release(
         *_uncovered(case),
         *_kept(case, tuple(keep)),
         *find_columns(published, original, (*known, *keep)),
-        *find_identifiers(published, tuple(keep)),
-        *_order(case, tuple(keep)),
+        *find_kept(case, tuple(keep)),
+        *find_positions(case, tuple(keep)),
         *find_formats(published, original, known, max(case.claims.k or 0, case.least)),
         *find_extras(published),
         *(ReleaseFault("format", "NULL stands beside empty texts, and marks its rows", name) for name in only),
@@ -246,30 +244,6 @@ def _check_order(case: ReleaseCase) -> None:
     lacking = sorted({*case.total} - {*case.order}) if case.order and case.sensitive else []
     if lacking:
         raise InputError(f'the order of sensitive values lacks "{lacking[0][:60]}"')
-
-
-def _order(case: ReleaseCase, keep: Key) -> Iterator[ReleaseFault]:
-    """Rows that stand where the people of the original table stand."""
-    place = {key: 1 << i for i, key in enumerate(case.classes)}
-    keys = case.published.parts(case.columns)
-    shown = list(zip(keys, values_of(case.published, case.sensitive), strict=True))
-    masks = [case.coverage.masks[key] for key in case.original.parts(case.columns)]
-    there = list(zip(masks, values_of(case.original, case.sensitive), strict=True))
-    bits = [place[key] for key in keys]
-    faults = list(find_order(shown, bits, there))
-    if not faults:
-        rows = [(bit, value) for bit, (_, value) in zip(bits, shown, strict=True)]
-        names = [name for name in case.original.columns if name != case.sensitive]
-        columns = {name: [row[0] for row in case.original.parts((name,))] for name in names}
-        hidden = {name: texts for name, texts in columns.items() if name not in keep}  # others can be seen
-        faults = list(find_sorted(rows, there, hidden))
-    if not faults:
-        shown_as = (*((case.sensitive,) if case.sensitive else ()), *keep)
-        table = [[row[0] for row in case.published.parts((name,))] for name in (*case.columns, *shown_as)]
-        pairs = list(zip(bits, case.published.parts(shown_as), strict=True))
-        people = list(zip(masks, case.original.parts(shown_as), strict=True))
-        faults = list(find_followed(table, pairs, people, columns))
-    yield from faults
 
 
 def _covered(many: int, people: dict[Key, Counter[str]], masks: dict[Key, int]) -> list[int]:

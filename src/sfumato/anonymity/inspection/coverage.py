@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from sfumato.anonymity.inspection.homes import places
 from sfumato.anonymity.inspection.meaning import Trees, covers, misleads
 
 Key = tuple[str, ...]
@@ -161,7 +162,7 @@ class _Flow:
     def start(self) -> None:
         """Whatever is free goes to the first that needs it."""
         for mask in list(self.supply):
-            for at in _bits(mask):
+            for at in places(mask):
                 many = min(self.supply[mask], self.needs.get(at, 0))
                 if many:
                     self.supply[mask] -= many
@@ -180,7 +181,7 @@ class _Flow:
                 if self.supply[mask] > 0:
                     self._move(at, mask, came)
                     return True
-                for other in _bits(mask):
+                for other in places(mask):
                     if other not in came and self.given.get(other, Counter())[mask] > 0:
                         came[other] = (at, mask)
                         queue.append(other)
@@ -197,12 +198,3 @@ class _Flow:
             self.given.setdefault(before, Counter())[through] += 1
             at, step = before, came[before]
         self.needs[at] -= 1
-
-
-def _bits(mask: int) -> list[int]:
-    found = []
-    while mask:
-        low = mask & -mask
-        found.append(low.bit_length() - 1)
-        mask ^= low
-    return found

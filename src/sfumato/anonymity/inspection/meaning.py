@@ -21,26 +21,28 @@ from sfumato.errors import InputError
 Trees = dict[str, tuple[str, ...]]
 """For each value its labels, finest first. Where hierarchies were given and none lists the values of a column, it is
 empty: labels of that column must speak for themselves."""
-_N = r"\s*([-+]?\d+(?:\.\d+)?)\s*"
+_N = r"\s*([-+]?(?:\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|inf|∞))\s*"
+_TO = r"(?:\.\.|–|—|\bto\b)"
 _SPANS = (
-    (re.compile(rf"{_N}(?:\.\.|–){_N}"), "[]"),
+    (re.compile(rf"{_N}{_TO}{_N}"), "[]"),
     (re.compile(rf"{_N}-{_N}"), "[]"),
     (re.compile(rf"\[{_N}[,;]{_N}\]"), "[]"),
     (re.compile(rf"\[{_N}[,;]{_N}[)\[]"), "[)"),
     (re.compile(rf"[(\]]{_N}[,;]{_N}\]"), "(]"),
     (re.compile(rf"[(\]]{_N}[,;]{_N}[)\[]"), "()"),
 )
-_BOUND = re.compile(rf"(<=|>=|<|>|≤|≥){_N}")
+_EMPTY = frozenset({"", NULL})
+_BOUND = re.compile(rf"(<=|>=|<|>|≤|≥|⩽|⩾){_N}")
 _FROM = re.compile(rf"{_N}\+")
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})|-Q([1-4]))?")
-_DAYS = re.compile(r"(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})")
+_DAYS = re.compile(rf"(\d{{4}}-\d{{2}}-\d{{2}})\s*(?:{_TO}|/)\s*(\d{{4}}-\d{{2}}-\d{{2}})")
 _YEARS = re.compile(r"(\d{4})(?:\.\.|-)(\d{4})")
 
 
 def covers(label: str, value: str, tree: Trees | None = None, others: frozenset[str] = frozenset()) -> bool | None:
     """Whether a label stands for a value; `others` are the original values of the column: they mean themselves."""
-    if NULL in (label, value) and {label, value} <= {NULL, ""}:
-        return True
+    if label in _EMPTY and (value in _EMPTY or (others and not others & _EMPTY)):
+        return True  # a cell that was emptied hides its value
     if label == value or (label and not label.strip("*")) or (tree is not None and label in tree.get(value, ())):
         return True
     read = None if "|" in label else _read(label, value, compact=_are_days(others))
@@ -121,20 +123,24 @@ def _numeric(label: str, number: Decimal) -> bool | None:
     for pattern, ends in _SPANS:
         span = pattern.fullmatch(label)
         if span:
-            low, high = Decimal(span[1]), Decimal(span[2])
+            low, high = _end(span[1]), _end(span[2])
             above = low <= number if ends[0] == "[" else low < number
             return above and (number <= high if ends[1] == "]" else number < high)
     bound = _BOUND.fullmatch(label.strip())
     if bound:
-        limit = Decimal(bound[2])
-        return {"<": number < limit, "<=": number <= limit, "≤": number <= limit, ">": number > limit}.get(
-            bound[1], number >= limit
-        )
+        limit = _end(bound[2])
+        if bound[1] in "<>":
+            return number < limit if bound[1] == "<" else number > limit
+        return number <= limit if bound[1] in ("<=", "≤", "⩽") else number >= limit
     start = _FROM.fullmatch(label)
     if start:
-        return number >= Decimal(start[1])
+        return number >= _end(start[1])
     alone = _number(label)
     return None if alone is None else number == alone  # a number stands for itself
+
+
+def _end(text: str) -> Decimal:
+    return Decimal(text.replace("∞", "inf"))
 
 
 def _day(text: str) -> date | None:

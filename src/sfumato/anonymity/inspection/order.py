@@ -19,9 +19,13 @@ _MOST_UNITS = 200
 """Units that are compared: the largest ones."""
 _SMALL = 64
 """Rows of a unit up to which the law of its LCS is bounded term by term."""
-_STEPS = 40
 _ROUNDING = 1e-9
 """More than what logarithms of small units are rounded by."""
+_GROWTH = tuple(0.25 * i for i in range(1, 100))
+_NEAR = (0.0, -0.15, 0.15)
+"""Logarithms of factors of the z that are tried: every one of them gives a bound."""
+_SMALLEST = -45.0
+"""Terms below e^-45 of the largest one are added up by their ratio."""
 Unit = tuple[Sequence[Hashable], Sequence[Hashable]]
 """Kinds of released rows in their order, and of original rows in theirs."""
 Pairs = tuple[tuple[tuple[int, int], int], ...]
@@ -65,17 +69,22 @@ def _pairs(rows: Sequence[Hashable], people: Sequence[Hashable]) -> Pairs:
 
 def _together(units: Sequence[Unit]) -> float:
     """The logarithm of a bound on the chance that small units have common subsequences of so many rows in all."""
-    shapes = Counter(_pairs(*unit) for unit in units)
     length = sum(common_length(*unit) for unit in units)
-    best = 0.0
-    for s in (0.25 * i for i in range(1, 100)):
-        found = -length * s
-        for shape, many in shapes.items():
-            tails = _tails(shape)
-            grown = math.log(-math.expm1(-s))
-            found += many * _log_sum([0.0, *(s * i + grown + tail for i, tail in enumerate(tails, 1))])
-        best = min(best, found)
-    return best
+    found = [-length * s for s in _GROWTH]
+    for shape, many in Counter(_pairs(*unit) for unit in units).items():
+        found = [total + many * one for total, one in zip(found, _moments(shape), strict=True)]
+    return min(0.0, *found)
+
+
+@lru_cache(maxsize=1 << 14)
+def _moments(pairs: Pairs) -> tuple[float, ...]:
+    """Bounds on log E[e^(s LCS)] of a small unit for every s of _GROWTH."""
+    tails = _tails(pairs)
+    grown = [math.log(-math.expm1(-s)) for s in _GROWTH]
+    return tuple(
+        _log_sum([0.0, *(s * i + more + tail for i, tail in enumerate(tails, 1))])
+        for s, more in zip(_GROWTH, grown, strict=True)
+    )
 
 
 @lru_cache(maxsize=1 << 14)
@@ -142,28 +151,51 @@ def log_expected(pairs: Pairs, length: int) -> float:
     is the coefficient at z^L of the product of sum C(m, u) C(n, u) u! z^u, over L!. A coefficient is at most the value
     over z^L, for every z.
     """
-    logs = [(_terms(*pair), many) for pair, many in pairs]
-
-    def value(s: float) -> float:
-        total = -length * s - math.lgamma(length + 1)
-        for terms, many in logs:
-            total += many * _log_sum([term + s * u for u, term in enumerate(terms)])
-        return total
-
-    low, high = -30.0, 30.0
-    for _ in range(_STEPS):
-        left, right = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, right) if value(left) < value(right) else (left, high)
-    return value((low + high) / 2)
+    low, high = -60.0, 60.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        expected = sum(many * _likeliest(*pair, math.exp(middle)) for pair, many in pairs)
+        low, high = (middle, high) if expected < length else (low, middle)
+    return min(
+        sum(many * _kind_sum(*pair, low + near) for pair, many in pairs)
+        - length * (low + near)
+        - math.lgamma(length + 1)
+        for near in _NEAR
+    )
 
 
-@lru_cache(maxsize=1 << 12)
-def _terms(people: int, rows: int) -> tuple[float, ...]:
-    """log(C(m, u) C(n, u) u!) for every u."""
-    found = [0.0]
-    for u in range(min(people, rows)):
-        found.append(found[-1] + math.log(people - u) + math.log(rows - u) - math.log(u + 1))
-    return tuple(found)
+def _likeliest(people: int, rows: int, z: float) -> float:
+    """About the u of the largest C(m, u) C(n, u) u! z^u: where a term is as large as the next one."""
+    half = z * (people + rows) + 1
+    return 2 * z * people * rows / (half + math.sqrt(max(0.0, half * half - 4 * z * z * people * rows)))
+
+
+@lru_cache(maxsize=1 << 14)
+def _kind_sum(people: int, rows: int, s: float) -> float:
+    """The logarithm of the sum of C(m, u) C(n, u) u! e^(su), from its largest terms; what is left out is bounded.
+
+    Ratios of terms fall: behind the last term that is added, the rest is at most its geometric series.
+    """
+    most = min(people, rows)
+    start = min(most, round(_likeliest(people, rows, math.exp(s))))
+    total, term, u = 1.0, 0.0, start
+    while u < most:
+        ratio = math.log(people - u) + math.log(rows - u) - math.log(u + 1) + s
+        term, u = term + ratio, u + 1
+        total += math.exp(term)
+        if term < _SMALLEST and ratio < -0.1:
+            total += math.exp(term) / -math.expm1(ratio)
+            break
+    term, u = 0.0, start
+    while u > 0:
+        ratio = math.log(u) - math.log(people - u + 1) - math.log(rows - u + 1) - s
+        term, u = term + ratio, u - 1
+        total += math.exp(term)
+        if term < _SMALLEST and ratio < -0.1:
+            total += math.exp(term) / -math.expm1(ratio)
+            break
+    top = math.lgamma(people + 1) - math.lgamma(people - start + 1) - math.lgamma(start + 1) + s * start
+    return top + math.lgamma(rows + 1) - math.lgamma(rows - start + 1) + math.log(total)
 
 
 def log_run(rows: Sequence[Hashable], people: Sequence[Hashable]) -> float:

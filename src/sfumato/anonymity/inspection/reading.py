@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from uuid import uuid4
 
@@ -24,6 +25,7 @@ from sfumato.anonymity.inspection.beside import (
     told_by_parquet,
     told_by_postgres,
 )
+from sfumato.anonymity.inspection.containers import told_by_gzip, told_by_layout
 from sfumato.errors import EngineError, InputError
 from sfumato.words import identifier, string
 
@@ -72,7 +74,13 @@ class PublishedTable:
     def parts(self, names: tuple[str, ...]) -> list[tuple[str, ...]]:
         """The rows, of these columns alone."""
         places = [self.column(name) for name in names]
-        return [tuple(row[place] for place in places) for row in self.rows]
+        if len(places) < 2:
+            return [tuple(row[place] for place in places) for row in self.rows]
+        return list(map(itemgetter(*places), self.rows))
+
+    def cells(self, name: str) -> list[str]:
+        """The cells of one column."""
+        return list(map(itemgetter(self.column(name)), self.rows))
 
 
 def read_published(data: str | Path) -> PublishedTable:
@@ -92,14 +100,16 @@ def read_published(data: str | Path) -> PublishedTable:
 
 def _from_text(file: Path) -> PublishedTable:
     raw = file.read_bytes()
+    packed = raw[:2] == b"\x1f\x8b"
     try:
-        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
+        text = (gzip.decompress(raw) if packed else raw).decode("utf-8-sig")
     except (UnicodeDecodeError, OSError, EOFError):
         raise InputError(f'"{file.name}" is not UTF-8 text', hint="Save it as UTF-8.") from None
     first = _FIRST_LINE.match(text)
     sign = max(",;\t|", key=_QUOTED.sub("", first[0] if first else "").count)
     table = _parsed(file.name, text, sign)
-    return replace(table, extras=tuple(_uneven(text, sign, blank=len(table.columns) > 1)))
+    extras = [*_uneven(text, sign, blank=len(table.columns) > 1), *(told_by_gzip(raw) if packed else ())]
+    return replace(table, extras=tuple(extras))
 
 
 def _uneven(text: str, sign: str, *, blank: bool) -> Iterator[str]:
@@ -197,7 +207,7 @@ def _from_parquet(file: Path) -> PublishedTable:
             pairs = engine.execute(f"SELECT key, value FROM parquet_kv_metadata({string(str(file))})").fetchall()
         except duckdb.Error as error:
             raise InputError(f'"{file.name}" cannot be read', detail=str(error).split("\n")[0]) from None
-    extras = (*told_by_pairs(pairs, columns), *told_by_parquet(file))
+    extras = (*told_by_pairs(pairs, columns), *told_by_parquet(file), *told_by_layout(file.read_bytes()))
     return PublishedTable(file.name, columns, table, extras)
 
 

@@ -8,9 +8,11 @@ that too: subtraction. Rows that the same people have more or fewer of in two re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from sfumato.anonymity.inspection.homes import places
 
 Mark = tuple[int, ...]
 Place = tuple[int, int]
@@ -74,21 +76,43 @@ def joint_groups(shown: Sequence[ShownRelease], values: Sequence[str]) -> list[J
 
 
 def changed_groups(one: ShownRelease, other: ShownRelease) -> Iterator[JointGroup]:
-    """Rows that one of two releases has more of, where their labels cover the same people: somebody came or left."""
-    pairs = [pair for pair in set(zip(one.masks, other.masks, strict=True)) if any(pair)]
+    """Rows that one of two releases has more of: somebody came or left.
+
+    Where their labels cover the same people, the difference is theirs. Who is in one of them alone is in a joint group;
+    but where the classes that cover her overlap, that group is judged by these classes. There, if they have a row for
+    everybody whom they cover, what the other release lacks are the rows of all who are not in it.
+    """
+    pairs = Counter(pair for pair in zip(one.masks, other.masks, strict=True) if any(pair))
     parts = _Parts()
     for pair in pairs:
-        parts.join([(side, i) for side, mask in enumerate(pair) for i in _places(mask)])
-    # who is in one of them alone is in a joint group
-    skipped = {
-        parts.top((int(not here), next(_places(here or there)))) for here, there in pairs if not (here and there)
-    }
+        parts.join([(side, i) for side, mask in enumerate(pair) for i in places(mask)])
     rows: dict[Place, tuple[Counter[str], Counter[str]]] = {}
     for at in list(parts.above):
         rows.setdefault(parts.top(at), (Counter(), Counter()))[at[0]].update((one, other)[at[0]].classes[at[1]])
-    for name, (mine, theirs) in rows.items():
-        found = () if name in skipped else (mine - theirs, theirs - mine)
-        yield from (JointGroup(more.total(), more) for more in found if more)
+    apart = _apart(parts, pairs)
+    for name, sides in rows.items():
+        if name not in apart:
+            found = [sides[0] - sides[1], sides[1] - sides[0]]
+        else:
+            full = [at for at, many in apart[name].items() if sides[at].total() == many and sides[1 - at] <= sides[at]]
+            found = [sides[at] - sides[1 - at] for at in full if sides[1 - at]]
+        yield from (JointGroup(rest.total(), rest) for rest in found if rest)
+
+
+def _apart(parts: _Parts, pairs: Mapping[tuple[int, int], int]) -> dict[Place, dict[int, int]]:
+    """Parts with people who are in one release alone; where their classes overlap, how many that release covers."""
+    sharing = Counter((at, i) for at in (0, 1) for mask in {pair[at] for pair in pairs} for i in places(mask))
+    many: Counter[tuple[Place, int]] = Counter()
+    found: dict[Place, dict[int, int]] = {}
+    for pair, people in pairs.items():
+        sides = [at for at in (0, 1) if pair[at]]
+        name = parts.top((sides[0], next(places(pair[sides[0]]))))
+        many.update({(name, at): people for at in sides})
+        if len(sides) == 1:
+            mixed = found.setdefault(name, {})
+            if any(sharing[sides[0], i] > 1 for i in places(pair[sides[0]])):
+                mixed[sides[0]] = 0
+    return {name: {at: many[name, at] for at in mixed} for name, mixed in found.items()}
 
 
 @dataclass(frozen=True)
@@ -107,10 +131,3 @@ class _Parts:
     def join(self, places: Sequence[Place]) -> None:
         for at in places:
             self.above[self.top(at)] = self.top(places[0])
-
-
-def _places(mask: int) -> Iterator[int]:
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low

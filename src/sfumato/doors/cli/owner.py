@@ -34,10 +34,10 @@ _SHOWN = 9
 """Candidates that are shown to choose from."""
 
 
-def run_init(data: Sequence[str], unit: str | None, output: Path) -> None:
+def run_init(data: Sequence[str], unit: str | None, output: Path, master: str | None = None) -> None:
     """Draft a policy beside the data. A file that already exists is never written over."""
     _check_free(output)
-    source = look(data)
+    source = look(data, master)
     person = person_of(source, unit if unit is not None else _ask(source))
     text = draft(source, person, output.parent)
     try:

@@ -90,9 +90,9 @@ class DuckDB:
         """The columns of a table with their types, in the policy's words, as its source declares them."""
         return self.tables.schema(table)
 
-    def public_decimals(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
-        """The decimals of a public table: the lowest and the highest value, and the grid of their type."""
-        return self.tables.public_decimals(table)
+    def public_numbers(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
+        """The exact numbers of a public table: the lowest and the highest value, and the grid of their type."""
+        return self.tables.public_numbers(table)
 
     def check_scan(self, policy: Policy, name: str) -> None:
         """Raise QueryError where a table cannot be scanned as it is declared; no row is read."""

@@ -190,7 +190,7 @@ class JobWriter(Job):
         return EngineStatement(
             f"{head}, values_of AS (SELECT {shown} FROM kept AS k{only} WHERE k._x IS NOT NULL GROUP BY {shown}), "
             f"chosen AS (SELECT * FROM values_of QUALIFY row_number() OVER (PARTITION BY _u ORDER BY {ranked})"
-            f" <= {most}) SELECT {by}CAST(COUNT(DISTINCT _x) AS HUGEINT) AS n FROM chosen{tail}",
+            f" <= {most}) SELECT {by}CAST({_over_values(aggregate)} AS HUGEINT) AS n FROM chosen{tail}",
             salted=True,
         )
 
@@ -212,3 +212,9 @@ class JobWriter(Job):
             f"CASE WHEN {squared}::HUGEINT * {limit.denominator} <= {limit.numerator} THEN {FINE}"
             f" ELSE ({FINE * FINE}::HUGEINT * {bound.numerator}) // ({root} * {bound.denominator}) END"
         )
+
+
+def _over_values(aggregate: Aggregate) -> str:
+    """The number of the different values that people keep, or their sum: nothing adds up to nothing."""
+    adds = AGGREGATES[aggregate.name].adds_values
+    return "COALESCE(SUM(DISTINCT CAST(_x AS HUGEINT)), 0)" if adds else "COUNT(DISTINCT _x)"

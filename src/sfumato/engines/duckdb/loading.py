@@ -173,13 +173,15 @@ class Tables:
         there = columns_of(self.public if table.public else self.private, identifier(table.name))
         return {name: kind_of(kind) for name, kind in there.items() if name != ROW}
 
-    def public_decimals(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
-        """The decimals of a public table: the lowest and the highest value, and the grid of their type."""
+    def public_numbers(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
+        """The exact numbers of a public table: the lowest and the highest value, and the grid of their type."""
         connection, source, found = self.public, identifier(table.name), {}
         for name, kind in columns_of(connection, source).items():
-            if not kind.startswith("DECIMAL("):
+            if kind_of(kind) not in ("decimal", "integer"):
                 continue
-            grid = Fraction(1, 10 ** int(kind.rstrip(")").split(",")[1]))
+            grid = (
+                Fraction(1, 10 ** int(kind.rstrip(")").split(",")[1])) if kind.startswith("DECIMAL(") else Fraction(1)
+            )
             ends = connection.execute(
                 f"SELECT MIN({identifier(name)}), MAX({identifier(name)}) FROM {source}"
             ).fetchone()
@@ -273,7 +275,7 @@ class Tables:
         """Rows that are people have different numbers: two of 122 random bits are equal once in an age."""
         for name in names:
             if policy.tables[name].unit == ROW and name not in self.unique:
-                raise PolicyError(f'the rows of table "{name}" could not be told apart', hint="Try again.")
+                raise PolicyError(f'the rows of table "{name}" could not be distinguished', hint="Try again.")
 
     def _create_twins(self) -> None:
         """An empty table for each table and view that a question can read."""

@@ -256,7 +256,7 @@ class _JobWriter:
             f"{head}, values_of AS (SELECT {shown} FROM kept AS k{only} WHERE k._x IS NOT NULL GROUP BY {shown}), "
             f"chosen AS (SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY _u ORDER BY"
             f" {_hashed([*self.keys, '_x'])}) AS _place FROM values_of) AS v WHERE _place <= {most})"
-            f" SELECT {by}COUNT(DISTINCT _x) AS n FROM chosen{tail}",
+            f" SELECT {by}{_over_values(aggregate)} AS n FROM chosen{tail}",
             salted=True,
         )
 
@@ -304,3 +304,9 @@ def _place(aggregate: Aggregate) -> str:
     values = facts.values if facts.values is not None else (False, True)
     branches = " ".join(f"WHEN {literal(value, facts)} THEN {i}" for i, value in enumerate(values))
     return f"(CASE {inner} {branches} END)::bigint"
+
+
+def _over_values(aggregate: Aggregate) -> str:
+    """The number of the different values that people keep, or their sum: nothing adds up to nothing."""
+    adds = AGGREGATES[aggregate.name].adds_values
+    return "COALESCE(SUM(DISTINCT CAST(_x AS numeric)), 0)" if adds else "COUNT(DISTINCT _x)"

@@ -52,7 +52,7 @@ LOOKED_AT = {
 CANNOT_MATTER = {
     "plans alone; every plan of a statement gives the same rows": (
         *("Query Tuning /", "force_parallel_mode", "debug_parallel_query", "synchronize_seqscans", "jit_expressions"),
-        *("jit_tuple_deforming", "enable_"),
+        *("jit_tuple_deforming", "enable_", "max_parallel_", "parallel_leader_participation"),
     ),
     "logs, messages, statistics, and tools of a developer": (
         *("Reporting and Logging /", "Statistics /", "jit_debugging_support", "jit_dump_bitcode", "lc_messages"),
@@ -60,6 +60,7 @@ CANNOT_MATTER = {
         *("post_auth_delay", "exit_on_error", "wal_consistency_checking", "log_", "check_function_bodies"),
         *("debug_logical_replication_streaming", "debug_copy_parse_plan_trees", "debug_raw_expression_coverage_test"),
         *("debug_write_read_parse_plan_trees", "md5_password_warnings", "pre_auth_delay"),
+        *("operator_precedence_warning", "update_process_title"),
     ),
     "writing, maintenance and replication; a transaction of ours reads": (
         *("Write-Ahead Log /", "Replication /", "Resource Usage / Cost-Based Vacuum Delay", "Vacuuming", "vacuum_"),
@@ -77,7 +78,7 @@ CANNOT_MATTER = {
     "memory, disks, the network and locks: how fast a run is": (
         *("Resource Usage / Memory", "Resource Usage / Asynchronous Behavior", "Resource Usage / I/O"),
         *("Connections and Authentication / Connection Settings", "Connections and Authentication / TCP Settings"),
-        *("Lock Management", "temp_tablespaces", "ignore_system_indexes"),
+        *("Lock Management", "temp_tablespaces", "ignore_system_indexes", "tcp_"),
     ),
     "the beginning of our transactions says it": (
         *("default_transaction_", "transaction_deferrable", "transaction_isolation", "transaction_read_only"),

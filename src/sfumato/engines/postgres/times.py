@@ -59,4 +59,6 @@ def shift(node: Call, x: str) -> str:
 def _interval(span: intervals.Span) -> str:
     """An interval in the three numbers that the server keeps, each exactly."""
     hours, rest = divmod(span.microseconds, intervals.DAY // 24)
-    return f"(make_interval(0, {span.months}, 0, {span.days}, {hours}) + '{rest} microseconds'::interval)"
+    seconds, micros = divmod(rest, 1_000_000)  # version 13 reads no number of 32 bits and more here
+    clock = f"'{seconds} seconds {micros} microseconds'::interval"
+    return f"(make_interval(0, {span.months}, 0, {span.days}, {hours}) + {clock})"

@@ -23,6 +23,7 @@ import pyarrow as pa
 from sfumato.engines.base import JobRows, Measured, Rows, Say, failure
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.spark import measuring
+from sfumato.engines.spark.files import stamp_of
 from sfumato.engines.spark.jobs import SALT, SparkJob, SparkStatement, compile_job, is_one_pass
 from sfumato.engines.spark.relations import SparkHanded, SparkWriter
 from sfumato.engines.spark.reports import elements_of, histogram_of
@@ -30,7 +31,7 @@ from sfumato.engines.spark.scans import public_value
 from sfumato.engines.spark.session import SparkServer
 from sfumato.engines.spark.source import SparkTable, SparkTables
 from sfumato.engines.spark.spelling import identifier, text, type_of
-from sfumato.engines.spark.tables import open_table, stamp_of
+from sfumato.engines.spark.tables import open_table
 from sfumato.errors import PolicyError, SfumatoError
 from sfumato.interrupts import FREE_SECONDS, Slots, current, stopped
 from sfumato.policy import Policy, Table, UnitJoin
@@ -78,12 +79,14 @@ class Spark:
         self._opened = secrets.token_hex(16)
         try:
             self.tables: SparkTables = {
-                name: open_table(self._server, name, policy.source.files[name], public=table.public)
+                name: open_table(
+                    self._server, name, policy.source.files[name], _read(policy, table), public=table.public
+                )
                 for name, table in policy.tables.items()
             }
             self._stamps = {name: stamp_of(table) for name, table in self.tables.items()}
             for name, table in policy.tables.items():
-                _check_columns(table, self.tables[name])
+                _check_columns(policy, table, self.tables[name])
             _check_units(policy, self.tables)
             _check_partition(policy)
             self._keys = _keys(policy)
@@ -121,9 +124,9 @@ class Spark:
         """The columns of a table with their types, in the policy's words, as Spark declares them."""
         return {name: column.word for name, column in self.tables[table.name].columns.items()}
 
-    def public_decimals(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
-        """The decimals of a public table: the lowest and the highest value, and the grid of their type."""
-        return self._embedded.public_decimals(table)
+    def public_numbers(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
+        """The exact numbers of a public table: the lowest and the highest value, and the grid of their type."""
+        return self._embedded.public_numbers(table)
 
     def check_scan(self, policy: Policy, name: str) -> None:
         """Raise QueryError where a table cannot be scanned as it is declared; no row is read."""
@@ -280,7 +283,7 @@ class Spark:
             found = self._server.cells(f"SELECT COUNT(*) AS n FROM ({twice} HAVING COUNT(*) > 1) AS q")
             if found.column(0)[0].as_py():
                 error = PolicyError(
-                    f'"{name}.{key}" leads to persons, but its values are not unique',
+                    f'"{name}.{key}" leads to people, but its values are not unique',
                     hint="Name a column that has each value once.",
                 )
                 raise failure(error) if paid else error
@@ -374,10 +377,14 @@ def sent(value: Any, kind: pa.DataType) -> Any:
     return value
 
 
-def _check_columns(table: Table, there: SparkTable) -> None:
-    missing = [name for name in table.columns if name not in there.columns]
-    needed = [table.unit] if isinstance(table.unit, str) else [table.unit.column] if table.unit is not None else []
-    missing += [name for name in needed if name not in there.columns]
+def _read(policy: Policy, table: Table) -> list[str]:
+    """The columns of a table that are read: those that are declared, its unit, and keys that lead to it."""
+    unit = [table.unit] if isinstance(table.unit, str) else [table.unit.column] if table.unit is not None else []
+    return [*table.columns, *unit, *(key for name, key in _keys(policy) if name == table.name)]
+
+
+def _check_columns(policy: Policy, table: Table, there: SparkTable) -> None:
+    missing = [name for name in _read(policy, table) if name not in there.columns]
     if missing:
         raise PolicyError(
             f'table "{table.name}" has no column "{missing[0]}"',
@@ -399,16 +406,16 @@ def _check_units(policy: Policy, tables: SparkTables) -> None:
     for name, key in sorted({end for pair in pairs for end in pair} | set(units)):
         if not tables[name].columns[key].can_name_persons:
             raise PolicyError(
-                f'"{name}.{key}" names persons, but two values of its type may be equal that are not the same',
+                f'"{name}.{key}" identifies people, but its type has equal values that are not identical',
                 detail=f"In Spark it is {tables[name].columns[key].type}.",
-                hint="Name persons by a number, a text or a moment.",
+                hint="Identify people by a number, a text or a timestamp.",
             )
     for (first, one), (other, two) in pairs:
         columns = [tables[first].columns[one], tables[other].columns[two]]
         a, b = columns
         if a.type != b.type and (a.family != b.family or a.word not in ("integer", "text")):
             raise PolicyError(
-                f'"{first}.{one}" and "{other}.{two}" name persons, but their types differ',
+                f'"{first}.{one}" and "{other}.{two}" identify people, but their types differ',
                 detail=f"In Spark they are {a.type} and {b.type}.",
                 hint="Identifiers are compared as they are: store both in the same type.",
             )

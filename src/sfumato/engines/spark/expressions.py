@@ -16,9 +16,11 @@ from sfumato.engines.spark.spelling import (
     ROOMY,
     SMALL,
     WIDE,
+    absolute,
     identifier,
     is_small,
     literal,
+    negative,
     null,
     number,
     once,
@@ -173,8 +175,14 @@ def _quotient(node: Call) -> str:
     return narrowed(sql, node.facts)
 
 
-def _signed(template: str) -> _Spelling:
-    return lambda node: null(node.facts) if node.facts.kind == NULL else template.format(expression(node.args[0]))
+def _signed(template: str, of_wide: Callable[[str], str]) -> _Spelling:
+    def emit(node: Call) -> str:
+        if node.facts.kind == NULL:
+            return null(node.facts)
+        x, facts = expression(node.args[0]), node.args[0].facts
+        return once({"x": x}, of_wide("x")) if facts.exact and not is_small(facts) else template.format(x)
+
+    return emit
 
 
 def _sign(node: Call) -> str:
@@ -212,7 +220,7 @@ def rounded(node: Call) -> str:
         }
         return widened(exact[node.name], node.facts)
     whole_part = quotient("x", by, sure=sure)
-    doubled = f"{operated('+', operated('*', whole(2, wide), 'abs(x)', sure), by, sure)}"
+    doubled = f"{operated('+', operated('*', whole(2, wide), absolute('x'), sure), by, sure)}"
     nearest = quotient(doubled, twice, sure=sure)
     exact = {
         "floor": once({"x": x}, f"{whole_part} - CASE WHEN x % {by} < {zero} THEN 1L ELSE 0L END"),
@@ -268,20 +276,21 @@ def _power(node: Call) -> str:
 def _width_bucket(node: Call) -> str:
     """Exact numbers in whole steps of one grid, others as doubles; from a high end downward where it comes first."""
     x, (low, high, count) = node.args[0], written(node.args[1:])
-    sign = ""
-    if low > high:
-        sign, low, high = "-", -low, -high
+    down = low > high
+    if down:
+        low, high = -low, -high
     if x.facts.exact:
         grid, _ = common(node.args[:3])
         if (size(x.facts) + abs(low) + abs(high)) / grid * count > ROOMY:
             raise too_many_digits(node)
         ends = int(low / grid), int(high / grid)
         a, b = (whole(end, wide=True) for end in ends)
-        value, odd = f"({sign}{steps(x, grid, wide=True)})", ""
+        value, odd = f"({steps(x, grid, wide=True)})", ""
+        value = negative(value) if down else value
         inner = f"{quotient(f'(x - {a}) * {whole(int(count), wide=True)}', whole(ends[1] - ends[0], wide=True))} + 1L"
     else:
         a, b = number(float(low)), number(float(high))
-        value, odd = f"({sign}{double(x)})", " OR isnan(x)"
+        value, odd = f"({'-' if down else ''}{double(x)})", " OR isnan(x)"
         inside = f"((x - {a}) / ({b} - {a}) * {number(float(count))})"
         inner = f"LEAST(CAST(floor({inside}) AS BIGINT) + 1L, {count}L)"
     outside = f"WHEN x IS NULL{odd} THEN NULL WHEN x < {a} THEN 0L WHEN x >= {b} THEN {count + 1}L"
@@ -474,8 +483,8 @@ SPELLINGS: dict[str, _Spelling] = {
     "/": _divide,
     "%": _quotient,
     "div": _quotient,
-    "negate": _signed("(- {0})"),
-    "abs": _signed("abs({0})"),
+    "negate": _signed("(- {0})", negative),
+    "abs": _signed("abs({0})", absolute),
     "sign": _sign,
     "round": rounded,
     "floor": rounded,

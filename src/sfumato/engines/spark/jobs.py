@@ -16,7 +16,7 @@ from sfumato.engines.spark.expressions import expression, steps
 from sfumato.engines.spark.per_unit import SURELY
 from sfumato.engines.spark.relations import SparkHanded, SparkWriter
 from sfumato.engines.spark.source import SparkTables
-from sfumato.engines.spark.spelling import WIDE, literal, once, quotient, type_of, whole
+from sfumato.engines.spark.spelling import WIDE, absolute, literal, once, quotient, type_of, whole
 from sfumato.engines.spark.times import micros
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.aggregates.base import CHOICE, Bundle, filtered_to_null
@@ -149,7 +149,7 @@ class _JobWriter:
         if not self.keys:  # one group a person: her own numbers are the totals
             shown = ["_n", "1L AS _g", *names]
             shown += [f"{_squared('_n')} AS _q"] if job.limits.gaussian else []
-            shown += [f"abs({names[0]}) AS _s"] if job.clip is not None else []
+            shown += [f"{absolute(names[0])} AS _s"] if job.clip is not None else []
             joined, alias = f"(SELECT {', '.join(shown)} FROM person) AS p", "p"
         else:
             head_ = f"SELECT _u, {', '.join(self._totals())} FROM person GROUP BY _u"
@@ -170,7 +170,7 @@ class _JobWriter:
         """What a weight is made of, over a person's groups."""
         totals = ["SUM(_n) AS _n", "COUNT(*) AS _g"]
         totals += [f"SUM({_squared('_n')}) AS _q"] if self.job.limits.gaussian else []
-        totals += [f"SUM(CAST(abs({self.parts[0][0]}) AS {WIDE})) AS _s"] if self.job.clip is not None else []
+        totals += [f"SUM(CAST({absolute(self.parts[0][0])} AS {WIDE})) AS _s"] if self.job.clip is not None else []
         return totals
 
     def _weighted(self, alias: str) -> list[str]:
@@ -266,7 +266,7 @@ class _JobWriter:
             f"{head}, values_of AS (SELECT {shown} FROM kept AS k{only} WHERE k._x IS NOT NULL GROUP BY {shown}), "
             f"chosen AS (SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY _u ORDER BY"
             f" {_hashed([*self.keys, '_x'])}) AS _place FROM values_of) AS v WHERE _place <= {most})"
-            f" SELECT {by}COUNT(DISTINCT _x) AS n FROM chosen{tail}"
+            f" SELECT {by}{_over_values(aggregate)} AS n FROM chosen{tail}"
         )
         return self.statement(text, job.kept, ["n"])
 
@@ -329,3 +329,9 @@ def _place(aggregate: Aggregate) -> str:
     values = facts.values if facts.values is not None else (False, True)
     branches = " ".join(f"WHEN x = {literal(value, facts)} THEN {i}L" for i, value in enumerate(values))
     return once({"x": inner}, f"CASE {branches} END")
+
+
+def _over_values(aggregate: Aggregate) -> str:
+    """The number of the different values that people keep, or their sum: nothing adds up to nothing."""
+    adds = AGGREGATES[aggregate.name].adds_values
+    return "COALESCE(SUM(DISTINCT CAST(_x AS DECIMAL(38, 0))), 0)" if adds else "COUNT(DISTINCT _x)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sfumato.engines.spark.jobs import SparkStatement
 from sfumato.engines.spark.relations import SparkWriter
 from sfumato.engines.spark.source import SparkTables
-from sfumato.engines.spark.spelling import WIDE, identifier
+from sfumato.engines.spark.spelling import WIDE, absolute, identifier
 from sfumato.sql.release.column_elements import Elements
 from sfumato.sql.release.unit_histogram import Histogram
 from sfumato.sql.tree import BOOLEAN
@@ -20,7 +20,7 @@ def histogram_of(of: Histogram, tables: SparkTables) -> SparkStatement:
     read = [] if of.column is None else [of.column.name]
     measure = "COUNT(*)"
     if of.column is not None:
-        measure = f"COALESCE(SUM(abs(CAST({identifier(of.column.name)} AS {WIDE}))), 0)"
+        measure = f"COALESCE(SUM({absolute(f'CAST({identifier(of.column.name)} AS {WIDE})')}), 0)"
     arms = " ".join(f"WHEN m <= {1 << k} THEN {k}" for k in range(of.buckets - 1))
     persons = f"SELECT _u, {measure} AS m FROM ({SparkWriter(tables).select(of.scan, read)}) AS q GROUP BY _u"
     placed = f"SELECT CASE {arms} ELSE {of.buckets - 1} END AS b FROM ({persons}) AS p"

@@ -19,6 +19,7 @@ from sfumato.engines.spark.source import DAY, FLOAT, MOMENT, NUMERIC, TEXTUAL, T
 from sfumato.engines.spark.spelling import (
     ROOMY,
     WIDE,
+    absolute,
     is_small,
     literal,
     null,
@@ -80,7 +81,7 @@ def _text(declared: Declared, column: SparkColumn, source: str, facts: Facts) ->
 def _truth(declared: Declared, column: SparkColumn, source: str, facts: Facts) -> str:
     value = {
         TRUTH: source,
-        WHOLE: f"({source} <> 0)",
+        **dict.fromkeys((WHOLE, NUMERIC, FLOAT), f"({source} <> 0)"),
         TEXTUAL: casts.from_text(source, BOOLEAN, [], facts),
     }.get(column.family, "CAST(NULL AS BOOLEAN)")
     if declared.values is None:
@@ -185,8 +186,9 @@ def _of_exact(declared: Declared, column: SparkColumn, source: str, facts: Facts
     units = _units(column, source, places)
     if facts.kind == INTEGER and (declared.values is not None or not facts.bounded):
         size = 10**places
-        near = quotient(f"2L * abs(x) + {whole(size, wide=True)}", whole(2 * size, wide=True), sure=False)
-        within = f"abs(x) < {whole((1 << 63) * size, wide=True)}"
+        near = quotient(f"2L * {absolute('x')} + {whole(size, wide=True)}", whole(2 * size, wide=True), sure=False)
+        ends = (whole(sign * (1 << 63) * size, wide=True) for sign in (-1, 1))
+        within = f"x BETWEEN {' AND '.join(ends)}"
         signed = f"CASE WHEN {within} THEN CASE WHEN x < 0L THEN (-1L) ELSE 1L END * {near} END"
         if declared.values is not None:
             return _listed(declared, once({"x": units}, signed), facts)
@@ -213,7 +215,8 @@ def _on_grid(facts: Facts, places: int) -> str:
         raise too_many_digits()
     if n == 1:
         return f"(x * {whole(d, wide=True)})"
-    near = quotient(f"2L * abs(x) * {whole(d, wide=True)} + {whole(n, wide=True)}", whole(2 * n, wide=True), sure=False)
+    twice = f"2L * {absolute('x')} * {whole(d, wide=True)} + {whole(n, wide=True)}"
+    near = quotient(twice, whole(2 * n, wide=True), sure=False)
     return f"(CASE WHEN x < 0L THEN (-1L) ELSE 1L END * {near})"
 
 

@@ -21,55 +21,15 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.engines.base import OPERATOR
+from sfumato.engines.spark.settings import SETTINGS, taken_back
 from sfumato.errors import EngineError, InputError, PolicyError
 from sfumato.interrupts import Leash, watched
 
 _CONNECT = "connect:"
-_BY_ROWS = (
-    "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
-    "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
-    "org.apache.spark.sql.catalyst.optimizer.OptimizeOneRowPlan",
-    "org.apache.spark.sql.catalyst.optimizer.EliminateLimits",
-)
-_SETTINGS = {
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.caseSensitive": "true",
-    "spark.sql.variable.substitute": "false",
-    "spark.sql.parser.escapedStringLiterals": "false",
-    "spark.sql.crossJoin.enabled": "true",
-    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-    "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
-    "spark.sql.timestampType": "TIMESTAMP_LTZ",
-    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
-    "spark.sql.groupByOrdinal": "true",
-    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
-    # the type of a column comes from declarations, never from the values or the files of all (088)
-    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
-    "spark.sql.parquet.binaryAsString": "false",
-    "spark.sql.parquet.int96AsTimestamp": "true",
-    "spark.sql.parquet.int96TimestampConversion": "false",
-    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
-    "spark.sql.parquet.fieldId.read.enabled": "false",
-    "spark.sql.parquet.respectSummaryFiles": "false",
-    # a file that cannot be read is an error, and not a part of the rows less
-    "spark.sql.files.ignoreCorruptFiles": "false",
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.files.ignoreInvalidPartitionPaths": "false",
-    "spark.sql.adaptive.enabled": "true",
-    # adaptive plans choose joins and parts by sizes; these would rewrite a statement by which rows there are (077)
-    "spark.sql.adaptive.optimizer.excludedRules": ",".join(_BY_ROWS),
-    # pushes an EXISTS through a UNION without its columns, and then fails
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
-}
-"""What decides how a statement is read and what it means: set in the gateway's own session, whatever a cluster says."""
 _STARTING = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.maxResultSize": "0",
 }
 """What is asked for when the gateway starts Spark by itself; the environment of Spark may say more."""
 _LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -87,8 +47,7 @@ class SparkServer:
         self._views: set[str] = set()
         try:
             self._session = _remote(master.removeprefix(_CONNECT).strip()) if self.connect else self._local(master)
-            for name, value in _SETTINGS.items():
-                self._session.conf.set(name, value)
+            self._fixed = self.settle()
         except (InputError, PolicyError):
             raise
         except Exception as error:  # noqa: BLE001  whatever Spark says
@@ -118,15 +77,43 @@ class SparkServer:
             made.conf.set("spark.sql.shuffle.partitions", str(first.sparkContext.defaultParallelism))
         return made
 
-    # tables
+    # settings
+    def settle(self) -> frozenset[str]:
+        """Give the session our settings, and Spark's defaults for all others; those that stand fast are returned."""
+        for name in self._others():
+            self._take_back(name)
+        for name, value in SETTINGS.items():
+            self._session.conf.set(name, value)
+        return frozenset(self._others())
+
     def check_settings(self) -> None:
         """Raise where a setting that decides what rows mean is not ours."""
-        other = [name for name, value in _SETTINGS.items() if self._session.conf.get(name) != value]
+        other = [name for name, value in SETTINGS.items() if self._session.conf.get(name) != value]
         if other:
             raise PolicyError(
-                f"Spark does not let {other[0]} be set", hint=f"It must be {_SETTINGS[other[0]]} in this session."
+                f"Spark does not let {other[0]} be set", hint=f"It must be {SETTINGS[other[0]]} in this session."
+            )
+        beside = [name for name in self._others() if name not in self._fixed]
+        if beside:
+            raise PolicyError(
+                f"{beside[0]} is set in this session", hint="Settings of SQL must be Spark's defaults here: unset it."
             )
 
+    def _take_back(self, name: str) -> None:
+        """Give a setting Spark's default; those that stand as long as a cluster does decide nothing about rows."""
+        try:
+            self._session.conf.unset(name)
+        except Exception as error:  # noqa: BLE001  whatever Spark says
+            if "STATIC" not in str(error):
+                raise PolicyError(
+                    f"Spark does not let {name} be unset", hint="Unset it where Spark is started."
+                ) from None
+
+    def _others(self) -> list[str]:
+        """The settings of SQL that somebody else has set in this session."""
+        return taken_back([str(name) for name in self.cells("SET").column(0).to_pylist()])
+
+    # tables
     def frame(self, kind: str, paths: list[str], *, merged: bool = True, everywhere: bool = False) -> Any:
         """The rows of a table, by its format and paths, or by its name in a catalog; none is read yet.
 
@@ -134,6 +121,7 @@ class SparkServer:
         folders of any depth are among them where they are looked for `everywhere`; folders then name no columns.
         """
         if kind == "table":
+            self._session.catalog.refreshTable(paths[0])  # which files it has may be remembered from before
             return self._session.table(paths[0])
         reader = self._session.read.format(kind)
         if kind in ("parquet", "orc"):
@@ -151,8 +139,12 @@ class SparkServer:
         return self._session.sql(sql)
 
     def is_view(self, name: str) -> bool:
-        """Whether a name of the catalog is a query over other tables."""
-        return str(self._session.catalog.getTable(name).tableType).upper() == "VIEW"
+        """Whether a name of the catalog is a query over other tables; so are temporary ones, of any session."""
+        return str(self._session.catalog.getTable(name).tableType).upper() not in ("MANAGED", "EXTERNAL")
+
+    def tables_in(self, schema: str) -> list[str]:
+        """The tables of a schema of the catalog, views among them."""
+        return [f"{schema}.{one.name}" for one in self._session.catalog.listTables(schema) if not one.isTemporary]
 
     def described(self, name: str) -> dict[str, str]:
         """What the catalog says of a table: its provider, its location."""

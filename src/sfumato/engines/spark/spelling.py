@@ -168,6 +168,16 @@ def too_many_digits(node: Node | None = None) -> QueryError:
     )
 
 
+def negative(x: str) -> str:
+    """A wide number with the other sign. Spark's own minus and ABS of decimals keep 34 digits, or raise (101)."""
+    return f"(0L - {x})"
+
+
+def absolute(x: str) -> str:
+    """The size of a wide number. Names its argument several times."""
+    return f"(CASE WHEN {x} < 0L THEN {negative(x)} ELSE {x} END)"
+
+
 def quotient(x: str, y: str, *, sure: bool = True) -> str:
     """The quotient toward zero of two wide numbers. Spark's DIV keeps the last 64 bits alone, and says nothing.
 
@@ -184,5 +194,6 @@ def quotient(x: str, y: str, *, sure: bool = True) -> str:
     apart = once({"g": high}, f"{of_high} * h + {low}")
     return once(
         {"x": f"CAST({x} AS {WIDE})", "y": f"CAST({y} AS {WIDE})", "h": part},
-        f"CASE WHEN abs(x) < {whole(10**31, wide=True)} OR abs(y) >= 10000000L THEN {exact} ELSE {apart} END",
+        f"CASE WHEN x BETWEEN {whole(-(10**31), wide=True)} AND {whole(10**31, wide=True)}"
+        f" OR y NOT BETWEEN -9999999L AND 9999999L THEN {exact} ELSE {apart} END",
     )

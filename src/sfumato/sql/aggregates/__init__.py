@@ -2,7 +2,7 @@
 
 from sfumato.sql.aggregates.base import AggregateKind
 from sfumato.sql.aggregates.count import COUNT, COUNT_PERSONS
-from sfumato.sql.aggregates.distinct import COUNT_DISTINCT
+from sfumato.sql.aggregates.distinct import COUNT_DISTINCT, SUM_DISTINCT
 from sfumato.sql.aggregates.mean import AVG, ENDS
 from sfumato.sql.aggregates.order import ORDERS
 from sfumato.sql.aggregates.pair import PAIRS
@@ -11,7 +11,8 @@ from sfumato.sql.aggregates.total import SUM
 from sfumato.sql.aggregates.truth import TRUTHS
 
 AGGREGATES: dict[str, AggregateKind] = {
-    kind.name: kind for kind in (COUNT, COUNT_PERSONS, COUNT_DISTINCT, SUM, AVG, *SPREADS, *PAIRS, *TRUTHS, *ORDERS)
+    kind.name: kind
+    for kind in (COUNT, COUNT_PERSONS, COUNT_DISTINCT, SUM, SUM_DISTINCT, AVG, *SPREADS, *PAIRS, *TRUTHS, *ORDERS)
 }
 """Every aggregate by name."""
 JOINTS = (THIRDS, ENDS)

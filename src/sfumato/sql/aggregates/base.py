@@ -95,6 +95,8 @@ class AggregateKind:
     """What is summed over rows."""
     formula: Formula
     measure: str = SUMS
+    adds_values: bool = False
+    """Different values are added up, not counted: each is held to its bounds, and moves the number by its size."""
     of_constant: Formula | None = None
     """From a number of rows, where the argument is the same in every row."""
     range: Callable[[Aggregate], Range] = lambda _: (None, None)

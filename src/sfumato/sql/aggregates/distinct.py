@@ -1,4 +1,12 @@
-"""COUNT(DISTINCT x): each person keeps at most K values, by a keyed hash; the number of values that anybody kept."""
+"""COUNT(DISTINCT x) and SUM(DISTINCT x): each person keeps at most K values, by a keyed hash. Of the values that
+anybody kept, the number or the sum.
+
+Guarantee: one person moves the sum of all groups by at most K times the largest |x|.
+Proof: what others keep does not depend on her, so a value leaves or enters a group's set only if she keeps it there;
+    she keeps K pairs of group and value, and each moves its group's sum by its size, to which the engine holds it.
+Reference: semantics 3.5; Dwork, McSherry, Nissim, Smith, TCC 2006.
+Checked by: laws::the_claim_holds_where_each_rule_bites, laws::no_neighbour_exceeds_what_is_derived
+"""
 
 from __future__ import annotations
 
@@ -9,7 +17,16 @@ from math import prod
 
 from sfumato.errors import QueryError
 from sfumato.sql.aggregates import over_public, over_unit
-from sfumato.sql.aggregates.base import DISTINCT, AggregateKind, Bundle, Formula, Range, first, first_draw
+from sfumato.sql.aggregates.base import (
+    DISTINCT,
+    AggregateKind,
+    Bundle,
+    Formula,
+    Range,
+    bounded_number,
+    first,
+    first_draw,
+)
 from sfumato.sql.relations import listed, size_of
 from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Column, Facts, Node, columns_of
 
@@ -45,6 +62,62 @@ COUNT_DISTINCT = AggregateKind(
     over_unit=over_unit.different,
     over_public=over_public.counted,
 )
+
+
+def _bind_sum(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
+    number = bounded_number(args[0] if args else None, "SUM(DISTINCT …)", position)
+    facts = Facts(number.facts.kind, None, None, number.facts.grid, nullable=True)
+    return Aggregate("sum_distinct", number, where, facts, position)
+
+
+def _range_of_sum(aggregate: Aggregate) -> Range:
+    """What adds up numbers that are not negative is not negative."""
+    low = None if aggregate.arg is None else aggregate.arg.facts.low
+    return (Fraction(0) if low is not None and low >= 0 else None), None
+
+
+_ADDED = Formula("sum_distinct", first, first_draw, lambda _, names: f"the sum of different {names}", plain=True)
+SUM_DISTINCT = AggregateKind(
+    "sum_distinct",
+    _bind_sum,
+    lambda _: Bundle((), Fraction(1)),
+    _ADDED,
+    DISTINCT,
+    adds_values=True,
+    range=_range_of_sum,
+    never_null=True,
+    usage="SUM(DISTINCT x)",
+    words="the sum of the different values; also AVG, VAR and STDDEV of them",
+    over_public=over_public.summed,
+)
+
+
+def size_of_value(aggregate: Aggregate) -> Fraction:
+    """By how much one value more or less moves the number: one, or the largest value."""
+    if not _adds(aggregate):
+        return Fraction(1)
+    assert aggregate.arg is not None
+    return max(aggregate.arg.facts.largest, unit_of(aggregate))
+
+
+def unit_of(aggregate: Aggregate) -> Fraction:
+    """What the engine's whole number is a multiple of: one, or the grid of the values."""
+    if not _adds(aggregate):
+        return Fraction(1)
+    assert aggregate.arg is not None
+    return aggregate.arg.facts.grid or Fraction(1)
+
+
+def is_nonnegative(aggregate: Aggregate) -> bool:
+    """Whether no value can make the number smaller."""
+    if not _adds(aggregate):
+        return True
+    assert aggregate.arg is not None
+    return aggregate.arg.facts.low is not None and aggregate.arg.facts.low >= 0
+
+
+def _adds(aggregate: Aggregate) -> bool:
+    return aggregate.name == SUM_DISTINCT.name
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Protocol
@@ -47,9 +48,10 @@ def check_count(count: int, most: int, what: str, position: int) -> None:
 
 @dataclass
 class Shared:
-    """A WITH query: bound once, its columns renamed from the second use on."""
+    """A WITH query, and how it is bound once more for a second use."""
 
     bound: Bound
+    again: Callable[[], Bound] | None = None
     used: bool = False
 
 

@@ -33,6 +33,7 @@ from sfumato.sql.bind.bound_query import (
 )
 from sfumato.sql.bind.column_titles import title
 from sfumato.sql.bind.correlated import check_windows, inside, tied, value_around
+from sfumato.sql.bind.different import OF_DIFFERENT, of_different
 from sfumato.sql.bind.expressions import Aggregator, Expressions, fold
 from sfumato.sql.bind.factoring import factored
 from sfumato.sql.bind.grouping import MOST_SETS, grouping, grouping_sets
@@ -184,7 +185,7 @@ class Clauses:
     # without aggregates
     def _rows(self) -> tuple[list[tuple[str, Node]], list[Sorted]]:
         expressions = self.expressions(windows=True)
-        items = [shown for item in self.tree.expressions for shown in self._items(item, expressions)]
+        items = self._shown(expressions)
         order = self._order(items, expressions)
         return self._finished(items, order, self._qualify(expressions))
 
@@ -274,6 +275,16 @@ class Clauses:
         names |= {name for name, c in self.scope.relation.columns.items() if c.unit == PERSON}
         return all(entry.node in fixed or columns_of(entry.node).keys() <= names for entry in self.scope.entries)
 
+    def _shown(self, expressions: Expressions) -> list[tuple[str, Node]]:
+        """The select list; from here on its names may be said."""
+        items, names = [], []
+        for item in self.tree.expressions:
+            found = self._items(item, expressions)
+            names += found if isinstance(item, exp.Alias) else []
+            items += found
+        expressions.titles = dict(reversed(names))
+        return items
+
     def _items(self, item: exp.Expression, expressions: Expressions) -> list[tuple[str, Node]]:
         """What an item of the list shows: all columns for *."""
         star = isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
@@ -326,7 +337,7 @@ class Clauses:
         names = [f"{number}.k{i}" for i in range(len(keys))]
         expressions = self.expressions(self._aggregator(by_person), windows=True)
         expressions.grouping = lambda nodes, at: grouping(nodes, keys, sets, number, at)
-        items = [shown for item in self.tree.expressions for shown in self._items(item, expressions)]
+        items = self._shown(expressions)
         order = self._order(items, expressions)
         having = self.tree.args.get("having")
         condition = None if having is None else expressions.condition(having)
@@ -396,11 +407,14 @@ class Clauses:
     def _aggregator(self, by_person: bool) -> Aggregator:
         private, rows = self.scope.relation.private, self.scope.relation.shape.rows
 
-        def aggregate(name: str, args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
+        def aggregate(name: str, args: tuple[Node, ...], where: Node | None, position: int) -> Node:
             if not private:
                 return plain.bind(name, args, where, position)
             if by_person:
                 return persons.bind(name, args, where, rows or 1, position)
+            if name.endswith("_distinct") and name.removesuffix("_distinct") in OF_DIFFERENT:
+                of = name.removesuffix("_distinct")
+                return of_different(of, args[0], lambda one, arg: aggregate(one, (arg,), where, position), position)
             return _released_aggregate(name, args, where, position, self.scope.relation)
 
         return aggregate
@@ -512,16 +526,11 @@ def _released_aggregate(
         raise QueryError(
             f"{name.upper()} would return values of individual people"
             if name in ("string_agg", "array_agg")
-            else f"{_DIFFERENT[name]}(DISTINCT …) over people is not supported"
-            if name in _DIFFERENT
             else f"aggregate {name.upper()} is not supported",
             position=position,
             hint=GeneralHint(f"Supported aggregates: {', '.join(sorted(AGGREGATES)).upper()}."),
         )
     return AGGREGATES[name].bind(args, where, position)
-
-
-_DIFFERENT = {"sum_distinct": "SUM", "avg_distinct": "AVG"}
 
 
 def _not_grouped(node: Column) -> QueryError:

@@ -21,6 +21,7 @@ from sfumato.sql import patterns
 from sfumato.sql.bind import named_functions
 from sfumato.sql.bind.aggregate_names import AGGREGATE_NAMES, aggregate_name
 from sfumato.sql.bind.constants import cast_text, constant, interval_constant, number_constant, time_constant
+from sfumato.sql.bind.different import OF_DIFFERENT
 from sfumato.sql.bind.points import declared_point
 from sfumato.sql.bind.scope import Scope
 from sfumato.sql.functions import call
@@ -58,8 +59,8 @@ _SURELY = 18
 """Digits that are a whole number of 64 bits: in lists of thousands it matters that they are read at once."""
 
 
-Aggregator = Callable[[str, tuple[Node, ...], Node | None, int], Aggregate]
-"""Name, arguments, FILTER and place: an aggregate of the kind that stands here."""
+Aggregator = Callable[[str, tuple[Node, ...], Node | None, int], Node]
+"""Name, arguments, FILTER and place: an aggregate of the kind that stands here, or what is computed of several."""
 WindowFacts = Callable[[str, tuple[Node, ...], int], Facts]
 """Name, arguments and place: what is known of a window function here."""
 SubQuery = Callable[[str, exp.Expression, Scope, Node | None, int], Node]
@@ -80,6 +81,8 @@ class Expressions:
         self.scope, self.today, self.sub = scope, today, sub
         self.aggregator, self.windows = aggregator, windows
         self.grouping: Callable[[list[Node], int], Node] | None = None
+        self.titles: dict[str, Node] = {}
+        """What the select list shows under names that no column has: ORDER BY, HAVING and QUALIFY may say them."""
         self.met = 0
 
     def column(self, node: exp.Column) -> Node:
@@ -90,7 +93,10 @@ class Expressions:
         point = declared_point(self.scope, owner, fold(node.this), place(node))
         if point is not None:
             return point
-        found = self.scope.find(owner, fold(node.this), place(node))
+        name, folded = fold(node.this), not is_quoted(node.this)
+        if owner is None and name in self.titles and self.scope.look(None, name, place(node), folded=folded) is None:
+            return replace(self.titles[name], position=place(node))
+        found = self.scope.find(owner, name, place(node), folded=folded)
         return replace(found, position=place(node))
 
     def condition(self, clause: exp.Expression | None) -> Node | None:
@@ -286,7 +292,7 @@ class Expressions:
         if isinstance(this, exp.Distinct):
             if len(this.expressions) != 1:
                 raise QueryError("COUNT(DISTINCT …) takes one column", position=place(node))
-            if name not in ("count", "min", "max", "sum", "avg"):
+            if name not in ("count", "min", "max", "sum", *OF_DIFFERENT):
                 raise QueryError(
                     f"{name.upper()}(DISTINCT …) is not supported",
                     position=place(node),
@@ -578,8 +584,12 @@ def _coerced(name: str, args: tuple[Node, ...]) -> tuple[Node, ...]:
 def fold(identifier: exp.Expression) -> str:
     """Unquoted names fold to lower case."""
     name = str(identifier.this if isinstance(identifier, exp.Identifier) else identifier.name)
-    quoted = isinstance(identifier, exp.Identifier) and bool(identifier.args.get("quoted"))
-    return name if quoted else name.lower()
+    return name if is_quoted(identifier) else name.lower()
+
+
+def is_quoted(identifier: exp.Expression) -> bool:
+    """Whether a name was written in double quotes."""
+    return isinstance(identifier, exp.Identifier) and bool(identifier.args.get("quoted"))
 
 
 _TYPES = {

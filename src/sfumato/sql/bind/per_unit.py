@@ -44,7 +44,7 @@ def bind(name: str, args: tuple[Node, ...], where: Node | None, rows: int, posit
             else f"{name.upper().replace('_DISTINCT', '(DISTINCT …)')} over one person's rows is not supported",
             position=position,
             hint="Write SUM or AVG over SELECT DISTINCT of the person and the column."
-            if name in ("sum_distinct", "avg_distinct")
+            if name.endswith("_distinct")
             else f"Supported for each person: {', '.join(_supported()).upper()}.",
         )
     if not args and name != "count":

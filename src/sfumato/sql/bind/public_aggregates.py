@@ -9,7 +9,8 @@ from fractions import Fraction
 
 from sfumato.errors import QueryError
 from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.aggregates.over_public import as_double, of_pairs, summed
+from sfumato.sql.aggregates.over_public import as_double, of_pairs
+from sfumato.sql.bind.different import OF_DIFFERENT
 from sfumato.sql.tree import TEXT, Aggregate, Constant, Facts, Node
 
 LISTS = ("string_agg", "array_agg")
@@ -47,7 +48,7 @@ def _listed(name: str, args: tuple[Node, ...], where: Node | None, position: int
     return Aggregate(name, args[0], where, Facts(TEXT), position, f"{word} {between}", by)
 
 
-_ONLY_HERE = {"sum_distinct": summed, "avg_distinct": as_double}
+_ONLY_HERE = {f"{name}_distinct": as_double for name in OF_DIFFERENT}
 """Aggregates that are not released over people."""
-DOUBLES = (*(name for name, kind in AGGREGATES.items() if kind.over_public is as_double), "avg_distinct")
+DOUBLES = (*(name for name, kind in AGGREGATES.items() if kind.over_public is as_double), *_ONLY_HERE)
 """Aggregates whose numbers are doubles."""

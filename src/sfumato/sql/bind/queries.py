@@ -107,16 +107,21 @@ class Binder:
         return bound
 
     def _with(self, tree: exp.Expression | exp.Query, names: Names) -> Names:
-        """The names that WITH gives, each bound once."""
+        """The names that WITH gives."""
         clause, known = tree.args.get("with_"), dict(names)
         for part in clause.expressions if clause is not None else []:
-            alias = part.args["alias"]
-            if clause is not None and clause.args.get("recursive") and names_itself(part):
-                inner = self.query(self._recursive(part, known), known, None)
-            else:
-                inner = self.query(part.this, known, None)
-            known[fold(alias.this)] = Shared(renamed(self.settled(inner, part), alias))
+            recursive = clause is not None and clause.args.get("recursive") and names_itself(part)
+            rows = self._recursive(part, known) if recursive else part.this
+            known = {**known, fold(part.args["alias"].this): self._named(part, rows, known)}
         return known
+
+    def _named(self, part: exp.Expression, rows: exp.Query, known: Names) -> Shared:
+        """A WITH query with the names that are known where it stands."""
+
+        def bound() -> Bound:
+            return renamed(self.settled(self.query(rows, known, None), part), part.args["alias"])
+
+        return Shared(bound(), bound)
 
     def _recursive(self, part: exp.Expression, known: Names) -> exp.Query:
         """A query that names itself, as its rows."""

@@ -14,17 +14,17 @@ from sqlglot import exp
 from sfumato.errors import Obstacle, QueryError
 from sfumato.policy import Policy, Table, UnitJoin
 from sfumato.sql.bind.bound_query import MOST_JOINS, Bound, Names, Queries, Shared, check_count
-from sfumato.sql.bind.expressions import Expressions, fold
+from sfumato.sql.bind.expressions import Expressions, fold, is_quoted
 from sfumato.sql.bind.factoring import factored
 from sfumato.sql.bind.joins import joined, same_person
 from sfumato.sql.bind.rewrite import bounded, rewrite
-from sfumato.sql.bind.scope import Scope, ScopeColumn
+from sfumato.sql.bind.scope import Scope, ScopeColumn, there_are
 from sfumato.sql.bind.series import written_series
 from sfumato.sql.declared import facts_of
 from sfumato.sql.functions import call
 from sfumato.sql.public_rows import PublicRows
 from sfumato.sql.read.parser import parse, place
-from sfumato.sql.relations import Fixed, One, Relation, RelationShape, Scan, named, releases_in, series
+from sfumato.sql.relations import Fixed, One, Relation, RelationShape, Scan, named, releases_in, scans_in, series
 from sfumato.sql.tree import HALF, KEY, PERSON, Column, Node, columns_of, conjuncts
 
 
@@ -46,10 +46,8 @@ class Sources:
                 return self.joins(node.this, node.this.args.get("joins") or [], names, None)
             bound = self.queries.settled(self.queries.query(node.this, names, None), node)
             alias = node.args.get("alias")
-            if alias is None:
-                raise QueryError(
-                    "a sub-query in FROM needs a name", position=place(node), hint="Write (SELECT …) AS t."
-                )
+            if alias is None or alias.this is None:  # nobody can say its name, but it is one of its own
+                return _scope(bound, f"sub-query {self.queries.numbers.next()}")
             return _scope(renamed(bound, alias), fold(alias.this))
         if isinstance(node, exp.Table) and isinstance(node.this, exp.ExplodingGenerateSeries):
             return self._series(node)
@@ -60,14 +58,17 @@ class Sources:
         if name in names:
             bound = self._shared(names[name])
             return _scope(bound if alias is None else renamed(bound, alias), owner)
-        table = self.policy.tables.get(name)
+        table = self._known(node.this, name)
         if table is None:
-            known = ", ".join(sorted(self.policy.tables))
-            raise QueryError(
-                f'there is no table "{name}"', position=place(node), sqlstate="42P01", hint=f"There are: {known}."
-            )
-        bound = self._view(table) if name in self.views else self._table(table)
+            hint = there_are(name, sorted(self.policy.tables))
+            raise QueryError(f'there is no table "{name}"', position=place(node), sqlstate="42P01", hint=hint)
+        bound = self._view(table) if table.name in self.views else self._table(table)
         return _scope(bound if alias is None else renamed(bound, alias), owner)
+
+    def _known(self, written: exp.Identifier, name: str) -> Table | None:
+        """The table of a name; without quotes the one that has it when case is left aside."""
+        alike = [t for t in self.policy.tables.values() if t.name.lower() == name and not is_quoted(written)]
+        return self.policy.tables.get(name) or (alike[0] if len(alike) == 1 else None)
 
     def _series(self, node: exp.Table) -> Scope:
         """generate_series(from, to, step) of written values."""
@@ -111,13 +112,20 @@ class Sources:
         return scan_of(table, self.policy, self.queries.numbers.next(), table.name in self.stored)
 
     def _shared(self, shared: Shared) -> Bound:
-        """A WITH query: from its second use on under new names, for a column's name is its own in the question."""
+        """A WITH query. A column's name is its own in the question, so a second use has other names.
+
+        Where public tables are read it is bound once more, as if it were written twice: which values a column of such a
+        table has as a key is known by the table. What was released is one draw, under new names.
+        """
         if not shared.used:
             shared.used = True
             return shared.bound
+        relation = shared.bound.relation
+        if shared.again is not None and any(s.table.public for s in scans_in(relation)) and not releases_in(relation):
+            return shared.again()
         number = self.queries.numbers.next()
         items = [(f"{number}.{i}", node) for i, (_, node) in enumerate(shared.bound.items)]
-        relation = named(shared.bound.relation, items)
+        relation = named(relation, items)
         shown = tuple((name, c) for (name, _), c in zip(shared.bound.items, relation.columns.values(), strict=True))
         return Bound(relation, shown)
 
@@ -173,8 +181,8 @@ class Sources:
         both = Scope(left.relation, [*left.entries, *right.entries])
         using = self._using(left, right, join)
         parts: list[Node] = [
-            call("=", (left.find(None, name, place(join)), right.find(None, name, place(join))), "", place(join))
-            for name in using
+            call("=", (left.find(None, a, place(join)), right.find(None, b, place(join))), "", place(join))
+            for a, b in using
         ]
         if join.args.get("on") is not None:
             expressions = Expressions(both, self.queries.today)
@@ -195,12 +203,19 @@ class Sources:
             number=number,
             fan_out=self.fan_out,
             position=place(join),
-            written=f"USING ({', '.join(using)})" if using else _written(join),
+            written=f"USING ({', '.join(a for a, _ in using)})" if using else _written(join),
         )
         return self._visible(relation, left, right, using=using, side=side, number=number)
 
     def _visible(
-        self, relation: Relation, left: Scope, right: Scope, *, using: list[str], side: str, number: int
+        self,
+        relation: Relation,
+        left: Scope,
+        right: Scope,
+        *,
+        using: list[tuple[str, str]],
+        side: str,
+        number: int,
     ) -> Scope:
         """The columns after a join, as they are there; what USING names stands first, once."""
 
@@ -212,15 +227,19 @@ class Sources:
 
         entries = [present(entry) for entry in (*left.entries, *right.entries)]
         merged = []
-        for name in using:
-            a, b = (there(scope.find(None, name, 0)) for scope in (left, right))
+        for name, other in using:
+            a, b = there(left.find(None, name, 0)), there(right.find(None, other, 0))
             node = b if side == "right" else a
             if side == "full":
                 whole = relation.columns.get(f"{number}.unit")
                 halves = all(isinstance(n, Column) and n.unit.startswith(HALF) for n in (a, b))
                 node = whole if whole is not None and halves else call("coalesce", (a, b))
             merged.append(ScopeColumn("", name, node))
-        hidden = [replace(entry, hidden=True) if entry.name in using else entry for entry in entries]
+        named_so = [{a for a, _ in using}] * len(left.entries) + [{b for _, b in using}] * len(right.entries)
+        hidden = [
+            replace(entry, hidden=True) if entry.name in names else entry
+            for entry, names in zip(entries, named_so, strict=True)
+        ]
         return Scope(relation, [*merged, *hidden])
 
     def _bare(self, scope: Scope) -> Scope:
@@ -233,11 +252,17 @@ class Sources:
         pairs = zip(scope.entries, relation.columns.values(), strict=True)
         return Scope(relation, [replace(entry, node=column) for entry, column in pairs])
 
-    def _using(self, left: Scope, right: Scope, join: exp.Join) -> list[str]:
+    def _using(self, left: Scope, right: Scope, join: exp.Join) -> list[tuple[str, str]]:
+        """The columns that USING compares, as each side spells them."""
         if str(join.args.get("method") or "").upper() == "NATURAL":
             names = {entry.name for entry in right.shown()}
-            return [entry.name for entry in left.shown() if entry.name in names]
-        return [fold(name) for name in join.args.get("using") or []]
+            return [(entry.name, entry.name) for entry in left.shown() if entry.name in names]
+
+        def spelled(name: exp.Expression, scope: Scope) -> str:
+            found = scope.look(None, fold(name), place(join), folded=not is_quoted(name))
+            return fold(name) if found is None else found.name
+
+        return [(spelled(name, left), spelled(name, right)) for name in join.args.get("using") or []]
 
     def _borrowed(self, both: Scope, left: Scope, right: Scope, where: exp.Expression) -> Iterator[Node]:
         """The parts of WHERE that speak of both sides of a comma, and of nothing else."""

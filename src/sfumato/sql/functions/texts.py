@@ -37,7 +37,11 @@ def _substring(args: tuple[Node, ...], _: str) -> Facts:
     for arg in args[1:]:
         if not isinstance(arg, Constant) or not isinstance(arg.value, int) or not 0 <= arg.value <= FARTHEST:
             raise Mismatch(f"substring needs integer literals from 0 to {FARTHEST} for its position and length")
-    return text_facts(args[:1])
+    f = text_facts(args[:1])
+    if len(args) < 3 or not isinstance(args[2], Constant) or not isinstance(args[2].value, int):
+        return f
+    most = args[2].value
+    return Facts(TEXT, nullable=f.nullable, length=most if f.length is None else min(most, f.length))
 
 
 def _side(args: tuple[Node, ...], _: str) -> Facts:

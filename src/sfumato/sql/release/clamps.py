@@ -47,7 +47,7 @@ def _numbers(release: Release) -> list[Node]:
     args = [
         node
         for _, aggregate in release.aggregates
-        if AGGREGATES[aggregate.name].measure != DISTINCT
+        if AGGREGATES[aggregate.name].measure != DISTINCT or AGGREGATES[aggregate.name].adds_values
         for node in (aggregate.arg, aggregate.second)
         if node is not None and node.facts.exact and node.facts.bounded
     ]

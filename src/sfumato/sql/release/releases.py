@@ -404,13 +404,16 @@ class _Work:
             extra = Extra(aggregate, law, low, high, steps, around)
             return ReleasedBundle(nothing, Fraction(0), Fraction(0), Fraction(1), self.terms.noise, extra)
         _, kept = self._different(aggregate, every)
-        extra = Extra(aggregate)
+        extra, size, unit = Extra(aggregate), distinct.size_of_value(aggregate), distinct.unit_of(aggregate)
+        if size / unit * _MOST_ROWS >= 1 << 126:
+            raise _too_large(aggregate.position)
+        up = distinct.is_nonnegative(aggregate)
         if self.gaussian:
-            one = self._in_one_group(aggregate, kept)
-            squared = self.adjacency.sensitivity_l2_squared(one * kept, entries=entries, nonnegative=True)
-            return ReleasedBundle(nothing, squared, squared / (2 * share), Fraction(1), GAUSSIAN, extra)
-        moved = self.adjacency.sensitivity_l1(kept, entries=entries, nonnegative=True)
-        return ReleasedBundle(nothing, moved, moved / share, Fraction(1), GEOMETRIC, extra)
+            length = self._in_one_group(aggregate, kept) * kept * size**2
+            squared = self.adjacency.sensitivity_l2_squared(length, entries=entries, nonnegative=up)
+            return ReleasedBundle(nothing, squared, squared / (2 * share), unit, GAUSSIAN, extra)
+        moved = self.adjacency.sensitivity_l1(kept * size, entries=entries, nonnegative=up)
+        return ReleasedBundle(nothing, moved, moved / share, unit, GEOMETRIC, extra)
 
     def _choice(
         self, aggregate: Aggregate, share: Fraction, *, one_group: bool
@@ -541,11 +544,7 @@ class _Work:
         if bundle.person and few:
             unit = grid
         if bundle.length / unit * _MOST_ROWS >= 1 << 126:
-            raise QueryError(
-                "the sums of this query might exceed 127 bits",
-                position=bundle.parts[0].position,
-                hint="Declare narrower bounds or a coarser grid.",
-            )
+            raise _too_large(bundle.parts[0].position)
         return unit
 
     def notes(self, parts: tuple[Part, ...]) -> tuple[tuple[str | None, str], ...]:
@@ -618,3 +617,11 @@ def value_of(
     """An aggregate's value from the sums of its bundle, or from what was chosen."""
     noise = None if released is None else NoiseTerm(released.scale, released.unit, released.noise == GAUSSIAN)
     return source.formula.value(aggregate, sums, noise)
+
+
+def _too_large(position: int) -> QueryError:
+    return QueryError(
+        "the sums of this query might exceed 127 bits",
+        position=position,
+        hint="Declare narrower bounds or a coarser grid.",
+    )

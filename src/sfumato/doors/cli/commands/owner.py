@@ -65,10 +65,18 @@ def _init(
         ),
     ] = None,
     output: Annotated[Path, typer.Option("-o", metavar="FILE", help="Where to write.")] = HERE,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            "--master",
+            metavar="MASTER",
+            help="Where Spark runs, if it reads the rows: local[2]. DATA may be table:NAME, table:SCHEMA.*",
+        ),
+    ] = None,
 ) -> None:
     from sfumato.doors.cli.owner import run_init
 
-    run_init(data, unit, output)
+    run_init(data, unit, output, master)
 
 
 @commands.command(
