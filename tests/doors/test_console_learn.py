@@ -104,7 +104,7 @@ def test_bob_is_shown_in_any_query_and_nothing_is_spent(tab, served, tmp_path):
     ana = tab("ana", start="/bob")
     page = ana.page
     expect(page.locator("#laws svg rect.in").first).to_be_visible()
-    expect(page.locator("#odds")).to_contain_text("suspects him with at most 62.3 %")
+    expect(page.locator("#odds")).to_contain_text("holds it at most 62.3 % likely")
     page.fill("#epsilon", "1")
     expect(page.locator("#odds")).to_contain_text("at most 73.2 %")
     page.fill("#sql", "SELECT city, COUNT(*) AS n, SUM(cost) AS total FROM visit GROUP BY city")

@@ -440,11 +440,11 @@ def test_an_owner_neither_removes_herself_nor_gives_up_her_role(served):
 def test_a_page_of_the_playground_is_a_link(served, tab, tmp_path):
     auditor = tab("auditor", start="/play?page=composition&epsilon=0.2&k=50")
     page = auditor.page
-    expect(page.locator("#picture svg title")).to_have_text("50 questions together")
+    expect(page.locator("#picture svg title")).to_have_text("50 queries together")
     expect(page.locator("#rows")).to_contain_text("basic: epsilons add up10")
     page.locator("#slide-k").focus()
     page.keyboard.press("End")
-    expect(page.locator("#picture svg title")).to_have_text("400 questions together")
+    expect(page.locator("#picture svg title")).to_have_text("400 queries together")
     page.wait_for_url("**k=400")
     check_axe(page)
     auditor.go("/play?page=utility&n=6&epsilon=1&seen=2&gain=distance")

@@ -101,6 +101,30 @@ def test_what_cannot_be_taken_is_said_at_its_field(owner):
     assert not [one for one in owner.troubles if "400" not in one]
 
 
+def test_columns_are_added_and_removed(owner):
+    page = owner.page
+    old = text(page)
+    table = page.locator("section.panel", has_text="Table region")
+    patient = page.locator("section.panel", has_text="Table patient")
+    expect(table.locator("text=Add column")).to_be_visible()
+    patient.locator("label:has-text('Column') input").fill("height")
+    patient.locator(".row select").select_option("integer")
+    patient.locator("text=Add column").click()
+    has(page, 'height = { type = "integer" }')
+    expect(page.locator("#problems")).to_contain_text('no column "height"')  # the file has none
+    expect(page.locator("#apply")).to_be_disabled()
+    patient.locator("summary", has_text="height").click()
+    patient.locator("details", has_text="height").locator("text=Remove column").click()
+    page.wait_for_function("() => !document.getElementById('text').value.includes('height')")
+    assert text(page) == old
+    patient.locator("summary", has_text="street").click()
+    patient.locator("details", has_text="street").locator("text=Remove column").click()
+    expect(page.locator("#problems")).to_contain_text("The policy is valid.")
+    check_axe(page)
+    page.click("#back")
+    assert not owner.troubles
+
+
 def test_shares_are_added_and_removed(owner, served):
     page = owner.page
     page.fill("label:has-text('Analyst') input", SCRIPT)

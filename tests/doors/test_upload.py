@@ -235,7 +235,7 @@ def test_a_full_disk_is_said_and_nothing_is_left(served, owner, monkeypatch):
     reply = send(owner, "people.csv")
     assert (reply.status_code, reply.json()["message"]) == (
         503,
-        "there is no room for this file on the server's disk",
+        "the server's disk is too full for this file",
     )
     assert listed(served) == before
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.local import ENCODERS
-from sfumato.local.estimates import estimate_shares, quantile, score_interval
+from sfumato.local.estimates import ALLOWED, allowed_part, estimate_shares, quantile, score_interval
 from sfumato.local.means import estimate_mean
 from sfumato.local.tape import SystemTape
 
@@ -22,14 +22,14 @@ def binomial(n, p):
     return np.exp(LOGS[n] - LOGS[k] - LOGS[n - k] + k * np.log(p) + (n - k) * np.log1p(-p))
 
 
-def coverages(encoder, n, population):
-    """For shares from 0 to 1 the exact probability that the interval holds the share, in 19 of 20 surveys as it says.
+def coverages(encoder, n, population, confidence=0.95):
+    """For shares from 0 to 1 the exact probability that the interval holds the share.
 
     The number of supporting reports is a sum of two binomials for fixed people, and one binomial for a sample.
     """
     p, q = float(encoder.p), float(getattr(encoder, "q", 0.5))
     shares = (np.arange(n + 1) / n - q) / (p - q)
-    low, high = score_interval(encoder.worth, shares, n, population, quantile(0.95))
+    low, high = score_interval(encoder.worth, shares, n, population, quantile(confidence))
     for have in sorted({0, 1, 2, n // 10, n // 2, n - 1, n}):
         if not 0 <= have <= n:
             continue
@@ -39,17 +39,25 @@ def coverages(encoder, n, population):
         yield law[(low <= f + 1e-12) & (f <= high + 1e-12)].sum()
 
 
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99, 0.999])
 @pytest.mark.parametrize("population", ["fixed", "sampled"])
 @pytest.mark.parametrize("name", SUPPORTS)
-def test_intervals_of_few_reports_cover_at_every_share(name, population):
-    """Down to one report, up to an epsilon of 10, and for shares of 0 and 1: never below 95 %."""
+def test_intervals_of_few_reports_cover_at_every_share(name, population, confidence):
+    """Down to one report, up to an epsilon of 10, and for shares of 0 and 1: never below what they say."""
     least = min(
         cover
         for epsilon in (0.1, 1, 3, 6, 7, 8, 10)
         for n in FEW
-        for cover in coverages(ENCODERS[name].planned(2 if name == "warner" else 8, epsilon), n, population)
+        for cover in coverages(ENCODERS[name].planned(2 if name == "warner" else 8, epsilon), n, population, confidence)
     )
-    assert least >= 0.95
+    assert least >= confidence
+
+
+def test_more_is_allowed_for_where_intervals_may_fail_less_often():
+    parts = [allowed_part(quantile(confidence)) for confidence in (0.5, 0.9, 0.95, 0.99, 0.999, 0.999999)]
+    assert parts[:3] == [ALLOWED] * 3
+    assert parts == sorted(parts)
+    assert parts[-1] < 4
 
 
 def flips_cover(runs, n, epsilon):
@@ -100,6 +108,14 @@ def test_intervals_of_means_cover_where_nothing_varies(name, population):
     """At a large epsilon all bits of people at one end may agree; the interval must not shrink to a point."""
     dice = np.random.default_rng(4)
     assert min(means_cover(ENCODERS[name].planned(4), population, 30, 100, dice)) > 0.83  # one run in 10^5 by chance
+
+
+@pytest.mark.parametrize("population", ["fixed", "sampled"])
+@pytest.mark.parametrize("epsilon", [4, 8])
+def test_intervals_of_means_cover_where_one_report_is_far_off(epsilon, population):
+    """Ten reports of which all are near but one in six surveys: without a part of that step 89 % were covered."""
+    dice = np.random.default_rng(6)
+    assert min(means_cover(ENCODERS["piecewise"].planned(epsilon), population, 10, 200, dice)) > 0.91
 
 
 @pytest.mark.slow

@@ -199,3 +199,34 @@ def test_a_public_table_has_no_unit_any_more():
     assert parse(new).tables["visit"].public
     with pytest.raises(PolicyError):
         parse(change(new, ["tables", "visit", "public"], None))  # the owner has to say who is protected
+
+
+@pytest.mark.parametrize("name", ["height", "zip code", 'a "quoted" name', "ü"])
+@pytest.mark.parametrize(("policy", "table"), [(POLICY, "patient"), (POLICY, "visit"), (OTHER, "od d")])
+def test_a_column_is_added_with_its_type_and_taken_away_again(policy, table, name):
+    path = ["tables", table, "columns", name]
+    text = change(policy, path, "integer")
+    wanted = read(policy)
+    with_value(wanted, path, {"type": "integer"})
+    assert read(text) == wanted
+    assert comments(text) == comments(policy)
+    bounded = change(change(text, [*path, "min"], "0"), [*path, "max"], "9")
+    assert name in parse(bounded).tables[table].columns
+    assert read(change(text, path, None)) == read(policy)
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "message"),
+    [
+        (["tables", "patient", "columns", "age"], "integer", "has a column"),
+        (["tables", "nobody", "columns", "age"], "integer", "has no table"),
+        (["tables", "patient", "columns", "x"], "number", "type must be one of"),
+        (["tables", "patient", "columns", "x"], 'integer", min = 0 } #', "type must be one of"),
+        (["tables", "patient", "columns", "x"], ["text"], "cannot have this value"),
+        (["tables", "patient", "columns", ""], "text", "no such field"),
+        (["analysts", "bob"], "text", "no such field"),
+    ],
+)
+def test_what_is_no_new_column_is_refused(path, given, message):
+    with pytest.raises(InputError, match=message):
+        change(POLICY, path, given)

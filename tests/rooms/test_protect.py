@@ -165,3 +165,23 @@ def test_a_ledger_in_memory_is_a_warning_at_the_callers_line(tmp_path):
             gate.sql("SELECT COUNT(*) FROM data", epsilon=0.5)
         with sfumato.protect(FRAME, unit="id", rows_per_unit=1, epsilon=1, ledger=tmp_path / "a.ledger") as gate:
             assert gate.budget().spent.epsilon == 0.5
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"epsilon": "a"}, "epsilon must be a number, but is text"),
+        ({"epsilon": -1}, "epsilon must be above 0, but is -1"),
+        ({"rows_per_unit": 0}, "rows_per_unit must be a whole number, at least 1, but is 0"),
+        ({"composition": "sum"}, 'composition must be one of "pure", "zcdp", "best", but is "sum"'),
+        ({"adjacency": "near"}, 'adjacency must be one of "add-remove", "replace", but is "near"'),
+        ({"delta": 2}, "delta must be at least 0 and below 1, but is 2"),
+    ],
+)
+def test_a_wrong_argument_is_named_as_the_caller_wrote_it(wrong, message):
+    """There is no policy file here, so that an error must not send anybody to a section of one."""
+    given = {"unit": "id", "rows_per_unit": 1, "epsilon": 1} | wrong
+    with pytest.raises(PolicyError) as caught:
+        sfumato.protect(pd.DataFrame({"id": [1], "age": [2]}), **given)
+    assert caught.value.message == message
+    assert "quotes" not in str(caught.value)

@@ -465,7 +465,7 @@ def test_a_type_that_may_take_two_people_for_one_names_nobody(tmp_path: Path, se
     for i, type_ in enumerate(("array(who)", "named_struct('w', who)")):
         folder = str(tmp_path / f"lake{i}")
         server.write(f"SELECT {type_} AS who, 'a' AS kind FROM (SELECT 'a' COLLATE UTF8_LCASE AS who)", folder)
-        with pytest.raises(PolicyError, match="names persons, but two values of its type"):
+        with pytest.raises(PolicyError, match="identifies people, but its type"):
             Spark(load(visits(tmp_path, folder)))
 
 

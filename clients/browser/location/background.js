@@ -23,7 +23,7 @@ function mechanismOf(name) {
 
 /** What a site's script may know before a position is read: how it is treated, never more. */
 async function plan(site) {
-  if (!site) return { kind: "deny" }; // nobody knows whose frame it is, so no choice can be meant for it
+  if (site === null) return { kind: "deny" }; // nobody knows whose frame it is, so no choice can be meant for it
   const settings = await load();
   const choice = choiceFor(settings, site);
   if (choice === "real" || choice === "deny") return { kind: choice };
@@ -67,7 +67,7 @@ function siteOf(sender, above) {
     const site = URL.canParse(address) ? new URL(address).hostname : "";
     if (site) return site;
   }
-  return null;
+  return sender.url?.startsWith("file:") ? "" : null; // a file of one's own is one of all other sites
 }
 
 function answer(message, sender) {

@@ -61,7 +61,7 @@ def _where(policy: Policy) -> tuple[Table, PolicyColumn, list[Any]]:
     files = policy.source.files if isinstance(policy.source.files, dict) else {}
     if not files:
         raise InputError(
-            "persons can be planted in files alone", hint="Audit a policy over files of the same shape, or a function."
+            "people can be planted only in files", hint="Audit a policy over files of the same shape, or a function."
         )
     for table in policy.tables.values():
         if (

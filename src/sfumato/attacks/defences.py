@@ -102,7 +102,7 @@ def _statistics(sheet: _Versions) -> Callable[[str], _Exact]:
                 text = f"SELECT {form[1]}, COUNT(*) FROM {identifier(TABLE)} WHERE {where}"
                 row = sheet.engine.execute(text).fetchone()
             except duckdb.Error:
-                raise QueryError("the question cannot be answered") from None
+                raise QueryError("the query cannot be answered") from None
             assert row is not None
             known[sheet.version, sql] = _Exact(None if row[0] is None else float(row[0]), int(row[1]), where)
         return known[sheet.version, sql]
@@ -175,7 +175,7 @@ def _sticky(sheet: _Versions) -> Callable[[str], Rows]:
 
 
 def _nothing(_: str) -> Rows:
-    raise QueryError("no questions are answered: a table is published instead")
+    raise QueryError("no queries are answered: a table is published instead")
 
 
 def _one_bit(sheet: _Versions) -> Callable[[str], Rows]:
@@ -219,12 +219,12 @@ def make(name: str, given: Sheet, secret: str, known: tuple[str, ...]) -> Endpoi
 DEFENCES = {
     "raw": "no defence: the plain table",
     "suppress": f"counts of fewer than {SMALLEST} people, or of nearly everybody, are refused",
-    "overlap": f"questions that share more than {OVERLAP} people with an earlier one are refused",
+    "overlap": f"queries that share more than {OVERLAP} people with an earlier one are refused",
     "round": f"answers are rounded to multiples of {STEP}",
     "constant": f"one secret number, at most {ALPHA} either way, is added to every answer",
     "bounded": f"noise of at most {ALPHA} either way",
     "sticky": f"normal noise of standard deviation {SIGMA}, the same for the same condition",
-    "kanon": f"no questions: a {K}-anonymous table is published",
+    "kanon": f"no queries: a {K}-anonymous table is published",
     "laplace": f"Laplace noise of epsilon {float(PER_QUERY):g} on each answer, without a ledger",
     "onebit": f"no counts: whether one is above a number, and one answer in {WRONG} is wrong",
     "dp": "sfumato: noise, and a ledger that never goes beyond its total",

@@ -55,7 +55,7 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     except BudgetError:
         return AttackResult(reason="the budget was spent before a trick was found")
     if answered is None:
-        return AttackResult(reason="every form of the question was refused")
+        return AttackResult(reason="every form of the query was refused")
     return _everybody(endpoint, knowledge, answered)
 
 

@@ -64,12 +64,12 @@ def page(found: dict[str, Any]) -> str:
         "<h2>In short</h2><table class=each><tbody>",
         *(_in_short(defence) for defence in found["defences"]),
         "</tbody></table>",
-        "<p>Each attack asked as an analyst may ask, and then claimed who has the secret. Whoever asks nothing and",
-        f"guesses the commoner value is right {percent(found['base_rate'])} of the time: claims that are right are not",
-        "yet secrets recovered. <span class=broken>Broken</span>: right more often than a guess, than everybody else's",
-        "rows tell, and than any promise permits, beyond chance; or proved where nothing is promised.",
+        "<p>Each attack ran queries that an analyst may run, then claimed who has the secret. Always",
+        f"guessing the most common value is right {percent(found['base_rate'])} of the time, so a right claim is not",
+        "yet a recovered secret. <span class=broken>Broken</span>: right more often than a guess, than everybody",
+        "else's rows reveal, and than any promise permits, beyond chance; or proved where nothing is promised.",
         "<span class=allowed>Allowed</span>: right more often than a guess, and the promise itself permits it.",
-        "<span class=held>Held</span>: no better than a guess, as far as can be told. That an attack failed does not",
+        "<span class=held>Held</span>: no better than a guess, within the statistical error. A failed attack does not",
         "show that none would succeed.</p>",
         "<div class=wide><table><thead><tr><th>attack</th>",
         *(f"<th>{html.escape(name)}</th>" for name in names),
@@ -94,7 +94,7 @@ def _facts(found: dict[str, Any]) -> list[str]:
     }
     trend = max((report.get("trend", 0.0) for report in found["reports"]), default=0.0)
     if trend > found["base_rate"]:
-        facts["the others"] = f"everybody else's rows tell it of at least {percent(trend)}: that is no loss of hers"
+        facts["the others"] = f"everybody else's rows reveal it for at least {percent(trend)}: this is no privacy loss"
     if found["ledger"] is not None:
         facts["asked on"] = _LEDGER[found["ledger"]]
     return ["<dl>", *(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in facts.items()), "</dl>"]
@@ -129,7 +129,7 @@ def _section(attack: dict[str, Any], reports: Sequence[dict[str, Any]]) -> list[
     won = (report for report in reports if report["outcome"] in ("broken", "allowed") and report["worst"])
     one = next(won, None)
     if one is not None:
-        parts.append(f"<p>The questions that did it against {html.escape(one['defence'])}:</p>")
+        parts.append(f"<p>The queries that succeeded against {html.escape(one['defence'])}:</p>")
         parts += [f"<pre>{html.escape(sql)}</pre>" for sql in one["worst"]]
     parts += [_transcript(report) for report in reports if report["transcript"]]
     parts.append(f"<p>The cheapest defence: {html.escape(attack['advice'])}.</p>")
@@ -146,7 +146,7 @@ def drawings(attack: str, reports: Sequence[dict[str, Any]]) -> list[str]:
         ends = [x for _, points in shown for x, _ in points]
         lines = [*shown, ("a guess", [(min(ends), guess), (max(ends), guess)])]
         if any(y for _, points in lines for _, y in points):
-            pictures.append(curves(lines, title=attack, axis="questions asked", measure="% of claims right", bare=True))
+            pictures.append(curves(lines, title=attack, axis="queries asked", measure="% of claims right", bare=True))
     return pictures
 
 
@@ -156,7 +156,7 @@ def _line(report: dict[str, Any]) -> str:
     seconds = f"{report['seconds']['asking']:.1f} s asking, {report['seconds']['thinking']:.1f} s thinking"
     return (
         f"<tr><th>{html.escape(report['defence'])}</th><td>{html.escape(report['words'])}</td><td class=quiet>"
-        f"{report['queries']:,} questions, {report['refused']:,} refused, {budget}; {seconds}</td></tr>"
+        f"{report['queries']:,} queries, {report['refused']:,} refused, {budget}; {seconds}</td></tr>"
     )
 
 

@@ -85,11 +85,12 @@ def promise_in_words(epsilon: float, between: int, rate: float) -> str:
     """What an epsilon permits an attacker who spends all of it, for people who are to judge whether it is enough."""
     one, ten = (chance_to_read(epsilon / many, between, rate) for many in (1, 10))
     much = "nearly everything" if one >= NEARLY else "much" if one - rate >= _MUCH * (1 - rate) else "little"
+    bound = f"e^({'' if between == 1 else f'{between} × '}{epsilon:g})"
     return (
-        f"epsilon {epsilon:g} permits {much} about one person: spent on her alone it reads her secret with probability "
-        f"{percent(one)} (a guess: {percent(rate)}), spent on ten people each of theirs with {percent(ten)}; a claim "
-        f"may be right with up to {percent(most_right(epsilon, between, rate))}, for the odds of a guess grow by at "
-        f"most e^({'' if between == 1 else f'{between} × '}{epsilon:g})"
+        f"epsilon {epsilon:g} permits {much} about one person: spent on that person alone it reveals the secret with "
+        f"probability {percent(one)} (a guess: {percent(rate)}), spent on ten people, each secret with {percent(ten)}; "
+        f"a claim may be right with up to {percent(most_right(epsilon, between, rate))}, for the odds of a guess grow "
+        f"by at most {bound}"
     )
 
 

@@ -107,7 +107,7 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     try:
         best = _evolve(search)
         if best is None:
-            return AttackResult(reason="every question that was tried is refused")
+            return AttackResult(reason="every query that was tried is refused")
         return _apply(search, best, others, first)
     except BudgetError:
         return AttackResult(reason="the budget was spent before the search ended")
@@ -162,7 +162,7 @@ def _apply(search: _Search, best: tuple[_Question, ...], others: Sequence[int], 
         value = float(np.append(_scaled(line, features)[0], 1.0) @ rule)
         claims.append(Claim(i, value > 0.5))
     tried, asked = len(search.answers), len(search.endpoint.log) - first
-    reason = f"{tried} questions tried on {len(search.friends)} friends, {len(best)} kept; {asked:,} asked in all"
+    reason = f"{tried} queries tried on {len(search.friends)} accomplices, {len(best)} used; {asked:,} asked in all"
     return AttackResult(
         tuple(claims), reason=reason, worst=tuple(a.sql for a in search.endpoint.log[start:][: len(best)])
     )

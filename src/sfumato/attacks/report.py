@@ -100,7 +100,7 @@ class AttackReport:
         text = f"{self.outcome}: {self.right} of {self.claims} right"
         if self.outcome == "held":
             if self.anyway:
-                return f"{text}, and without her row"
+                return f"{text}, also without that row"
             return f"{text}, a guess {100 * self.guess:.0f} %"
         return f"{text} ({100 * self.rate:.0f} %)"
 

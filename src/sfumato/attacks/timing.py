@@ -33,7 +33,7 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
             if high > _APART * low:
                 return _everybody(endpoint, knowledge, letters, (high * max(low, 1e-9)) ** 0.5)
     except BudgetError:
-        return AttackResult(reason="the budget was spent before the clock told anything")
+        return AttackResult(reason="the budget was spent before the timing showed anything")
     return AttackResult(reason="answers take as long with such work as without it")
 
 

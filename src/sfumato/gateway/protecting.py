@@ -7,6 +7,7 @@ not fit is named in the error.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Literal
 
 from sfumato.engines.duckdb.frame_rows import in_memory
 from sfumato.engines.duckdb.frame_types import frame_types
-from sfumato.errors import InputError
+from sfumato.errors import InputError, PolicyError
 from sfumato.gateway.frame_columns import Declared
 from sfumato.gateway.gateway import Gateway
 from sfumato.gateway.opening import enter, read_rows
@@ -81,7 +82,17 @@ def protect(
         "privacy": privacy,
         "tables": {name: table},
     }
-    policy = from_dict(document)
+    try:
+        policy = from_dict(document)
+    except PolicyError as error:
+        raise _in_arguments(error) from None
     if ledger is None:
         warnings.warn(MEMORY_ONLY, UserWarning, stacklevel=3)
     return enter(read_rows(policy, {name: rows}), ":memory:" if ledger is None else str(ledger))
+
+
+def _in_arguments(error: PolicyError) -> PolicyError:
+    """A mistake of the policy that was made from the arguments, in their names: "epsilon in [privacy]" is `epsilon`."""
+    message = re.sub(r" in \[(?:privacy|data|tables\.[^\]]*)\]", "", error.message)
+    hint = None if error.hint == "Write it without quotes." else error.hint
+    return PolicyError(message, detail=error.detail, hint=hint, sqlstate=error.sqlstate)

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from sfumato.chance import sample_uniform
 from sfumato.errors import InputError
+from sfumato.files import replace_file
 from sfumato.local.task import LocalTask, read_task
 
 ID = 16
@@ -206,9 +207,7 @@ def install(state: Path, text: str) -> str:
             f'reports on "{task.name}" are collected with other parameters, values or ends',
             hint="Give the new task another name: old and new reports cannot be decoded together.",
         )
-    part = target.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(target)
+    replace_file(target, text.encode())
     return task.name
 
 

@@ -54,7 +54,8 @@ class KAryResponse:
     @classmethod
     def planned(cls, size: int, epsilon: object, bits: int = BITS) -> KAryResponse:
         """The most informative one that spends at most epsilon."""
-        return cls(size, Odds.of(epsilon).keep(whole(size, "size", 2) - 1, bits), bits)
+        check_size(size)
+        return cls(size, Odds.of(epsilon).keep(size - 1, bits), bits)
 
     @property
     def p(self) -> Fraction:

@@ -5,7 +5,8 @@ independent readings.
 Proof: a reading of u has expectation u and variance c0 + c1 u + c2 u². So the mean of n readings has variance
 (c0 + c1 m + c2 s)/n for fixed people with mean m and mean square s, and (s - m²)/n more if they are a sample. The mean
 square lies between m² and m; the squares of the readings tell where, up to an uncertainty of their own (Hoeffding's),
-and the largest variance that this leaves counts. Means that the estimate does not contradict form the interval.
+and the largest variance that this leaves counts. Means that the estimate does not contradict form the interval. One
+report may be far off where nearly all are near, so a part of the largest step that one can make is allowed for.
 Reference: Duchi, Jordan, Wainwright, FOCS 2013; Wang and others, ICDE 2019 (variances); Wilson 1927 (score intervals).
 Checked by: local::means_are_unbiased_with_the_stated_variance, local::intervals_of_means_cover,
 local::intervals_of_means_cover_where_nothing_varies
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from math import log, sqrt
 
 from sfumato.local.base import Tally
-from sfumato.local.estimates import check_asked, quantile
+from sfumato.local.estimates import allowed_part, check_asked, quantile
 from sfumato.local.numbers import Means
 from sfumato.words import certainty
 
@@ -36,7 +37,8 @@ def estimate_mean(
         offset, slope = float(part.offset), float(part.slope)
         first += (total - offset * count) / slope
         second += (squares - 2 * offset * total + offset**2 * count) / slope**2
-    mean, z, half = first / n, quantile(confidence), _half_step(encoder, population) / n
+    mean, z = first / n, quantile(confidence)
+    half = allowed_part(z) * _largest_step(encoder) / n
     doubt = sqrt(log(2 / (1 - float(certainty(confidence)))) / (2 * n)) * _largest_square(encoder)
     c0, c1, c2 = (float(c) for c in encoder.spread)
 
@@ -73,9 +75,7 @@ def _largest_square(encoder: Means) -> float:
     return max(float(end) ** 2 for part in encoder.parts for end in part.ends)
 
 
-def _half_step(encoder: Means, population: str) -> float:
-    """The continuity correction: half of the step between two readings; and half a person, from one end to the other,
-    where people are a sample.
-    """
-    steps = [0.5 / float(part.slope) for part in encoder.parts]
-    return max(steps + ([0.5] if population == "sampled" else []))
+def _largest_step(encoder: Means) -> float:
+    """How far one report can move the sum of all readings: between the extreme ones, which are at least 1 apart."""
+    ends = [float(end) for part in encoder.parts for end in part.ends]
+    return max(ends) - min(ends)

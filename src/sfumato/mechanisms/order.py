@@ -40,7 +40,7 @@ class OrderStatistic:
     Guarantee: if the weights of one person's rows add up to at most `norm`, one choice costs epsilon (range epsilon).
     Proof: with L, E, G the weight below, at and above a candidate and N their sum, the score of a q-quantile is max(0,
         L - qN, G - (1-q)N). A person of weight c adds to L - qN a number in [-qc, (1-q)c], and to G - (1-q)N one in
-        [-(1-q)c, qc]; so no score moves by more than max(q, 1-q) norm. Where her rows become others, the two numbers
+        [-(1-q)c, qc]; so no score moves by more than max(q, 1-q) norm. Where the person's rows change, the two numbers
         move by the difference of two such, which is at most norm in size. From an end, with a constant t, it is max(0,
         L - t + 1, t - L - E): L and L + E move by at most norm, upward when she comes, and either way under replace.
         Scores are multiplied by the denominators to be whole. The rest is the guarantee of RankedChoice, the candidate

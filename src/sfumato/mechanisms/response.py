@@ -25,7 +25,7 @@ class RandomizedResponse:
     """Return the true one of `size` values with probability e^epsilon / (e^epsilon + size - 1), otherwise one of the
     others.
 
-    Guarantee: any two true values cost epsilon: it is epsilon-private for each person, before anything leaves her
+    Guarantee: any two true values cost epsilon: it is epsilon-private for each person, before anything leaves their
         hands.
     Proof: the largest ratio of two entries of a column is (truth)/((1 - truth)/(size - 1)) = e^epsilon.
     Reference: Warner 1965; Kairouz, Oh, Viswanath, JMLR 2016 (k-ary).

@@ -29,8 +29,8 @@ class ThresholdedCounts:
         nothing from any, all keys and counts shown cost (epsilon, delta); a key of nobody is never shown.
     Proof: let r be the ratio of the noise, of scale norm/epsilon (twice that under replace). Keys that others have too
         are on both sides, and showing a noisy number or not is post-processing: they cost at most epsilon together.
-        Keys that are this person's alone are on one side. As P(Z >= t) = r^t/(1+r) for t >= 0 is convex, and her counts
-        there add up to at most norm, the chance that any of them is shown is at most r^T (r^-norm + keys_per_unit -
+        Keys that are this person's alone are on one side. As P(Z >= t) = r^t/(1+r) for t >= 0 is convex, and those
+        counts add up to at most norm, the chance that any of them is shown is at most r^T (r^-norm + keys_per_unit -
         1)/(1+r), which is at most delta; under replace at most delta/2 on each side. But for that chance both sides
         show the same keys by laws within e^epsilon: P(S) <= min(1, e^epsilon p) + x and P'(S) >= (1 - y) p, where x +
         y <= delta, so that P(S) <= e^epsilon P'(S) + delta.

@@ -190,6 +190,7 @@ _PRIVACY = """\
 # All that everybody together may ever learn about one person: no conclusion about them becomes more than e^epsilon
 # times as likely as without their rows. 1 is careful, 4 is generous. When it is spent, only stored answers are left.
 epsilon = "?"
+# delta = 1e-6  # lets analysts group by columns whose values are not listed; groups with few people are suppressed
 """
 
 

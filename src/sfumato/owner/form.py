@@ -146,11 +146,14 @@ def _default(record: Any, key: str) -> str | None:
 
 
 def change(text: str, path: list[str], given: object) -> str:
-    """The text after a change of one field; a new name below [analysts] is a new share."""
+    """The text after a change of one field; a new name below [analysts] is a new share.
+
+    A column as a whole is given as its type, if it is new, or as None, to take it away.
+    """
     document = _document(text)
     field = _known(path)
     if field is None and given is not None:
-        raise InputError("the form has no such field")
+        return edited(text, tuple(path), _new_column(document, path, given))
     literal = None if field is None else field.literal(given, _items_of(document, path))
     if literal == "true" and path[-1] == "public":  # nobody owns a row of a public table
         for key in OF_PEOPLE:
@@ -158,6 +161,17 @@ def change(text: str, path: list[str], given: object) -> str:
     if literal is None and _value(document, path) is None:
         return text
     return edited(text, tuple(path), literal)
+
+
+def _new_column(document: Any, path: list[str], given: object) -> str:
+    """A column of a type, as TOML; its bounds or values are fields of their own then."""
+    if path[0] != "tables":
+        raise InputError("the form has no such field")
+    if _value(document, path[:2]) is None:
+        raise InputError(f'the policy has no table "{path[1]}"')
+    if _value(document, path) is not None:
+        raise InputError(f'the policy has a column "{path[3]}" already', hint="Change it where it is.")
+    return f"{{ type = {COLUMN[0].literal(given)} }}"
 
 
 def _known(path: list[str]) -> FormField | None:
@@ -172,6 +186,8 @@ def _known(path: list[str]) -> FormField | None:
             return None
         case ["analysts", _, key]:
             fields = SHARE
+        case ["tables", _, "columns", name] if name:
+            return None
         case ["tables", _, key]:
             fields = TABLE
         case ["tables", _, "columns", _, key]:
@@ -188,7 +204,7 @@ def _document(text: str) -> Any:
     try:
         return tomllib.loads(text.replace("\r\n", "\n"), parse_float=Decimal)
     except (ValueError, ArithmeticError, RecursionError):
-        raise PolicyError("the text is not TOML", hint="Mend the text first.") from None
+        raise PolicyError("the text is not TOML", hint="Correct the text first.") from None
 
 
 def _value(document: Any, path: list[str]) -> Any:

@@ -52,10 +52,10 @@ class AttackProgress:
             nonlocal asked, last
             asked, now = asked + 1, time.monotonic()
             if self._bar is not None:
-                self._bar.update(self._task, description=f"{attack} against {defence}: {asked:,} questions")
+                self._bar.update(self._task, description=f"{attack} against {defence}: {asked:,} queries")
             elif now - last > _PATIENCE:
                 last = now
-                sys.stderr.write(f"  {asked:,} questions, {now - started:.0f} s\n")
+                sys.stderr.write(f"  {asked:,} queries, {now - started:.0f} s\n")
             return run(sql)
 
         return counted

@@ -87,7 +87,7 @@ _LAW = {
     **dict.fromkeys(("bob_out", "bob_in", "belief"), _NUMBERS),
 }
 _QUESTION: tuple[dict[str, Schema], dict[str, Schema]] = (
-    {"sql": {"type": "string", "description": "The question, in PostgreSQL's dialect."}},
+    {"sql": {"type": "string", "description": "The query, in PostgreSQL's dialect."}},
     {
         "epsilon": _amount("What to spend; default: query_epsilon of the policy.", exclusiveMinimum=0),
         "within": _amount("Spend what makes every number ± this, instead of epsilon.", exclusiveMinimum=0),

@@ -143,7 +143,7 @@ def _write(handle: int, part: bytes, folder: Path) -> None:
 
 
 def _full() -> EngineError:
-    return EngineError("there is no room for this file on the server's disk", sqlstate="53100")
+    return EngineError("the server's disk is too full for this file", sqlstate="53100")
 
 
 def _check_kind(file: Path) -> None:

@@ -26,6 +26,7 @@ from sfumato.engines.duckdb.fetching import CELL, size_of
 from sfumato.errors import QueryError, SfumatoError
 from sfumato.gateway import Answer, Gateway, Preview, Query
 from sfumato.gateway.answer import width_of
+from sfumato.gateway.rounding import width as rounded_width
 from sfumato.interrupts import FINISHING, planning, who
 from sfumato.recent import Recent
 from sfumato.sql.catalog.queries import configured
@@ -249,7 +250,7 @@ def _widths(answer: Answer, ends: list[list[tuple[Any, Any] | None]]) -> str | N
         found = [_width(row[i], around[i]) for row, around in zip(answer.rows, ends, strict=True)] if noisy else []
         known = [width for width in found if width is not None]
         if known:
-            widths.append(f"{name} ± {max(known):f}")
+            widths.append(f"{name} ± {rounded_width(Fraction(max(known)))}")
     return f"{', '.join(widths)} at {show(answer.confidence * 100)} %" if widths else None
 
 
@@ -261,7 +262,7 @@ def _planned_widths(answer: Answer) -> str | None:
         (name, width_of(answer.plan, i, answer.confidence)) if noisy else (name, None)
         for i, (name, noisy) in enumerate(zip(answer.columns, answer.noisy, strict=True))
     ]
-    widths = [f"{name} ± {show(width)}" for name, width in known if width is not None]
+    widths = [f"{name} ± {rounded_width(width)}" for name, width in known if width is not None]
     return f"{', '.join(widths)} at {show(answer.confidence * 100)} %" if widths else None
 
 

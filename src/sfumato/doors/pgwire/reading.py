@@ -301,7 +301,7 @@ def _explain(statement: SqlStatement, words: tuple[str, ...]) -> Command:
     while words[at : at + 1] in (("verbose",), ("analyze",), ("analyse",)):
         at += 1
     if {"analyze", "analyse"} & set(words[1:at]):
-        hint = "EXPLAIN is free; to ask, send the question without it."
+        hint = "EXPLAIN is free; to run the query, send it without EXPLAIN."
         raise QueryError("EXPLAIN ANALYZE would have to spend", sqlstate="0A000", hint=hint, position=1)
     return Explain(tail(statement, at))
 

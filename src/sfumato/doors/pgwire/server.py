@@ -297,7 +297,7 @@ class WireServer:
         """Let a thread do it, as soon as this user has one left."""
         if self._left[user.name] >= self.limits.abandoned:
             raise QueryError(
-                "too many cancelled questions are still running", sqlstate="53000", hint="Wait for them to end."
+                "too many cancelled queries are still running", sqlstate="53000", hint="Wait for them to end."
             )
         doing = Doing(Leash(user.name))
         self._doing.add(doing)

@@ -275,7 +275,7 @@ class Tables:
         """Rows that are people have different numbers: two of 122 random bits are equal once in an age."""
         for name in names:
             if policy.tables[name].unit == ROW and name not in self.unique:
-                raise PolicyError(f'the rows of table "{name}" could not be told apart', hint="Try again.")
+                raise PolicyError(f'the rows of table "{name}" could not be distinguished', hint="Try again.")
 
     def _create_twins(self) -> None:
         """An empty table for each table and view that a question can read."""

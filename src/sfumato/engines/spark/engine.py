@@ -283,7 +283,7 @@ class Spark:
             found = self._server.cells(f"SELECT COUNT(*) AS n FROM ({twice} HAVING COUNT(*) > 1) AS q")
             if found.column(0)[0].as_py():
                 error = PolicyError(
-                    f'"{name}.{key}" leads to persons, but its values are not unique',
+                    f'"{name}.{key}" leads to people, but its values are not unique',
                     hint="Name a column that has each value once.",
                 )
                 raise failure(error) if paid else error
@@ -406,16 +406,16 @@ def _check_units(policy: Policy, tables: SparkTables) -> None:
     for name, key in sorted({end for pair in pairs for end in pair} | set(units)):
         if not tables[name].columns[key].can_name_persons:
             raise PolicyError(
-                f'"{name}.{key}" names persons, but two values of its type may be equal that are not the same',
+                f'"{name}.{key}" identifies people, but its type has equal values that are not identical',
                 detail=f"In Spark it is {tables[name].columns[key].type}.",
-                hint="Name persons by a number, a text or a moment.",
+                hint="Identify people by a number, a text or a timestamp.",
             )
     for (first, one), (other, two) in pairs:
         columns = [tables[first].columns[one], tables[other].columns[two]]
         a, b = columns
         if a.type != b.type and (a.family != b.family or a.word not in ("integer", "text")):
             raise PolicyError(
-                f'"{first}.{one}" and "{other}.{two}" name persons, but their types differ',
+                f'"{first}.{one}" and "{other}.{two}" identify people, but their types differ',
                 detail=f"In Spark they are {a.type} and {b.type}.",
                 hint="Identifiers are compared as they are: store both in the same type.",
             )

@@ -5,11 +5,14 @@ Comes in: what FROM says. Goes out: the node that a name stands for. A sub-query
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from sfumato.errors import QueryError
 from sfumato.sql.relations import Relation
 from sfumato.sql.tree import Node
+from sfumato.words import identifier
 
 
 @dataclass(frozen=True)
@@ -72,12 +75,26 @@ class Scope:
             f'there is no column "{name}"' + (f' in "{place}"' if place else ""),
             position=position,
             sqlstate="42703",
-            hint=f"There are: {', '.join(known)}." if known else "A query names its table: FROM.",
+            hint=there_are(name, list(known)) if known else "A query names its table: FROM.",
         )
 
     def shown(self, owner: str | None = None) -> list[ScopeColumn]:
         """The columns of *, or of owner.*."""
         return [e for e in self.entries if (not e.hidden if owner is None else e.owner == owner)]
+
+
+_PLAIN = re.compile(r"[a-z_][a-z0-9_$]*")
+_MOST_NAMES = 1000
+"""Columns among which a similar name is looked for: this runs for every mistyped name."""
+
+
+def there_are(name: str, known: list[str]) -> str:
+    """Names as they have to be written, after the one that was probably meant: cut at a hyphen, or mistyped."""
+    written = {one: one if _PLAIN.fullmatch(one) else identifier(one) for one in known}
+    parts = [one for one in known if one.startswith(name) and not _PLAIN.fullmatch(one[len(name) :] or "-")]
+    near = parts or (get_close_matches(name, known, 1, 0.75) if len(known) <= _MOST_NAMES and len(name) < 100 else [])
+    meant = f"Did you mean {written[near[0]]}? " if near else ""
+    return f"{meant}There are: {', '.join(written.values())}."
 
 
 def _written(entry: ScopeColumn) -> str:

@@ -18,7 +18,7 @@ from sfumato.sql.bind.expressions import Expressions, fold, is_quoted
 from sfumato.sql.bind.factoring import factored
 from sfumato.sql.bind.joins import joined, same_person
 from sfumato.sql.bind.rewrite import bounded, rewrite
-from sfumato.sql.bind.scope import Scope, ScopeColumn
+from sfumato.sql.bind.scope import Scope, ScopeColumn, there_are
 from sfumato.sql.bind.series import written_series
 from sfumato.sql.declared import facts_of
 from sfumato.sql.functions import call
@@ -60,10 +60,8 @@ class Sources:
             return _scope(bound if alias is None else renamed(bound, alias), owner)
         table = self._known(node.this, name)
         if table is None:
-            known = ", ".join(sorted(self.policy.tables))
-            raise QueryError(
-                f'there is no table "{name}"', position=place(node), sqlstate="42P01", hint=f"There are: {known}."
-            )
+            hint = there_are(name, sorted(self.policy.tables))
+            raise QueryError(f'there is no table "{name}"', position=place(node), sqlstate="42P01", hint=hint)
         bound = self._view(table) if table.name in self.views else self._table(table)
         return _scope(bound if alias is None else renamed(bound, alias), owner)
 

@@ -64,7 +64,7 @@ def _plan(
     mechanism: Annotated[str | None, typer.Option("--mechanism", metavar="NAME", help="This one.")] = None,
     lifetime: Annotated[
         str | None,
-        typer.Option("--lifetime", metavar="E", help="What a device may ever spend; for RAPPOR, on one text."),
+        typer.Option("--lifetime", metavar="E", help="What a device may ever spend; for RAPPOR, on all reports."),
     ] = None,
     task: Annotated[Path | None, typer.Option("--task", metavar="FILE", help="Write the task file.")] = None,
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="The task's name.")] = "survey",

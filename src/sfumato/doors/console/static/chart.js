@@ -147,8 +147,9 @@ function whisker(scale, one, at, flat) {
 // A line with its band, or points with whiskers, over an axis of numbers or days.
 function points(drawn, name, joined, axis, type) {
   const there = drawn.filter((one) => one.at !== null).sort((a, b) => a.at - b.at);
-  const [left, right, top, bottom] = [64, wide() - 12, 10, 240];
   const [low, high] = range(there);
+  const longest = Math.max(...ticks(low, high).map((tick) => brief(tick).length));
+  const [left, right, top, bottom] = [Math.max(40, 16 + 7.2 * longest), wide() - 12, 10, 240];
   const [first, last] = [there[0]?.at ?? 0, there.at(-1)?.at ?? 1];
   const x = (at) => (last === first ? (left + right) / 2 : left + 12 + ((at - first) / (last - first)) * (right - left - 24));
   const y = (value) => bottom - ((value - low) / (high - low)) * (bottom - top);

@@ -9,7 +9,7 @@ export const lawOf = (asked, column) => call("/api/law", { body: { ...asked, col
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 // What the answer changes in an attacker's odds; where that has no bound of its own, why.
-export const odds = (law) => (law.at_most === null ? sentence(law.why) : `Somebody who knows everybody else and suspects Bob with 50 % suspects him with at most ${percent(law.at_most)} after this ${law.pictures.length > 1 ? "result" : "number"}.`);
+export const odds = (law) => (law.at_most === null ? sentence(law.why) : `An attacker who knows everybody else and holds it 50 % likely that Bob is in the data holds it at most ${percent(law.at_most)} likely after this ${law.pictures.length > 1 ? "result" : "number"}.`);
 
 // For one number alone there is no chart, but there is its law.
 export async function drawLaw(asked, column) {

@@ -3,6 +3,7 @@ import { $, h, word } from "./dom.js";
 
 const TITLES = { privacy: "Promise", data: "Rows", analysts: "Analysts" };
 const FIRST = ["epsilon", "delta", "query_epsilon", "adjacency", "timing"]; // what most owners look for
+const TYPES = ["integer", "decimal", "double", "text", "boolean", "date", "timestamp"];
 const named = (path) => JSON.stringify(path);
 const fields = new Map();
 let drawn = "", change;
@@ -37,8 +38,10 @@ function build(groups) {
   const fold = (name, summary, ...children) => h("details", { open: open.has(name), "data-name": name }, h("summary", {}, summary), ...children);
   const all = (group, some = () => true) => group.fields.filter(some).map((one) => make([...group.path, one.key], one));
   const panel = (title, ...children) => h("section", { class: "panel", "aria-label": title }, h("h2", {}, word(title)), ...children);
-  const columnOf = (group) => fold(named(group.path), h("span", {}, word(group.path[3], "mono"), h("span", { class: "quiet domain", "data-of": named(group.path) })), ...all(group));
-  const tableOf = (group) => panel(`Table ${group.path[1]}`, ...all(group), ...under("tables", group.path[1], "columns").map(columnOf));
+  const columnOf = (group) => fold(named(group.path), h("span", {}, word(group.path[3], "mono"), h("span", { class: "quiet domain", "data-of": named(group.path) })), ...all(group),
+    h("p", {}, h("button", { type: "button", class: "plain", onclick: () => change(group.path, null) }, "Remove column"), h("span", { class: "quiet" }, "Queries can then no longer use it.")));
+  const columnsOf = (name) => under("tables", name, "columns");
+  const tableOf = (group) => panel(`Table ${group.path[1]}`, ...all(group), h("h3", {}, "Columns"), ...columnsOf(group.path[1]).map(columnOf), newColumn(group.path[1]));
   $("form").replaceChildren(
     panel(TITLES.privacy, ...all(privacy, (one) => FIRST.includes(one.key)), fold("more", "More", ...all(privacy, (one) => !FIRST.includes(one.key)))),
     panel(TITLES.analysts, h("p", { class: "quiet" }, "Analysts without a share may spend all that is left."), ...under("analysts").map(share), newShare()),
@@ -61,6 +64,16 @@ function newShare() {
     name.value = epsilon.value = "";
   };
   return h("div", { class: "row" }, h("label", {}, "Analyst", name), h("label", {}, "epsilon", epsilon), h("button", { type: "button", onclick: add }, "Add share"));
+}
+
+// A column of the rows that the policy does not name yet; bounds or values follow in its own fields.
+function newColumn(table) {
+  const name = h("input", { autocomplete: "off", size: 12 });
+  const type = h("select", {}, TYPES.map((one) => h("option", {}, one)));
+  const add = async () => {
+    if (name.value.trim() && (await change(["tables", table, "columns", name.value.trim()], type.value))) name.value = "";
+  };
+  return h("div", { class: "row" }, h("label", {}, "Column", name), h("label", {}, "type", type), h("button", { type: "button", onclick: add }, "Add column"));
 }
 
 // One field: its label, what is typed, what it means, and why what was typed could not be taken.

@@ -1,6 +1,5 @@
 // The tables, as the owner declared them: bounds, lists, and who is the person.
 import { h, word } from "./dom.js";
-import { grouped } from "./numbers.js";
 
 const many = (number, name) => `${number} ${name}${number === 1 ? "" : "s"}`;
 
@@ -15,7 +14,7 @@ export function tell(column) {
 
 function bound(value) {
   const [top, bottom] = String(value).split("/");
-  return bottom ? String(Number(top) / Number(bottom)) : /^-?\d+$/.test(value) ? grouped(String(value)) : String(value);
+  return bottom ? String(Number(top) / Number(bottom)) : String(value);
 }
 
 export function showTables(host, schema, insert) {
