@@ -24,8 +24,12 @@ check: .venv/stamp-dev  ## style, types and floors
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-logo
 
-slow: .venv/stamp-fuzz .venv/stamp-servers  ## the tests that take minutes
-	$(BIN)/python -m pytest -q -rs -m slow --numprocesses=auto --dist=worksteal || { test $$? -eq 5 && echo 'there is no slow test yet'; }
+slow: .venv/stamp-fuzz .venv/stamp-servers  ## the tests that take minutes, folder by folder; ONLY="tests/laws/ tests/verify/" takes some of them
+	@failed=; for part in $(or $(ONLY),$(sort $(filter-out %__pycache__/,$(wildcard tests/*/)))); do \
+	  echo "== $$part"; code=0; \
+	  $(BIN)/python -m pytest -q -rs -m slow --durations=5 --numprocesses=auto --dist=worksteal $$part || code=$$?; \
+	  test $$code -eq 0 -o $$code -eq 5 || failed="$$failed $$part"; \
+	done; test -z "$$failed" || { echo "slow tests failed in$$failed"; exit 1; }
 
 bench: .venv-bench/stamp  ## every measurement, on one core
 	@test -n "$(BENCHES)" || { echo "nothing to measure: bench/ has no bench_*.py"; exit 1; }

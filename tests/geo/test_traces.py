@@ -3,6 +3,9 @@
 import json
 import random
 import sqlite3
+import subprocess
+import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import pairwise
@@ -162,6 +165,45 @@ def test_two_who_share_a_ledger_spend_one_persons_budget(tmp_path):
     assert one.purse.verify().debits == other.purse.verify().debits >= 2
     one.purse.close()
     other.purse.close()
+
+
+REPORTING = """
+import sys
+from pathlib import Path
+from sfumato.geo.mechanism import LocationMechanism
+from sfumato.geo.traces import TraceMechanism
+from sfumato.ledger.person_budgets import LedgerPurse
+made = LocationMechanism.within("ln 4", 200, around=(48, 2))
+total = TraceMechanism.of(made, "3 ln 4").total
+with LedgerPurse.open(Path(sys.argv[1]), "trip", total) as purse:
+    trace = TraceMechanism.of(made, "3 ln 4", purse=purse)
+    for i in range(10**6):
+        step = trace.report(f"{i // 2}", 48 + 0.01 * (i % 2), 2)
+        print(i // 2, step.lat, step.lon, step.spent, flush=True)
+"""
+
+
+def test_what_was_reported_is_in_the_ledger_after_kill(tmp_path):
+    """Each report that left the process was paid for on the disk, and its grid point is there."""
+    file = tmp_path / "ledger"
+    words = [sys.executable, "-c", REPORTING, str(file)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        said = [process.stdout.readline() for _ in range(20)]
+        process.kill()
+        said += process.stdout.read().splitlines(keepends=True)
+    spent, last = Counter(), {}
+    for line in said:
+        if line.endswith("\n"):
+            who, lat, lon, cost = line.split()
+            spent[who] += Fraction(cost)
+            last[who] = float(lat), float(lon)
+    with LedgerPurse.visit(file) as looked:
+        assert looked.verify().debits >= 20
+        for who, paid in spent.items():
+            assert looked.held(who).spent >= paid > 0
+        for who in list(last)[:-1]:  # the last one may have got another report that nobody heard of
+            lat, lon = MADE.frame.from_grid(np.array([looked.held(who).last]))
+            assert (lat[0], lon[0]) == last[who]
 
 
 def test_a_budget_that_was_edited_is_found(tmp_path):

@@ -198,13 +198,62 @@ DELTA_FAULTS = {
 coins are found by test_rewritings.py, in sampling by test_sampling.py.
 """
 
+RULE_FAULTS = {
+    "a turned coin costs nothing": (
+        "coins",
+        "turned.py",
+        "runs.terms.choose(heads, price, -price), number(0))",
+        "number(0), number(0))",
+    ),
+    "odds are chances": ("coins", "turned.py", 'return left, Binary("-", right, left)', "return left, right"),
+    "both branches put the first item": (
+        "coins",
+        "items.py",
+        "((choice.then, first), (choice.other, second))",
+        "((choice.then, first), (choice.other, first))",
+    ),
+    "what is made again costs once": (
+        "redrawn",
+        "laws.py",
+        "cost = cost * number(2) if draw.number in product.again else cost",
+        "cost = cost * number(1)",
+    ),
+    "runs may accept by themselves": (
+        "redrawn",
+        "product.py",
+        'self.runs.require("path", label, at=statement.at, state=state, goal=goal)\n        self.within',
+        "self.within",
+    ),
+    "an answer may be any other": (
+        "two answers",
+        "product.py",
+        'self.runs.terms.compare(value - answer.one, "=", lambda _: False)',
+        'self.runs.terms.compare(value - answer.one, "!=", lambda _: False)',
+    ),
+    "the last draw moves as it likes": (
+        "last",
+        "lastly.py",
+        'runs.says(last.one - moved.one, "=")',
+        'runs.says(last.one - moved.one, "!=")',
+    ),
+    "a tail of a bell is half as steep": (
+        "bell",
+        "bell.py",
+        "number(2) * most.one * needed",
+        "number(Fraction(1, 2)) * most.one * needed",
+    ),
+}
+"""Faults in the rules that tests/verify/rule_fuzz.py is about, each with its rule; it has to find each of them. Moves
+of redrawn noise that read it, and the middle of a bell, have tests of their own in test_new_rules.py.
+"""
+
 
 def planted(name, home):
     """A copy of the package with this fault; returns where Python finds it."""
     shutil.copytree(
         Path(sfumato.__file__).parent, home / "sfumato", ignore=shutil.ignore_patterns("__pycache__", "static")
     )
-    file, old, new = (FAULTS | DELTA_FAULTS)[name]
+    file, old, new = RULE_FAULTS[name][1:] if name in RULE_FAULTS else (FAULTS | DELTA_FAULTS)[name]
     path = home / "sfumato" / KERNEL / file
     text = path.read_text()
     assert text.count(old) == 1, f"{name}: the kernel has changed, and this text occurs {text.count(old)} times"

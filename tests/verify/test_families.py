@@ -21,6 +21,8 @@ SLOW = {
     "coin_sum_wide",
     "budget_overdrawn",
     "halving_late",
+    "gap_monotone",
+    "top_two",
 }
 
 

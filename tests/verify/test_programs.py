@@ -83,9 +83,9 @@ def test_names_and_layout_do_not_matter():
 
 
 def test_a_claim_between_the_proved_and_the_refuted_is_said_to_be_unknown():
-    text = (  # true, but by a theorem about all epsilon and delta, not by a curve at numbers
-        "G(c : private real) : public real requires eps < 1 && delta > 0; adjacent one; claim (eps, delta);"
-        "z :=$ Gauss(sqrt(2*ln(1.25/delta))/eps, 0); return c + z"
+    text = (  # true by the curve for all epsilon and delta, but not by a tail
+        "G(c : private real) : public real requires eps < 1 && delta > 0 && delta < 0.001; adjacent one;"
+        "claim (eps, delta); z :=$ Gauss(sqrt(2*ln(0.5/delta))/eps, 0); return c + z"
     )
     verdict = program(text).verify()
     assert (verdict.verdict, verdict.exit_code, verdict.certificate) == ("UNKNOWN", 6, None)

@@ -9,7 +9,8 @@ the disk when `charge` returns; the chain binds all of them, and `sfumato ledger
 Proof: those of `Ledger.debit` for cells, with each debit a question of its own, so that none is answered for nothing.
 Reference: semantics 5.1 to 5.6.
 Checked by: geo::a_budget_in_a_ledger_survives_the_process, geo::two_who_share_a_ledger_spend_one_persons_budget,
-geo::a_ledger_and_memory_keep_the_same_accounts, geo::a_budget_that_was_edited_is_found
+geo::a_ledger_and_memory_keep_the_same_accounts, geo::a_budget_that_was_edited_is_found,
+geo::what_was_reported_is_in_the_ledger_after_kill
 """
 
 from __future__ import annotations

@@ -69,7 +69,9 @@ def make_pools(program: Program, longest: int) -> Pools:
     eps = [Fraction(1), Fraction(1, 2), Fraction(2)] + (
         [value for value in written if value > 0] if "eps" in named else []
     )
-    delta = [Fraction(0), Fraction(1, 8)] + ([value for value in written if 0 <= value < 1] if "delta" in named else [])
+    delta = [Fraction(0), Fraction(1, 8)]
+    if "delta" in named:
+        delta += [Fraction(1, 100_000), Fraction(1, 100), *(value for value in written if 0 <= value < 1)]
     sizes = [
         *range(longest + 1),
         *(int(value) for value in whole if 0 <= value <= 12),

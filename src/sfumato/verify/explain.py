@@ -261,7 +261,7 @@ def said(node: Expr, noise: str) -> str:
     text = re.sub(r"#shift\((\w+(?:\[[^\]]*\])*)\)", r"Δ\1", text)
     text = re.sub(r"#two\((\w+(?:\[[^\]]*\])*)\)", r"\1'", text)
     text = text.replace("#shift", "Δ").replace("#two", "second").replace("#same", "same")
-    text = text.replace("#noise", noise).replace("#answer", "O")
+    text = text.replace("#noise", noise).replace("#answer", "O").replace("#second", "O₂")
     text = re.sub(r"#arg\d+_(\d)", r"argument\1", re.sub(r"#(test|drawn|output)\d*", r"\1", text)).replace(
         "#steps", "steps"
     )

@@ -16,6 +16,7 @@ from typing import Any
 
 from sfumato.reals import Real
 from sfumato.verify.tree import (
+    Again,
     Assign,
     Binary,
     Draw,
@@ -40,6 +41,16 @@ BITS = 1 << 15
 ITEMS = 1 << 12
 """Elements of the longest list that a run makes, unless it is given more."""
 Env = dict[str, Any]
+
+
+class _Again(tuple[Any, ...]):
+    """Nothing was returned: told apart from an empty list by being itself."""
+
+    __slots__ = ()
+
+
+REJECTED = _Again()
+"""What a run ends with where noise would be drawn again."""
 Code = Callable[[Env], Any]
 
 
@@ -123,6 +134,9 @@ class Runner:
                     env[name] = yield AtDraw(statement, args, env)
                 case Return(value=value):
                     return (self.code(value)(env),)
+                case Again(test=test):
+                    if self.truth(test, env):
+                        return (REJECTED,)
                 case If(test=test, then=then, other=other):
                     found = yield from self._block(then if self.truth(test, env) else other, env, left)
                     if found is not None:

@@ -142,7 +142,18 @@ class Skip:
     test: Expr | None = None
 
 
-Stmt = Assign | Draw | If | While | Return | Skip
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Where the test holds, everything since the draw of this number is done anew. No text can say this: the kernel
+    writes it in the place of a loop that draws until something holds (kernel/redraws.py).
+    """
+
+    test: Expr
+    number: int
+    at: int = field(default=0, compare=False)
+
+
+Stmt = Assign | Draw | If | While | Return | Skip | Again
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +275,7 @@ def expressions(statement: Stmt) -> tuple[Expr, ...]:
             return (value,)
         case Draw(args=args):
             return args
-        case If(test=test) | While(test=test):
+        case If(test=test) | While(test=test) | Again(test=test):
             return (test,)
         case Skip(moved=Draw(args=args), test=test) if test is not None:
             return (*args, test)

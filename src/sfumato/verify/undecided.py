@@ -53,7 +53,17 @@ def settle(program: Program, verdict: Verdict, hints: tuple[Expr, ...] = ()) -> 
             verdict, verdict="PROVED", scope={"size": size}, at_least=least, at_most=most, proofs=proofs,
             certificate=document, note=f"for longer lists nothing was decided{_interval(least, most)}",
         )  # fmt: skip
-    return replace(verdict, at_least=least, at_most=most, note=f"{verdict.note}{_interval(least, most)}")
+    note = verdict.note if least is None else _without_less(verdict, least)
+    return replace(verdict, at_least=least, at_most=most, note=f"{note}{_interval(least, most)}")
+
+
+def _without_less(verdict: Verdict, least: str) -> str:
+    """The note without the largest loss that was seen, where more than that is certain."""
+    seen = float(verdict.at_least.partition(" ")[0]) if verdict.at_least else 0.0
+    certain = float(least.partition(" ")[0])
+    if not seen or certain <= seen:
+        return verdict.note
+    return verdict.note.partition("; the largest loss found is")[0]
 
 
 def _interval(least: str | None, most: str | None) -> str:

@@ -133,10 +133,14 @@ def _reason(program: Program, attempt: Attempt, best: float) -> str:
         said = "no coupling of the noise was found"
     if attempt.spent:
         said += "; the search for a proof ended at its limit"
-    if best:
-        near = "the whole claim" if best >= 1 - 1e-6 else f"{best:.3g} of the claim"
-        said += f"; the largest loss found is {near}"
-    return said
+    return said + nearest(best)
+
+
+def nearest(best: float) -> str:
+    """How near to the claim the largest loss came that was found, if one was."""
+    if not best:
+        return ""
+    return f"; the largest loss found is {'the whole claim' if best >= 1 - 1e-6 else f'{best:.3g} of the claim'}"
 
 
 def refutation(program: Program) -> Witness | None:

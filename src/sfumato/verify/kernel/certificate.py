@@ -14,7 +14,15 @@ from hashlib import sha256
 from typing import Any
 
 from sfumato.errors import SfumatoError
-from sfumato.verify.kernel.check import as_text, conditions_of, contradiction, covers, is_admitting, is_open
+from sfumato.verify.kernel.check import (
+    as_text,
+    conditions_of,
+    contradiction,
+    covers,
+    is_admitting,
+    is_open,
+    needs_curve,
+)
 from sfumato.verify.kernel.product import Product
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.scope import scoped
@@ -65,10 +73,13 @@ def said(proof: Proof) -> dict[str, Any]:
         **({} if proof.case is None else {"case": show(proof.case)}),
         **({} if proof.gauss is None else {"gauss": [show(part) for part in proof.gauss]}),
         **({} if proof.normal is None else {"normal": [show(part) for part in proof.normal]}),
+        **({"bell": True} if proof.bell else {}),
         **({} if proof.curve is None else {"curve": [proof.curve[0], *map(show, proof.curve[1:])]}),
         **({"counted": True} if proof.counted else {}),
         **({"one_return": True} if proof.one_return else {}),
+        **({"redrawn": True} if proof.redrawn else {}),
         **({} if proof.tail is None else {"tail": [*proof.tail[:2], show(proof.tail[2])]}),
+        **({} if proof.last is None else {"last": [*proof.last[:2], *map(show, proof.last[2:])]}),
     }
 
 
@@ -96,10 +107,15 @@ def read(document: dict[str, Any]) -> Proof:
         read_proof(document["case"]) if "case" in document else None,
         _pair(document["gauss"]) if "gauss" in document else None,
         _three(document["normal"]) if "normal" in document else None,
+        bool(document.get("bell", False)),
         (int(document["curve"][0]), *_pair(document["curve"][1:])) if "curve" in document else None,
         bool(document.get("counted", False)),
         bool(document.get("one_return", False)),
+        bool(document.get("redrawn", False)),
         _tail(*document["tail"]) if "tail" in document else None,
+        (int(document["last"][0]), str(document["last"][1]), *_pair(document["last"][2:]))
+        if "last" in document
+        else None,
     )
 
 
@@ -110,6 +126,10 @@ def _three(texts: list[str]) -> tuple[Expr, Expr, Expr]:
 
 def _tail(site: int, side: str, bound: str) -> tuple[int, str, Expr]:
     return int(site), str(side), read_proof(bound)
+
+
+def _last(site: int, word: str, *texts: str) -> tuple[int, str, Expr, Expr]:
+    return int(site), str(word), *_pair(list(texts))
 
 
 def _pair(texts: list[str]) -> tuple[Expr, Expr]:
@@ -150,7 +170,7 @@ def proof_faults(
     proofs = tuple(read(proof) for proof in documents)
     if not covers(program, proofs):
         return ["there is not one proof for each direction"]
-    if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
+    if any(needs_curve(proof) and (curve is None or not curve(program, proof)) for proof in proofs):
         return ["the Gaussian curve exceeds the claim"]
     if any(unread(document, program) for document in documents):
         return ["a proof has entries that no check reads"]

@@ -87,6 +87,11 @@ def _is_everything(cases: list[Expr | None]) -> bool:
     return False
 
 
+def needs_curve(proof: Proof) -> bool:
+    """Whether a proof's bounds have to be compared with the curve of Gaussian noise, outside of the kernel."""
+    return proof.gauss is not None and not proof.bell
+
+
 def is_proved(
     program: Program, proofs: tuple[Proof, ...], curve: Callable[[Program, Proof], bool] | None = None
 ) -> bool:
@@ -95,7 +100,7 @@ def is_proved(
     """
     if not covers(program, proofs):
         return False
-    if any(proof.gauss is not None and (curve is None or not curve(program, proof)) for proof in proofs):
+    if any(needs_curve(proof) and (curve is None or not curve(program, proof)) for proof in proofs):
         return False
     try:
         products = [conditions_of(program, proof) for proof in proofs]

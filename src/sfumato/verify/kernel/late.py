@@ -1,8 +1,8 @@
 """Verify, kernel: noise is drawn when it is needed. Comes in: a program. Goes out: the same program, its draws later.
 
 A shift can only look at what was before its draw: a noise that is drawn before the sum that it hides has nothing to
-look at. Two rewritings help, beside those of branches.py, coins.py and returns.py. The kernel makes all of them
-itself, so that nobody has to be believed.
+look at. Two rewritings help, beside those of branches.py, coins.py, items.py and returns.py. The kernel makes all of
+them itself, so that nobody has to be believed.
 
 Guarantee: on every input the rewritten program has outputs with the same law as the program.
 Proof: (1) A draw changes place with the statement after it if that statement neither reads nor assigns the drawn
@@ -27,7 +27,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.verify.kernel.branches import joined_branches
+from sfumato.verify.kernel.items import one_item
 from sfumato.verify.tree import (
+    Again,
     Assign,
     Binary,
     Draw,
@@ -59,7 +61,7 @@ def late(program: Program, endless: frozenset[int] = frozenset()) -> Program:
     """The program with its draws as late as they can be; doing it twice changes nothing. Of loops in `endless` a proof
     does not ask that they end.
     """
-    program = joined_branches(program)
+    program = joined_branches(one_item(program))
     body = program.body
     for _ in statements(body):  # each time one list less
         found = _without_list(body)
@@ -95,9 +97,11 @@ def _settled(body: tuple[Stmt, ...], endless: frozenset[int]) -> tuple[Stmt, ...
 
 
 def _may_not_end(statement: Stmt, endless: frozenset[int]) -> bool:
-    """Whether a statement has a loop of which the proof does not ask that it ends: one that is not quiet, or one
-    without a rank.
+    """Whether a statement has a loop of which the proof does not ask that it ends: one that is not quiet, one without a
+    rank, or one that draws until something holds.
     """
+    if any(isinstance(part, Again) for part in statements((statement,))):
+        return True
     loops = [part for part in statements((statement,)) if isinstance(part, While)]
     return any(
         loop.number in endless or any(isinstance(part, Draw | Return | While) for part in statements(loop.body))

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.verify.kernel.curves import meets_curve
 from sfumato.verify.kernel.polynomial import Poly, number
+from sfumato.verify.kernel.redraws import LAWS
 from sfumato.verify.kernel.tails import without_tail
+from sfumato.verify.kernel.turned import is_turned, turned
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.kernel.values import PairedList, PairedNumber
 from sfumato.verify.tree import Assign, Binary, Draw, Expr, FunctionCall, Num, Unary, Var, parts, walk
@@ -43,6 +45,8 @@ def shifted_draw(product: Product, draw: Draw, state: State) -> None:
     """Draw in both runs: noise h in the first, h + a in the second."""
     if state.own[0] or state.own[1]:
         raise NoProofRule("a draw on a way of one run alone")
+    if draw.number in product.again:
+        _check_again(product, draw)
     match draw.law:
         case "Laplace":
             _laplace(product, draw, state)
@@ -60,6 +64,15 @@ def shifted_draw(product: Product, draw: Draw, state: State) -> None:
             _chosen(product, draw, state, weights)
         case _:
             _alike(product, draw, state)
+
+
+def _check_again(product: Product, draw: Draw) -> None:
+    """What may be made again is moved by what does not read its noise, and is not paid with delta (redraws.py)."""
+    if draw.law not in LAWS:
+        raise NoProofRule(f"{draw.law} is not made again")
+    _without_noise(product.proof.shifts.get(draw.number, ZERO))
+    if draw.number in ((product.curve or (0,))[0], (product.proof.tail or (0,))[0]):
+        raise NoProofRule("what is made again is not paid with delta")
 
 
 def _laplace(product: Product, draw: Draw, state: State) -> None:
@@ -183,10 +196,11 @@ def _truncated(product: Product, draw: Draw, state: State, noise: PairedNumber) 
 
 def _alike(product: Product, draw: Draw, state: State) -> None:
     """The same value in both runs, at no cost, where all arguments are equal in both. A choice from a range may be
-    moved by a whole number where delta pays for it.
+    moved by a whole number where delta pays for it, and a coin may be turned.
     """
     paid = draw.law == "Uniform" and _is_paid_with_delta(product, draw)
-    if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO and not paid:
+    coin = is_turned(product, draw)
+    if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO and not paid and not coin:
         raise NoProofRule(f"{draw.law} is not moved")
     args = [product.runs.value(arg, state) for arg in draw.args]
     for arg in args:
@@ -202,6 +216,10 @@ def _alike(product: Product, draw: Draw, state: State) -> None:
             raise NoProofRule("a choice from a range is moved by whole numbers")
         size = product.runs.terms.magnitude(shift, product.runs.positive(state))
         meets_curve(product, draw, state, size, high - low + number(1))
+    if coin:
+        other, cost = turned(product, draw, state, found)
+        _pay(product, draw, state, cost)
+        shift = other - found
     state.values[draw.name] = PairedNumber(found, found + shift, whole)
 
 
@@ -385,6 +403,7 @@ def _check_scale(product: Product, draw: Draw, state: State, scale: PairedNumber
 
 def _spend(product: Product, draw: Draw, state: State, size: Poly, scale: PairedNumber) -> None:
     """Add size/scale to what this draw has spent, in its unit."""
+    size = size * number(2) if draw.number in product.again else size
     whole = scale.one * product.units[draw.number]
     cost = product.runs.divided(PairedNumber(size, size, False), PairedNumber(whole, whole, False), draw.at, state)
     state.spent[draw.number] = state.spent[draw.number] + cost.one
@@ -392,6 +411,7 @@ def _spend(product: Product, draw: Draw, state: State, size: Poly, scale: Paired
 
 def _pay(product: Product, draw: Draw, state: State, cost: Poly) -> None:
     """Add a cost to what this draw has spent, in its unit."""
+    cost = cost * number(2) if draw.number in product.again else cost
     unit = product.units[draw.number]
     paid = product.runs.divided(PairedNumber(cost, cost, False), PairedNumber(unit, unit, False), draw.at, state)
     state.spent[draw.number] = state.spent[draw.number] + paid.one

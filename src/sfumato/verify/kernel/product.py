@@ -12,26 +12,28 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     Geometric(e^-t) with whole a; scales are equal in both runs and positive. (4) Both runs draw the same number of
     times: draws stand only where both runs are on the same way ("path"). (5) At a return both outputs are equal, or,
     in pointwise mode, they are equal if O is what run 1 returns, or the first whole number or truth in the list that
-    it returns: E is the countable union, over all O, of the outputs in E that show O. Hence Pr1[E] = integral over {h
-    : run 1 in E} of p1(h) <= e^cost * integral of p2(T(h)) <= e^claim Pr2[E]. (6) Loops end, by a rank that falls by
-    at least 1 and is not negative; or else the cost is within the claim whenever a loop begins its body anew, and
-    then the same integral over "not ended after n rounds" bounds the chance of never ending. Loops are cut by
-    invariants that hold at entry and are kept by the body; what the body may change is forgotten otherwise. Blocks
-    without draws, returns and loops may be passed on different ways: values are then those of each run's own way. In
-    a loop of such blocks the runs do not meet, so that one of them may wait while the other goes round (`waits`):
-    whenever one has rounds to go, one of them goes. (7) With Gaussian shifts, which never read their own noise, the
-    guarantee is Pr[P(x) in E] <= e^(c+k) Pr[P(x') in E] + delta_m(k) for every k, where c bounds the other costs, m^2
-    the sum of (a_k/s_k)^2 on every way, and delta_m is the curve of one Gaussian mechanism with shift m: let Q1 be
-    the law of T(h), Q0 that of h, and Q the law in which only the other draws are moved. Q <= e^c Q0 as before. Under
-    Q the logarithm of dQ1/dQ is S - V/2 with S = sum of a_k z_k/s_k, z_k independent standard normal and a_k known
-    before z_k, and V = sum of (a_k/s_k)^2 <= m^2; fill V up to m^2 with one more noise, which only helps to tell them
-    apart; then exp(i t S + t^2 m^2/2) has mean 1, so S is normal with variance m^2, and the curve is that of one
-    shift m.
-    That delta_m(k) is at most the claimed delta is asked of who knows the curve (finite/gauss.py); where parameters
-    are no numbers, it is asked about numbers e, s and d with e <= k - c, m^2 <= s and d <= delta for all parameters
-    (`normal`), because delta_m(k) falls with k and grows with m. (8) A proof may be
-    of a case, which holds of both inputs or of neither; then there is another one of the opposite case. (9) One draw
-    may be paid with delta instead (curves.py), or its far values left to delta (tails.py).
+    it returns: E is the countable union, over all O, of the outputs in E that show O. (Or over all pairs of the first
+    and the second one: of outputs that show one alone, the second may be any number, 0 for example.) Hence Pr1[E] =
+    integral over {h : run 1 in E} of p1(h) <= e^cost * integral of p2(T(h)) <= e^claim Pr2[E]. (6) Loops end, by a
+    rank that falls by at least 1 and is not negative; or else the cost is within the claim whenever a loop begins
+    its body anew, and then the same integral over "not ended after n rounds" bounds the chance of never ending.
+    Loops are cut by invariants that hold at entry and are kept by the body; what the body may change is forgotten
+    otherwise. Blocks without draws, returns and loops may be passed on different ways: values are then those of
+    each run's own way. In a loop of such blocks the runs do not meet, so that one of them may wait while the other
+    goes round (`waits`): whenever one has rounds to go, one of them goes. (7) With Gaussian shifts, which never
+    read their own noise, the guarantee is Pr[P(x) in E] <= e^(c+k) Pr[P(x') in E] + delta_m(k) for every k, where c
+    bounds the other costs, m^2 the sum of (a_k/s_k)^2 on every way, and delta_m is the curve of one Gaussian
+    mechanism with shift m: let Q1 be the law of T(h), Q0 that of h, and Q the law in which only the other draws are
+    moved. Q <= e^c Q0 as before. Under Q the logarithm of dQ1/dQ is S - V/2 with S = sum of a_k z_k/s_k, z_k
+    independent standard normal and a_k known before z_k, and V = sum of (a_k/s_k)^2 <= m^2; fill V up to m^2 with
+    one more noise, which only helps to tell them apart; then exp(i t S + t^2 m^2/2) has mean 1, so S is normal with
+    variance m^2, and the curve is that of one shift m. That delta_m(k) is at most the claimed delta is asked of who
+    knows the curve (finite/gauss.py); where parameters are no numbers, it is asked about numbers e, s and d with e
+    <= k - c, m^2 <= s and d <= delta for all parameters (`normal`), because delta_m(k) falls with k and grows with
+    m; or delta is a formula that meets a tail (bell.py). (8) A proof may be of a case, which holds of both inputs
+    or of neither; then there is another one of the opposite case. (9) One draw may be paid with delta instead
+    (curves.py), or its far values left to delta (tails.py). (10) A draw that is made until something holds costs
+    twice (redraws.py). (11) One draw of a loop may be thought of as made last (lastly.py).
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment); Smith,
     Thakurta, 2022 (fully adaptive composition for Gaussian differential privacy).
 Checked by: verify::wrong_programs_are_never_proved, verify::proved_implies_true_by_enumeration,
@@ -44,22 +46,27 @@ from typing import Any
 
 import z3
 
+from sfumato.verify.kernel import lastly
 from sfumato.verify.kernel.allowed import check_allowed
+from sfumato.verify.kernel.bell import check_bell
 from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.curves import check_curve
 from sfumato.verify.kernel.evaluate import Evaluator, State
 from sfumato.verify.kernel.kinds import kinds_of
+from sfumato.verify.kernel.lastly import LAST, check_last, with_ghosts
 from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.laws import check_weights, shifted_draw
 from sfumato.verify.kernel.merge import merged
 from sfumato.verify.kernel.polynomial import Poly, number
 from sfumato.verify.kernel.proof import Proof, fraction_of
+from sfumato.verify.kernel.redraws import made_again, redrawn
 from sfumato.verify.kernel.returns import one_return
 from sfumato.verify.kernel.rounds import joint_loop, quiet_loop, round_by_round
 from sfumato.verify.kernel.tails import check_tail
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.kernel.values import Boolean, PairedList, PairedNumber, Value
 from sfumato.verify.tree import (
+    Again,
     Assign,
     Binary,
     Draw,
@@ -80,7 +87,7 @@ from sfumato.verify.tree import (
 
 def is_quiet(body: tuple[Stmt, ...]) -> bool:
     """No draw, no return, no loop: two runs may pass on different ways."""
-    return not any(isinstance(statement, Draw | Return | While) for statement in statements(body))
+    return not any(isinstance(statement, Draw | Return | While | Again) for statement in statements(body))
 
 
 class Product:
@@ -90,7 +97,17 @@ class Product:
         loops = {part.number for part in statements(program.body) if isinstance(part, While)}
         endless = frozenset(loops - proof.ranks.keys() - proof.unrolled)
         program = counted_coins(program) if proof.counted else program
+        if proof.redrawn:
+            if proof.pointwise or proof.one_return or proof.gauss is not None:
+                raise NoProofRule("redrawn noise is covered for all outputs at once, and without Gaussian noise")
+            program = redrawn(program)
+        self.again = made_again(program)  # draws that cost twice, because they may be made again
+        self.latest: int | None = None  # the draw that was made last
         self.program = late(one_return(program) if proof.one_return else program, endless)
+        self.last: While | None = None  # the loop of a draw that is made last
+        if proof.last is not None:
+            self.program = with_ghosts(self.program, *proof.last[:3])
+            self.last = check_last(self.program, proof)
         self.proof = proof
         self.runs = Evaluator(self.program, proof.direction)
         self.terms, self.conditions, self.steps = self.runs.terms, self.runs.conditions, self.runs.steps
@@ -124,9 +141,17 @@ class Product:
         if self.proof.pointwise:
             answer = self.runs.terms.fresh("answer", whole=True)
             self.runs.ghosts["#answer"] = PairedNumber(answer, answer, True)
+            if any("#second" in names(shift) for shift in self.proof.shifts.values()):
+                second = self.runs.terms.fresh("second", whole=True)
+                self.runs.ghosts["#second"] = PairedNumber(second, second, True)
+        if self.last is not None:
+            moved = self.runs.unknown("last", whole=False)
+            self.runs.ghosts[LAST] = PairedNumber(moved, moved, False)
         self.start = start
         self._check_claim()
         self.curve = None if self.proof.curve is None else check_curve(self)
+        if self.proof.bell:
+            check_bell(self)
         if self.proof.tail is not None:
             check_tail(self)
         if self.proof.normal is not None:
@@ -198,7 +223,9 @@ class Product:
                 state.values[name] = self.runs.value(value, state)
                 return state
             case Draw():
+                lastly.begins(self, statement, state)
                 shifted_draw(self, statement, state)
+                self.latest = statement.number
                 return state
             case Return():
                 self._return(statement, state)
@@ -210,20 +237,35 @@ class Product:
                     return round_by_round(self, statement, state)
                 if is_quiet(body):
                     return quiet_loop(self, statement, state)
-                return joint_loop(self, statement, state)
+                after = joint_loop(self, statement, state)
+                if statement == self.last:
+                    lastly.ends(self, after, statement.at)
+                return after
+            case Again():
+                return self._again(statement, state)
             case Skip(moved=moved, test=test):
                 if moved is not None and test is not None:
                     check_allowed(self, moved, test, state)
                 return state
         raise NoProofRule("a statement of an unknown kind")
 
+    def _again(self, statement: Again, state: State) -> State:
+        """Both runs accept what was drawn, or none of them does (redraws.py)."""
+        if state.own[0] or state.own[1] or self.latest != statement.number:
+            raise NoProofRule("what is made again is the last draw, by both runs together")
+        test = self.runs.truth(statement.test, state)
+        goal = self.runs.terms.true if test.one.eq(test.two) else test.one == test.two
+        label = "both runs accept what was drawn, or none of them"
+        self.runs.require("path", label, at=statement.at, state=state, goal=goal)
+        self.within_claim(statement.at, state, (test.one,))
+        state.known.append(z3.Not(test.one))
+        return state
+
     def _return(self, statement: Return, state: State) -> None:
         found = self.runs.value(statement.value, state)
         more: tuple[Any, ...] = ()
         if self.proof.pointwise:
-            answer = self.runs.ghosts["#answer"]
-            assert isinstance(answer, PairedNumber)
-            more = (self._is_answer(found, answer.one),)
+            more = (self._is_answer(found),)
             label = "if run 1 returns the answer, so does run 2"
             self.runs.require("output", label, at=statement.at, state=state, goal=self.runs.equal(found), more=more)
         else:
@@ -232,18 +274,25 @@ class Product:
             )
         self.within_claim(statement.at, state, more)
 
-    def _is_answer(self, found: Value, answer: Poly) -> Any:
-        """Whether run 1 returns the answer, or shows it in the list that it returns."""
-        if isinstance(found, PairedList):
-            listed = (item for item in found.items if isinstance(item, Boolean) or getattr(item, "whole", False))
-            found = next(listed, found)
-        if isinstance(found, Boolean):
-            shown = self.runs.terms.choose(found.one, number(1), number(0))
-        elif isinstance(found, PairedNumber) and found.whole:
-            shown = found.one
-        else:
+    def _is_answer(self, found: Value) -> Any:
+        """Whether run 1 returns the answer, or shows it in the list that it returns: and the second one, if the proof
+        speaks of it and the list shows one.
+        """
+        shown = list(found.items) if isinstance(found, PairedList) else [found]
+        listed = [item for item in shown if isinstance(item, Boolean) or getattr(item, "whole", False)]
+        wanted = [self.runs.ghosts[name] for name in ("#answer", "#second") if name in self.runs.ghosts]
+        if not listed:
             raise NoProofRule("pointwise proofs are about whole numbers and truths")
-        return self.runs.terms.compare(shown - answer, "=", lambda _: False)
+        equal = []
+        for item, answer in zip(listed, wanted, strict=False):
+            assert isinstance(answer, PairedNumber)
+            if isinstance(item, Boolean):
+                value = self.runs.terms.choose(item.one, number(1), number(0))
+            else:
+                assert isinstance(item, PairedNumber)
+                value = item.one
+            equal.append(self.runs.terms.compare(value - answer.one, "=", lambda _: False))
+        return self.runs.terms.all_of(equal)
 
     def within_claim(self, at: int, state: State, more: tuple[Any, ...]) -> None:
         """What was spent so far is within the claim."""

@@ -31,12 +31,18 @@ class Proof:
     gauss: tuple[Expr, Expr] | None = None  # bounds of what other draws cost, and of the squares of Gaussian shifts
     normal: tuple[Expr, Expr, Expr] | None = None
     """Numbers within which a Gaussian proof keeps for all parameters: least epsilon, most squares, least delta."""
+    bell: bool = False  # whether delta is a formula, and at least a tail of Gaussian noise (bell.py)
     curve: tuple[int, Expr, Expr] | None = None
     """A draw whose loss is met by delta, a bound of what other draws cost, and of how far this one is moved."""
     counted: bool = False  # whether the proof is about the program whose counted coins are one draw (coins.py)
     one_return: bool = False  # whether the proof is about the program with one return at its end (returns.py)
+    redrawn: bool = False  # whether the proof is about the program whose redrawn noise is one draw (redraws.py)
     tail: tuple[int, str, Expr] | None = None
     """A draw whose noise is left to delta above or below a bound."""
+    last: tuple[int, str, Expr, Expr] | None = None
+    """A draw of a loop that is made last (lastly.py), whether it is compared with the greatest or the least, what is
+    added to its noise, and how far it is moved.
+    """
 
 
 def fraction_of(node: Expr) -> Fraction | None:

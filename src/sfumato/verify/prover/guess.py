@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, permutations, product
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from sfumato.verify.prover.elements import apart, in_longer, to_come
 from sfumato.verify.prover.loops import comparisons, effects_of, said_in
 from sfumato.verify.prover.quantity import NEAR, Array, Quantity, implies, is_equation, passed_once, times
 from sfumato.verify.prover.rewrite import ONE, ZERO, minus, negative, replaced, scaled
-from sfumato.verify.prover.sites import answers_of, widths_of
+from sfumato.verify.prover.sites import answers_of, second_answers, widths_of
 from sfumato.verify.prover.spending import spendings
 from sfumato.verify.prover.trial import Bench, Sight
 from sfumato.verify.run import NotRun, RunFault
@@ -35,6 +35,7 @@ from sfumato.verify.tree import (
     Num,
     Program,
     SequenceLiteral,
+    Unary,
     Var,
     While,
     changed,
@@ -63,6 +64,7 @@ class LoopCandidates:
         self.moving = [name for name in sorted(changed(loop.body)) if name in present]
         self.numbers = [name for name in self.moving if kinds.get(name) in ("int", "real")]
         self.whole = [name for name in self.moving if kinds.get(name) == "int"]
+        self.flags = [name for name in self.moving if kinds.get(name) == "bool"]
         self.draws = [
             statement.number
             for statement in statements(loop.body)
@@ -101,7 +103,7 @@ class LoopCandidates:
         """Everything that held in all states, without repetitions; hints too, if they did."""
         spent = spendings(self)
         nothing = [Binary("=", Var(f"#spent{number}"), ZERO) for number in self.free]  # drawn alike in both runs
-        found = [*nothing, *self._same(), *self._shifts(), *counted(self), *self._apart(), *spent]
+        found = [*nothing, *self._same(), *self._shifts(), *counted(self), *self._apart(), *self._early(), *spent]
         return list(dict.fromkeys((*(hint for hint in hints if self._held(hint)), *found)))
 
     def _held(self, hint: Expr) -> bool:
@@ -121,9 +123,55 @@ class LoopCandidates:
         goes = self.quantity(self.loop.test)
         yield self.loop.test, goes.values == 1.0
         yield from self._last_rounds()
-        for name, ghost in product(self.whole, self.ghosts):
+        two = "#second" in self.ghosts  # there are many places then, and counters alone pass them
+        for name, ghost in product([*self.steps] if two else self.whole, self.ghosts):
             for position in self._positions(name, ghost):
                 yield from self._around(name, position, ghost)
+        if two:
+            yield from self._between()
+
+    def _between(self) -> Iterator[tuple[Expr, Array]]:
+        """Before, between and after two answers, where what was passed is what was chosen."""
+        first, second = (self.quantity(Var(ghost)) for ghost in ("#answer", "#second"))
+        for name in self.whole:
+            if self.steps.get(name) != 1:
+                continue
+            here, others = self.quantity(Var(name)), [other for other in self.whole if other != name]
+            for early, late in ((first, second), (second, first)):
+                passed = Binary("&&", Binary(">", Var(name), early.node), Binary("<=", Var(name), late.node))
+                where = (here.values > early.values) & (here.values <= late.values)
+                for other in others:
+                    chosen = self.quantity(Var(other)).values == early.values
+                    yield Binary("&&", passed, Binary("=", Var(other), early.node)), where & chosen
+            both = Binary("&&", Binary(">", Var(name), first.node), Binary(">", Var(name), second.node))
+            where = (here.values > first.values) & (here.values > second.values)
+            neither = Binary("&&", Binary("<=", Var(name), first.node), Binary("<=", Var(name), second.node))
+            yield neither, (here.values <= first.values) & (here.values <= second.values)
+            for one, two in permutations(others, 2):
+                chosen = (self.quantity(Var(one)).values == first.values) & (
+                    self.quantity(Var(two)).values == second.values
+                )
+                equal = Binary("&&", Binary("=", Var(one), first.node), Binary("=", Var(two), second.node))
+                different = Binary("&&", equal, Binary("!=", first.node, second.node))
+                yield Binary("&&", both, different), where & chosen & (first.values != second.values)
+
+    def _early(self) -> Iterator[Expr]:
+        """What holds in the first rounds alone: a flag, or that two choices are the same."""
+        for name in self.whole:
+            if self.steps.get(name) != 1:
+                continue
+            here = self.quantity(Var(name)).values
+            for flag in self.flags:
+                for node, wanted in ((Var(flag), 1.0), (Unary("!", Var(flag)), 0.0)):
+                    up = self.quantity(Var(flag)).values == wanted
+                    if up.any() and (~up).any() and here[up].max() <= 2 < here.max():
+                        yield implies(node, Binary("<=", Var(name), Num(Fraction(int(here[up].max())))))
+                        yield from self._just_passed(node, name, up & (here > 0))
+            for one, two in combinations(self.whole if "#second" in self.ghosts else [], 2):
+                same = self.quantity(Var(one)).values == self.quantity(Var(two)).values
+                if name not in (one, two) and same.any() and here[same].max() <= 2 < here.max():
+                    late = Binary(">", Var(name), Num(Fraction(int(here[same].max()))))
+                    yield implies(late, Binary("!=", Var(one), Var(two)))
 
     def _last_rounds(self) -> Iterator[tuple[Expr, Array]]:
         """Where the counter of a loop around this one, that ends at a number, is at its greatest."""
@@ -139,7 +187,7 @@ class LoopCandidates:
     def ghosts(self) -> list[str]:
         """Places where inputs differ or an answer is decided."""
         seen = self.sights[0].one
-        words = ("#up", "#down", "#answer")
+        words = ("#up", "#down", "#answer", "#second")
         places = [name for name in seen if name.startswith("#place_")]
         return [
             *(name for name in words if name in seen),
@@ -149,8 +197,9 @@ class LoopCandidates:
     def _positions(self, name: str, ghost: str) -> list[Expr]:
         """What of a counter is compared with a place: itself, and what the loop says: `d[i - 1]`, `max := i + 1`."""
         found: list[Expr] = [Var(name)]
-        if ghost == "#answer":
-            shown = {node.name for node in answers_of(self.program) if isinstance(node, Var)}
+        if ghost in ("#answer", "#second"):
+            answers = answers_of(self.program) if ghost == "#answer" else second_answers(self.program)
+            shown = {node.name for node in answers if isinstance(node, Var)}
             found += [node for node in said_in(self.loop.body, None, shown - {name}) if names(node) == {name}]
         else:
             found += [
@@ -172,7 +221,7 @@ class LoopCandidates:
         earlier, passed = sign * here.values <= sign * place.values, sign * here.values > sign * place.values
         yield before, earlier
         yield after, passed
-        if ghost != "#answer":
+        if ghost not in ("#answer", "#second"):
             return
         start = self.start(name)
         if start is not None:
@@ -189,6 +238,10 @@ class LoopCandidates:
                 chosen = self.quantity(Var(other)).values == place.values
                 guard = Binary("&&", after, Binary("=", Var(other), Var(ghost)))
                 yield guard, passed & chosen
+                for flag in self.flags:  # it may be where it was before it was chosen
+                    up = self.quantity(Var(flag)).values == 1.0
+                    yield Binary("&&", guard, Var(flag)), passed & chosen & up
+                    yield Binary("&&", guard, Unary("!", Var(flag))), passed & chosen & ~up
                 begin = self.start(other)
                 alike = position == Var(name) and begin is not None and start is not None and begin.node == start.node
                 if start is not None and not alike:  # where it was not chosen before the first round
@@ -288,6 +341,16 @@ class LoopCandidates:
             far = scaled(times(width.node, steps.node), Fraction(-int((NEAR - rate) * 12 // 1), 12))
             yield Binary("<=", shift.node, far)
             yield Binary(">=", shift.node, negative(far))
+
+    def _just_passed(self, flag: Expr, name: str, where: Array) -> Iterator[Expr]:
+        """A variable that the loop does not change is where the counter just was."""
+        kinds = kinds_of(self.program)
+        later = Binary("&&", flag, Binary(">", Var(name), ZERO))
+        for other in sorted(set(self.sights[0].one) - set(self.moving)):
+            if kinds.get(other) == "int" and other in changed(self.program.body) and where.any():
+                gap = self.quantity(minus(Var(name), Var(other))).values[where]
+                if (gap == 1.0).all():
+                    yield implies(later, Binary("=", Var(other), minus(Var(name), ONE)))
 
     def guarded(
         self, guards: list[tuple[Expr | None, Array]], quantity: Quantity, steps: list[Quantity]

@@ -18,16 +18,21 @@ from sfumato.verify.kernel.check import conditions_of, first_open
 from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.evaluate import Condition
 from sfumato.verify.kernel.inputs import directions
+from sfumato.verify.kernel.lastly import MOST, with_ghosts
 from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.proof import Proof
+from sfumato.verify.kernel.redraws import made_again, redrawn
 from sfumato.verify.kernel.returns import OUTPUT, one_return
+from sfumato.verify.kernel.turned import TURN, odds
 from sfumato.verify.kernel.uncovered import NoProofRule
+from sfumato.verify.prover.counters import counted
 from sfumato.verify.prover.guess import LoopCandidates
 from sfumato.verify.prover.houdini import settled, trimmed
+from sfumato.verify.prover.lastly import Extremes, lasts_to_try, moved_last
 from sfumato.verify.prover.loops import rank_of
-from sfumato.verify.prover.quantity import times
+from sfumato.verify.prover.quantity import implies, times
 from sfumato.verify.prover.rewrite import ONE, ZERO, minus, scaled
-from sfumato.verify.prover.sites import answers_of, shifts_to_try
+from sfumato.verify.prover.sites import answers_of, second_answers, shifts_to_try
 from sfumato.verify.prover.tails import Tail, tails_to_try
 from sfumato.verify.prover.trial import Bench, Sight, Trial
 from sfumato.verify.run import NotRun, RunFault, Runner, TooLong
@@ -72,15 +77,17 @@ class Attempt:
 def search(program: Program, hints: tuple[Expr, ...] = ()) -> Attempt:
     """A proof of the claim in every direction. Hints are candidates for invariants, and no more than that."""
     counted = counted_coins(program)
-    if counted != program:
-        attempt = _in_all_directions(counted, hints)
-        if attempt.proofs is not None:
-            return attempt
+    for other in dict.fromkeys((redrawn(program), redrawn(counted), counted)):
+        if other != program:
+            with limited(PROOF // 2):
+                attempt = _in_all_directions(other, hints)
+            if attempt.proofs is not None:
+                return attempt
     return _in_all_directions(program, hints)
 
 
 def _in_all_directions(program: Program, hints: tuple[Expr, ...]) -> Attempt:
-    single, program = late(one_return(program)), late(program)  # as the kernel reads it
+    single, program = late(program if made_again(program) else one_return(program)), late(program)
     proofs: list[Proof] = []
     for direction in directions(program):
         with limited(PROOF):
@@ -159,20 +166,25 @@ def _tried(
     paid: int | Tail | None,
 ) -> tuple[Proof, ...] | None:
     """The first proof; where others stop is noted."""
-    counted, single = any(draw.law == "Steps" for draw in draws_of(program)), OUTPUT in changed(program.body)
-    for pointwise in (False, True):
-        if pointwise and (paid is not None or not answers_of(program)):
+    steps, single = any(draw.law == "Steps" for draw in draws_of(program)), OUTPUT in changed(program.body)
+    again = bool(made_again(program))
+    for answers in (0, 1, 2):
+        pointwise = answers > 0
+        if pointwise and (paid is not None or again or not (answers_of, second_answers)[answers - 1](program)):
             continue
         bench = Bench(program, direction)
         bench.curve, bench.tail = (paid, None) if isinstance(paid, int) else (None, paid)
-        trials = _trials(program, bench, case, pointwise=pointwise)
-        for shifts in islice(_survivors(program, bench, trials, pointwise=pointwise), SURVIVORS):
-            for units in _units(program):
+        trials = _trials(program, bench, case, answers)
+        for shifts in islice(_survivors(program, bench, trials, answers), SURVIVORS):
+            for units in _units(program, shifts):
                 try:
                     begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail)
-                    begun = replace(begun, counted=counted, one_return=single)
+                    begun = replace(begun, counted=steps, one_return=single, redrawn=again)
                     guessed = _with_guesses(bench, trials, begun, hints)
                     proof, open_condition = settled(program, guessed)
+                    if guessed.gauss is not None and not has_curve(program, proof, open_condition):
+                        formula = _formula(program, trials, guessed)
+                        proof, open_condition = settled(program, formula) if formula else (proof, open_condition)
                     if open_condition is not None and open_condition.kind == "rank" and not pointwise:
                         proof, open_condition = settled(program, replace(guessed, ranks={}))  # it need not end
                 except EffortSpent:
@@ -185,10 +197,45 @@ def _tried(
                 stuck.append(open_condition)
             if paid is not None:
                 continue
-            begun = Proof(direction, pointwise, shifts, next(_units(program)), case=case)
-            found = _round_by_round(program, replace(begun, counted=counted, one_return=single))
+            begun = Proof(direction, pointwise, shifts, next(_units(program, shifts)), case=case)
+            found = _round_by_round(program, replace(begun, counted=steps, one_return=single, redrawn=again))
             if found is not None:
                 return (found,)
+    for last, shifts in lasts_to_try(program, direction) if paid is None and not again else ():
+        found = _with_last(program, Proof(direction, True, shifts, case=case, counted=steps, last=last), stuck)
+        if found is not None:
+            return (found,)
+    return None
+
+
+def _with_last(program: Program, proof: Proof, stuck: list[Condition]) -> Proof | None:
+    """A proof in which a draw is made last, after all others of its loop."""
+    assert proof.last is not None
+    moved = proof.last[3]
+    try:
+        bench = Bench(with_ghosts(program, *proof.last[:3]), proof.direction)
+    except NoProofRule:
+        return None
+    trials = [
+        trial
+        for trial in _trials(program, Bench(program, proof.direction), proof.case, 1)
+        if moved_last(bench, trial, moved)
+    ]
+    spend(TRIAL * len(trials))
+    kept = [trial for trial in trials if bench.passes(trial, proof.shifts, pointwise=True)]
+    if len(kept) < len(trials) * 9 // 10:  # some fail because two noisy values are the same, which has no chance
+        return None
+    trials = kept
+    units = next(_units(program, proof.shifts))
+    try:
+        guessed = _with_guesses(bench, trials, replace(proof, units=units), ())
+        found, open_condition = settled(program, guessed)
+        if open_condition is None:
+            short = trimmed(program, found)
+            return short if first_open(conditions_of(program, short)) is None else found
+    except (NoProofRule, NotRun, RunFault):
+        return None
+    stuck.append(open_condition)
     return None
 
 
@@ -204,7 +251,7 @@ def _round_by_round(program: Program, proof: Proof) -> Proof | None:
         return None
 
 
-def _trials(program: Program, bench: Bench, case: Expr | None, *, pointwise: bool) -> list[Trial]:
+def _trials(program: Program, bench: Bench, case: Expr | None, answers: int) -> list[Trial]:
     maker, dice = Maker(program), Dice(7)
     trials = []
     for made in maker.cases(CASES, bench.direction):
@@ -215,18 +262,19 @@ def _trials(program: Program, bench: Bench, case: Expr | None, *, pointwise: boo
             answer = bench.answer(trial)
         except (RunFault, TooLong, NotRun):
             continue
-        if pointwise:
-            answer = bench.shown(answer)
-            if answer is None:
-                continue
-            trial.ghosts["#answer"] = float(answer) if dice.below(4) else float(dice.below(5))
+        shown = [bench.shown(answer, which) for which in range(answers)]
+        if None in shown:
+            continue
+        for name, value in zip(("#answer", "#second"), shown, strict=False):
+            trial.ghosts[name] = float(value) if dice.below(4) else float(dice.below(5))
         trials.append(trial)
     return trials
 
 
-def _survivors(program: Program, bench: Bench, trials: list[Trial], *, pointwise: bool) -> Iterator[dict[int, Expr]]:
+def _survivors(program: Program, bench: Bench, trials: list[Trial], answers: int) -> Iterator[dict[int, Expr]]:
     """Combinations of shifts that no case contradicts; a case that contradicts is asked first the next time."""
-    tried = shifts_to_try(program, bench.direction, pointwise=pointwise, site=bench.curve)
+    pointwise = answers > 0
+    tried = shifts_to_try(program, bench.direction, pointwise=pointwise, site=bench.curve, second=answers > 1)
     order = list(trials)
     if not order:  # no case ends: whatever is returned is returned by nobody
         yield {}
@@ -258,8 +306,10 @@ def _with_sum(sizes: list[int], total: int) -> Iterator[tuple[int, ...]]:
             yield (place, *rest)
 
 
-def _units(program: Program) -> Iterator[dict[int, Expr]]:
-    """In what to count what is spent: in 1/scale, so that it is the shift; or in epsilon, so that sizes cancel."""
+def _units(program: Program, shifts: dict[int, Expr]) -> Iterator[dict[int, Expr]]:
+    """In what to count what is spent: in 1/scale, so that it is the shift; or in epsilon, so that sizes cancel. Coins
+    that are turned count in the logarithm of their odds.
+    """
     fixed = ({param.name for param in program.params} | {"eps", "delta"}) - changed(program.body)
     own: dict[int, Expr] = {}
     for statement in statements(program.body):
@@ -279,6 +329,8 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
                     else FunctionCall("ln", (scale,))
                 )
                 own[statement.number] = Unary("-", exponent)
+        elif isinstance(statement, Draw) and _is_turn(shifts.get(statement.number)):
+            own[statement.number] = _odds(program, statement)
     yield own
     whole = [param.name for param in program.params if not param.private and param.type.kind == "int"]
     divided = {
@@ -292,6 +344,24 @@ def _units(program: Program) -> Iterator[dict[int, Expr]]:
         yield own | divided
     if any(unit != EPS for unit in own.values()):
         yield dict.fromkeys(own, EPS)
+
+
+def _is_turn(node: Expr | None) -> bool:
+    return isinstance(node, FunctionCall) and node.name == TURN
+
+
+def _odds(program: Program, draw: Draw) -> Expr:
+    """The logarithm of a coin's odds, the way it is positive; one nat where that is not known."""
+    above, below = odds(draw.args[0])
+    try:
+        code = Runner(program, exact=False).code
+        first, second = (float(code(part)({"eps": 1.0, "delta": 0.5})) for part in (above, below))
+    except (RunFault, NotRun, KeyError, TypeError, ValueError, ArithmeticError):
+        return ONE
+    if min(first, second) <= 0 or first == second:
+        return ONE
+    ratio = (above, below) if first > second else (below, above)
+    return FunctionCall("ln", (Binary("/", *ratio),))
 
 
 def _divides(node: Expr, name: str) -> bool:
@@ -309,9 +379,13 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
         if isinstance(loop, While):
             sights: list[Sight] = [sight for trial in trials for sight in trial.sights.get(loop.number, ())]
             if sights:
-                invariants[loop.number] = tuple(
-                    LoopCandidates(bench, loop, sights, proof.units, scales).candidates(hints)
-                )
+                guesses = LoopCandidates(bench, loop, sights, proof.units, scales)
+                if proof.last is not None and MOST in changed(loop.body):
+                    found = [*Extremes(bench, loop, sights, proof.last).candidates(), *counted(guesses)]
+                else:
+                    found = guesses.candidates(hints)
+                    found += _after_answers(bench, loop, sights, proof, scales)
+                invariants[loop.number] = tuple(dict.fromkeys(found))
             rank = rank_of(loop)
             if rank is not None:
                 ranks[loop.number] = rank
@@ -320,6 +394,29 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
         proof, scales=scales, invariants=invariants, ranks=ranks, waits=bench.waits, weights=_weights(trials),
         gauss=gauss, normal=_numbers(bench, gauss), curve=_curve(bench, trials),
     )  # fmt: skip
+
+
+def _after_answers(bench: Bench, loop: While, sights: list[Sight], proof: Proof, scales: dict[str, Expr]) -> list[Expr]:
+    """Candidates for a loop after the one that decided an answer: they need only hold where it did decide it."""
+    given: dict[str, list[Expr]] = {
+        "#answer": [*answers_of(bench.program)],
+        "#second": [*second_answers(bench.program)],
+    }
+    made = {
+        node.name: ghost
+        for ghost, shown in given.items()
+        for node in shown
+        if isinstance(node, Var) and node.name not in changed(loop.body) and ghost in sights[0].one
+        if all(node.name in sight.one for sight in sights)
+    }
+    found: list[Expr] = []
+    for name, ghost in made.items():
+        there = [sight for sight in sights if sight.one[name] == sight.one[ghost]]
+        if there:
+            test = Binary("=", Var(name), Var(ghost))
+            candidates = LoopCandidates(bench, loop, there, proof.units, scales).candidates()
+            found += [implies(test, node) for node in candidates]
+    return found
 
 
 def _curve(bench: Bench, trials: list[Trial]) -> tuple[int, Expr, Expr] | None:
@@ -361,6 +458,41 @@ def _bounds(program: Program, trials: list[Trial]) -> tuple[Expr, Expr] | None:
     squares = max((trial.squares for trial in trials), default=0.0) * program.group**2
     pure = scaled(EPS, Fraction(ceil(rate * 48 - 1e-9), 48)) if rate else ZERO
     return pure, Num(Fraction(squares) * (1 + Fraction(1, 10**9)))
+
+
+def has_curve(program: Program, proof: Proof, stuck: Condition | None) -> bool:
+    """Whether the curve itself can be asked: epsilon and delta are numbers, or were found to be at least some."""
+    if proof.normal is not None:
+        return stuck is None
+    fixed = {
+        part.left.name
+        for part in conjuncts(*program.requires)
+        if isinstance(part, Binary) and part.op == "=" and isinstance(part.left, Var) and not names(part.right)
+    }
+    return set().union(*(names(part) for part in program.claim)) <= fixed
+
+
+def _formula(program: Program, trials: list[Trial], proof: Proof) -> Proof | None:
+    """The proof with the squares of Gaussian shifts in words, for draws that are made once."""
+    assert proof.gauss is not None
+    inside = {
+        part.number
+        for loop in statements(program.body)
+        if isinstance(loop, While)
+        for part in statements(loop.body)
+        if isinstance(part, Draw)
+    }
+    draws = [draw for draw in draws_of(program) if draw.law == "Gauss"]
+    if any(draw.number in inside for draw in draws):
+        return None
+    most: Expr = ZERO
+    for draw in draws:
+        far = max((trial.moves.get(draw.number, 0.0) for trial in trials), default=0.0)
+        if far:
+            square = Num(Fraction(ceil(far * 12 - 1e-9), 12) ** 2 * program.group**2)
+            part = Binary("/", square, Binary("*", draw.args[0], draw.args[0]))
+            most = part if most == ZERO else Binary("+", most, part)
+    return replace(proof, gauss=(proof.gauss[0], most), normal=None, bell=True)
 
 
 def _numbers(bench: Bench, gauss: tuple[Expr, Expr] | None) -> tuple[Expr, Expr, Expr] | None:

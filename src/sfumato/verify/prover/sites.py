@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import product
 
 from sfumato.verify.kernel.kinds import kind_of, kinds_of
+from sfumato.verify.kernel.turned import TURN
 from sfumato.verify.prover.elements import apart, to_come
 from sfumato.verify.prover.loops import LATER, after_round
 from sfumato.verify.prover.rewrite import (
@@ -46,6 +47,7 @@ from sfumato.verify.tree import (
     Var,
     While,
     changed,
+    expressions,
     names,
     parts,
     statements,
@@ -73,19 +75,44 @@ class NoiseUses:
 
 
 def shifts_to_try(
-    program: Program, direction: str, *, pointwise: bool, site: int | None = None
+    program: Program, direction: str, *, pointwise: bool, site: int | None = None, second: bool = False
 ) -> dict[int, list[Expr]]:
-    """For each draw, by number, the shifts to try, likely ones first; `site` is a draw that is paid with delta."""
+    """For each draw, by number, the shifts to try, likely ones first; `site` is a draw that is paid with delta,
+    `second` whether two answers are shown.
+    """
     found = {}
     for draw, uses in uses_of(program, direction).items():
         gauss = draw.law == "Gauss" and len(program.claim) == 2
         whole = ("Geometric", "TruncGeometric", "Steps")
         if gauss or draw.law in ("Laplace", "Exponential", *whole) or draw.number == site:
-            tried = _candidates(program, draw, uses, pointwise=pointwise)
+            answers = ("#answer", "#second") if second else ("#answer",) if pointwise else ()
+            tried = _candidates(program, draw, uses, answers)
             if draw.law in ("Exponential", "Steps") and draw.number != site:
                 tried = [node for one in tried for node in (one, _upwards(one)) if node is not None]
             found[draw.number] = list(dict.fromkeys(tried))
+        elif draw.law == "Bernoulli" and not draw.name.startswith("#"):
+            turns = _turns(program, uses)
+            if turns:
+                found[draw.number] = [*turns, ZERO]
     return found
+
+
+def _turns(program: Program, uses: NoiseUses) -> list[Expr]:
+    """Where a coin may be turned: where something that is read beside it, or in its loop, is not the same."""
+    private = {param.name for param in program.params if param.private}
+    body = uses.loops[-1].body if uses.loops else program.body
+    kinds, types = kinds_of(program), {param.name: param.type for param in program.params}
+    read: list[Expr] = []
+    for statement in statements(body):
+        for node in expressions(statement):
+            found = [
+                part
+                for part in walk(node)
+                if (isinstance(part, Index) and isinstance(part.base, Var) and part.base.name in private)
+                or (isinstance(part, Var) and part.name in private)
+            ]
+            read += [part for part in found if kind_of(part, kinds, types) in ("int", "real")]
+    return [FunctionCall(TURN, (Binary("!=", shift_of(part), ZERO),)) for part in dict.fromkeys(read)]
 
 
 def _upwards(node: Expr) -> Expr | None:
@@ -95,7 +122,7 @@ def _upwards(node: Expr) -> Expr | None:
     return FunctionCall("#if", (Binary(">=", node, ZERO), node, ZERO))
 
 
-def _candidates(program: Program, draw: Draw, uses: NoiseUses, *, pointwise: bool) -> list[Expr]:
+def _candidates(program: Program, draw: Draw, uses: NoiseUses, answers: tuple[str, ...]) -> list[Expr]:
     centre = draw.args[1] if draw.law in ("Laplace", "Gauss") else draw.args[3] if len(draw.args) > 3 else ZERO
     home = _simple(shift_of(centre), program)
     if draw.law == "TruncGeometric":  # the centre is added to the noise
@@ -106,8 +133,8 @@ def _candidates(program: Program, draw: Draw, uses: NoiseUses, *, pointwise: boo
     widths = [scaled(width, factor) for factor in (Fraction(1), Fraction(2)) for width in widths_of(program)]
     steps = [step for width in widths for step in (width, negative(width))]
     tried: list[Expr] = []
-    if pointwise:
-        for where in _answers(program, uses):
+    if answers:
+        for where in _answers(program, uses, answers):
             for test in uses.tests:
                 for atom in atoms_of(test):
                     direct = [_simple(node, program) for node in _direct_undone(atom, program)]
@@ -150,14 +177,27 @@ def _candidates(program: Program, draw: Draw, uses: NoiseUses, *, pointwise: boo
     return [*tried, home, ZERO]
 
 
-def _answers(program: Program, uses: NoiseUses) -> list[Expr]:
+def _answers(program: Program, uses: NoiseUses, answers: tuple[str, ...]) -> list[Expr]:
     """Tests that the answer is decided by this draw."""
     kinds = kinds_of(program)
     whole = sorted(name for name in changed(program.body) if kinds.get(name) == "int")
     inside = [name for loop in uses.loops for name in whole if name in changed(loop.body)]
     found: list[Expr] = [*given_by(program, inside), *(Var(name) for name in dict.fromkeys(inside))]
     numbers = [Num(Fraction(k)) for k in range(4)] + [Num(Fraction(-1))]
-    return [Binary("=", node, Var("#answer")) for node in (list(dict.fromkeys(found)) or numbers)]
+    nodes = list(dict.fromkeys(found)) or numbers
+    if len(answers) > 1 and uses.loops:  # those that this loop decides
+        here = changed(uses.loops[0].body)
+        shown: dict[str, list[Expr]] = {"#answer": [*answers_of(program)], "#second": [*second_answers(program)]}
+        said = {name: {node.name for node in found if isinstance(node, Var)} for name, found in shown.items()}
+        answers = tuple(name for name in answers if said[name] & here) or answers
+    single: list[Expr] = [Binary("=", node, Var(answer)) for answer in answers for node in nodes]
+    if len(answers) < 2:
+        return single
+    first, second = answers
+    either = [
+        Binary("||", Binary("=", node, Var(first)), Binary("=", node, Var(second))) for node in nodes if names(node)
+    ]
+    return [*either, *single]
 
 
 def answers_of(program: Program) -> dict[Expr, int | None]:
@@ -173,9 +213,22 @@ def answers_of(program: Program) -> dict[Expr, int | None]:
     return found
 
 
+def second_answers(program: Program) -> dict[Expr, int]:
+    """The second part of a returned list that can be listed, and its place."""
+    kinds, types = kinds_of(program), {param.name: param.type for param in program.params}
+    found: dict[Expr, int] = {}
+    for statement in statements(program.body):
+        if isinstance(statement, Return) and isinstance(statement.value, SequenceLiteral):
+            items = statement.value.items
+            places = [place for place, item in enumerate(items) if kind_of(item, kinds, types) in ("int", "bool")]
+            for place in places[1:2]:
+                found[items[place]] = place
+    return found
+
+
 def given_by(program: Program, counters: list[str]) -> list[Expr]:
     """What is assigned to the variable that is returned, where counters alone say it: `max := i + 1`."""
-    shown = {node.name for node in answers_of(program) if isinstance(node, Var)}
+    shown = {node.name for node in (*answers_of(program), *second_answers(program)) if isinstance(node, Var)}
     return [
         statement.value
         for statement in statements(program.body)

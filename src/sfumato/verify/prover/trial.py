@@ -14,10 +14,12 @@ from typing import Any
 
 from sfumato.verify.cases import AdjacentCase, Dice, to_floats
 from sfumato.verify.kernel.product import is_quiet
+from sfumato.verify.kernel.redraws import made_again
+from sfumato.verify.kernel.turned import TURN
 from sfumato.verify.prover.elements import waits_of
 from sfumato.verify.prover.rewrite import rebuilt
-from sfumato.verify.prover.sites import answers_of
-from sfumato.verify.run import AtDraw, AtLoop, Env, NotRun, RunFault, Runner, Running, TooLong
+from sfumato.verify.prover.sites import answers_of, second_answers
+from sfumato.verify.run import REJECTED, AtDraw, AtLoop, Env, NotRun, RunFault, Runner, Running, TooLong
 from sfumato.verify.tree import Expr, FunctionCall, Program, Var, parts
 
 Ghost = Callable[[Env, Env], Any]
@@ -47,6 +49,7 @@ class Trial:
     ratios: dict[str, tuple[float, float]] = field(default_factory=dict)  # of lists of weights, by epsilon
     far: float = 0.0  # how far the draw that is paid with delta was moved, in nats
     squares: float = 0.0  # and the squares of its Gaussian shifts
+    moves: dict[int, float] = field(default_factory=dict)  # how far each Gaussian noise was moved
 
 
 class Bench:
@@ -58,8 +61,11 @@ class Bench:
         self.waits = waits_of(program, direction)
         self.curve: int | None = None  # the draw that is paid with delta
         self.tail: tuple[int, str, Expr] | None = None  # the draw whose far values are left to delta
-        self.place = next(iter(answers_of(program).values()), None)
+        self.places = tuple(
+            next(iter(found.values()), None) for found in (answers_of(program), second_answers(program))
+        )
         self.runner = Runner(program, exact=False)
+        self.again = made_again(program)  # draws that cost twice
         self._ghosts: dict[int, tuple[Ghost, Expr]] = {}
 
     def trial(self, case: AdjacentCase, dice: Dice) -> Trial:
@@ -128,6 +134,9 @@ class Bench:
                     price = _square(first, second, shift) if gauss else priced(first, second, noise, shift)
                 if price is None:
                     return False
+                if gauss:
+                    trial.moves[first.draw.number] = abs(shift - (second.args[1] - first.args[1]))
+                price = 2 * price if first.draw.number in self.again else price
                 if first.draw.number == self.curve:
                     trial.far, price = price, 0.0
                 if first.draw.number in units:
@@ -154,11 +163,12 @@ class Bench:
         bound = self.runner.code(self.tail[2])(trial.one)
         return bool(noise >= bound if self.tail[1] == "above" else -noise >= bound)
 
-    def shown(self, output: Any) -> Any:
-        """What of an output is the answer of pointwise proofs; None if there is none."""
+    def shown(self, output: Any, which: int = 0) -> Any:
+        """What of an output is the answer of pointwise proofs, or the second one; None if there is none."""
         if isinstance(output, tuple):
-            return output[self.place] if self.place is not None and self.place < len(output) else None
-        return output
+            place = self.places[which]
+            return output[place] if place is not None and place < len(output) else None
+        return None if which else output
 
     def _waiting(self, loop: int, one: Env, two: Env) -> int | None:
         """The run that waits while the other one goes round, if one does."""
@@ -168,6 +178,8 @@ class Bench:
 
     def _ends(self, trial: Trial, first: Any, second: Any, cost: float, *, pointwise: bool) -> bool:
         if pointwise and not same(self.shown(first), trial.ghosts.get("#answer")):
+            return True
+        if "#second" in trial.ghosts and not same(self.shown(first, 1), trial.ghosts["#second"]):
             return True
         claim = self.runner.code(self.program.claim[0])(trial.one)
         return same(first, second) and cost * self.program.group <= claim + TOLERANCE
@@ -203,6 +215,9 @@ class Bench:
         if isinstance(node, FunctionCall) and node.name == "#same":
             code = self.runner.code(node.args[0])
             return lambda one, two: same(code(one), code(two))
+        if isinstance(node, FunctionCall) and node.name == TURN:
+            where = self.ghost(node.args[0])
+            return lambda one, two: 1.0 - 2.0 * one["#noise"] if where(one, two) else 0.0
         if isinstance(node, FunctionCall) and node.name == "#if":
             test, first, second = (self.ghost(arg) for arg in node.args)
             return lambda one, two: first(one, two) if test(one, two) else second(one, two)
@@ -278,6 +293,9 @@ def priced(first: AtDraw, second: AtDraw, noise: float, shift: float) -> float |
         return _chosen(first.args[0], second.args[0], int(noise)) if not shift else None
     if first.args[:1] != second.args[:1]:
         return None
+    if first.draw.law == "Bernoulli" and shift:
+        chance = float(first.args[0])
+        return (1 if noise else -1) * log(chance / (1 - chance)) if 0 < chance < 1 else None
     if first.draw.law in ("Geometric", "TruncGeometric"):
         return None if shift != int(shift) else abs(shift) * -log(first.args[0])
     return None if shift or first.args != second.args else 0.0
@@ -319,6 +337,8 @@ def _chosen(first: Any, second: Any, place: int) -> float | None:
 
 def same(first: Any, second: Any) -> bool:
     """Equal outputs; numbers up to rounding, and `false` is not 0."""
+    if first is REJECTED or second is REJECTED:
+        return first is second
     if isinstance(first, tuple) and isinstance(second, tuple):
         return len(first) == len(second) and all(same(a, b) for a, b in zip(first, second, strict=True))
     if isinstance(first, bool) or isinstance(second, bool) or isinstance(first, tuple) or isinstance(second, tuple):

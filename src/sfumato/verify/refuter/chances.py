@@ -26,6 +26,7 @@ from typing import Any
 from flint import arb, ctx, fmpq
 
 from sfumato.reals import Real
+from sfumato.verify.effort import spend
 from sfumato.verify.refuter.forms import Form
 
 Exact = Any
@@ -159,6 +160,8 @@ def _limits(number: int, tests: list[Form]) -> tuple[list[Line], list[Line]]:
     return lows, highs
 
 
+PIECE, TERM = 4, 2
+"""Steps of a search that a piece of an integral, and a term in it, count for."""
 _ONE = Pieces((), ({(0, _NONE): 1},))
 _UNUSED = CentredLaw("Laplace", Fraction(1))
 
@@ -211,6 +214,7 @@ def _between(function: Pieces, lows: list[Line], highs: list[Line]) -> Pieces:
         upper = total.on_line(high, point) if high else {(0, _NONE): total.everything}
         lower = total.on_line(low, point) if low else {}
         parts.append(_sum(upper, {key: -value for key, value in lower.items()}))
+    spend(PIECE * len(parts) + TERM * sum(map(len, parts)))
     return Pieces(tuple(order), tuple(parts))
 
 

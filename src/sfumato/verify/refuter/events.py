@@ -14,9 +14,10 @@ from flint import arb
 
 from sfumato.verify.faults import say_value
 from sfumato.verify.finite.decide import NEVER
-from sfumato.verify.refuter.chances import chance
+from sfumato.verify.refuter.chances import NotComputed, chance
 from sfumato.verify.refuter.forms import Form
 from sfumato.verify.refuter.paths import ProgramPath
+from sfumato.verify.run import REJECTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +87,28 @@ def is_leaf(leaf: Any, wanted: bool | Fraction | None) -> bool:
 
 
 def chance_of(event: OutputPattern, ways: list[ProgramPath]) -> Any:
-    """The chance of an event on the input whose ways these are."""
-    total = arb(0)
+    """The chance of an event on the input whose ways these are; where noise may be drawn again, under the condition
+    that it is not.
+    """
+    total, again = arb(0), arb(0)
     for way in ways:
+        if way.output is REJECTED:
+            again += chance(list(way.noises), list(way.tests))
+            continue
         tests = meets(event, way)
         if tests is not None:
             total += chance(list(way.noises), [*way.tests, *tests]) * arb(way.weight.numerator) / way.weight.denominator
-    return total
+    if again.is_zero():
+        return total
+    if not again < 1:
+        raise NotComputed
+    return total / (1 - again)
 
 
 def meets(event: OutputPattern, way: ProgramPath) -> list[Form] | None:
     """Tests of the noise under which a way's output lies in an event; None if it never does (or has no chance to)."""
+    if way.output is REJECTED:
+        return None
     shape, leaves = leaves_of(way.output)
     if shape != event.shape:
         return None

@@ -12,10 +12,24 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.reals import Real, exp, ln, sqrt
+from sfumato.verify.effort import spend
+from sfumato.verify.kernel.redraws import made_again, redrawn
 from sfumato.verify.refuter.chances import CentredLaw
 from sfumato.verify.refuter.forms import Form, noise
 from sfumato.verify.run import COMPARE, AtDraw, Env, NotRun, Runner
-from sfumato.verify.tree import Assign, Binary, Draw, Program, Return, SequenceLiteral, Var, changed, statements
+from sfumato.verify.tree import (
+    Again,
+    Assign,
+    Binary,
+    Draw,
+    Program,
+    Return,
+    SequenceLiteral,
+    Var,
+    changed,
+    draws_of,
+    statements,
+)
 
 INPUT = 1 << 20
 """Letters from here on stand for inputs, not for noise: only searches use such ways."""
@@ -64,10 +78,27 @@ class ProgramPath:
     hidden: bool = False  # whether inputs alone have decided a test, where there are letters for inputs
 
 
+def accepted_once(program: Program) -> Program:
+    """The program whose first draw is accepted or made again, if that is all that is made again: the chance of an event
+    is then that of the event without a second draw, over the chance of being accepted.
+    """
+    found = redrawn(program)
+    first = next(iter(draws_of(found)), None)
+    again = [part for part in statements(found.body) if isinstance(part, Again)]
+    single = len(again) == 1 and again[0] in found.body and first is not None and first.number == again[0].number
+    return found if single and first in found.body else program
+
+
+STEP = 12
+"""Steps of a search that each draw and each test of a walk count for."""
+
+
 class Walker:
     """Walks all ways of a program."""
 
     def __init__(self, program: Program, most: int = 400) -> None:
+        program = accepted_once(program)
+        self.again = bool(made_again(program))
         self.program = program
         self.most = most
         self.runner = Runner(program, exact=True, decide=self._decide, real=lambda name, value: _REAL[name](value))
@@ -83,7 +114,7 @@ class Walker:
     def ways(self, env: Env, fits: Fits | None = None) -> list[ProgramPath]:
         """All ways on an input, in a fixed order; with `fits`, those whose list of outputs always fitted as it grew."""
         self._open = [()]
-        self._fits = fits if self.grown is not None else None
+        self._fits = fits if self.grown is not None and not self.again else None
         found: list[ProgramPath] = []
         while self._open:
             if len(found) >= self.most:
@@ -128,6 +159,7 @@ class Walker:
                     raise _Misfit
                 stop = running.send(value)
         except StopIteration as end:
+            spend(STEP * (2 + len(noises) + len(self._tests)))
             return ProgramPath(tuple(self._choices), tuple(noises), tuple(self._tests), weight, end.value, self._hidden)
 
     def _choose(self, count: int) -> int:

@@ -24,7 +24,7 @@ from sfumato.verify.refuter.inputs import MIDDLE, SIZES, Element, InputMaker, Pl
 from sfumato.verify.refuter.lettered import Lettered, lettered, most, signs
 from sfumato.verify.refuter.paths import INPUT, ProgramPath, TooManyPaths, Walker
 from sfumato.verify.refuter.witness import Witness, as_input, certified, real, refutes
-from sfumato.verify.run import Env, NotRun, RunFault, TooLong
+from sfumato.verify.run import REJECTED, Env, NotRun, RunFault, TooLong
 from sfumato.verify.tree import Draw, Num, Program, expressions, names, statements, walk
 
 DEPTHS = tuple(Fraction(n, 2) for n in (0, 1, 2, 4, 8, 16, 32, 64))
@@ -246,7 +246,7 @@ class RefuterSearch:
     def _chance(self, event: OutputPattern, env: Env) -> Any:
         """The chance of an event; what it takes is taken off the work that is allowed."""
         ways = self.walker.ways(as_input(env), partial(begins, event)) if self.walker.grown else self._ways(env)
-        meeting = [way for way in ways if meets(event, way) is not None]
+        meeting = [way for way in ways if way.output is REJECTED or meets(event, way) is not None]
         self.cost = 4 + len(ways) + sum(len(way.noises) ** 2 for way in meeting)
         self._pay(self.cost)
         return chance_of(event, meeting)
