@@ -138,3 +138,26 @@ def test_ctrl_c_while_the_command_line_is_loaded_shows_no_traceback():
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert ("Traceback" in done.stderr) is shown
         assert (done.returncode == -signal.SIGINT) is not shown
+
+
+def test_ctrl_c_while_the_engine_runs_shows_no_traceback():
+    """The engine raises an error of its own then, from any command; another one is shown."""
+    for words, shown in (("Query interrupted", False), ("anything else", True)):
+        code = (
+            f"import sfumato.doors.cli as cli\ndef run(**_): raise RuntimeError({words!r})\ncli.app = run\ncli.main()"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert ("Traceback" in done.stderr) is shown
+        assert (done.returncode == 130) is not shown
+
+
+def test_a_database_that_was_interrupted_is_removed(tmp_path, monkeypatch):
+    raw = write(tmp_path / "raw.csv", ("a", "v"), [("1", "x"), ("1", "y")])
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sfumato.anonymity.writing.qualified", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        anonymize(AnonymizeRequest(str(raw), ("a",), "v", k=2), f"{tmp_path / 'new.duckdb'}#r")
+    assert not (tmp_path / "new.duckdb").exists()

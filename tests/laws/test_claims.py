@@ -32,8 +32,12 @@ _NARROW = (
     'ScalarFunction("*", _multiply,',
     'ScalarFunction("*", lambda args, extra: __import__("dataclasses").replace(_multiply(args, extra), high=Fraction(3), low=Fraction(0)),',
 )
-_NOT_HELD = ("bundles", "replace(held(job), together=together", "replace(job, together=together")
-_NOT_TOGETHER = ("bundles", "replace(held(job), together=together", "replace(held(job), together=None")
+_NOT_HELD = ("bundles", "replace(held(job, made.arguments), together=together", "replace(job, together=together")
+_NOT_TOGETHER = (
+    "bundles",
+    "replace(held(job, made.arguments), together=together",
+    "replace(held(job, made.arguments), together=None",
+)
 FILTERS = "SELECT COUNT(*) FILTER (WHERE i > 2), SUM(i) FILTER (WHERE i < 2) FROM v"
 PLANTED: dict[str, tuple[Any, ...]] = {
     # what the engine is told to enforce
@@ -41,7 +45,8 @@ PLANTED: dict[str, tuple[Any, ...]] = {
     "narrow bounds, not held": ("SELECT AVG(i * i) FROM p", _NARROW, _NOT_HELD),
     "every number is said to be enforced": ("SELECT COUNT(*), SUM(ABS(j)) FROM v", ("clamps", "return isinstance(node, Column) and any(", "return True or any(")),
     "held to twice the bounds": ("SELECT COUNT(*), SUM(i * i) FROM v", ("clamps", "for end in (facts.low, facts.high))", "for end in (facts.low, 2 * facts.high))")),
-    "clamped numbers that nobody reads": ("SELECT SUM(i * i) FROM p", ("clamps", "rewrite(part, read.get)", "rewrite(part, raw.get)")),
+    "a bundle that does not read its own number": ("SELECT AVG(i * i), COUNT(*) FROM p", _NARROW, ("clamps", "for node in own if node in read", "for node in () if node in read")),
+    "clamped numbers that nobody reads": ("SELECT SUM(i * i) FROM p", ("clamps", "rewrite(part, mine.get)", "rewrite(part, raw.get)")),
     "rows are not held to few bundles": (FILTERS, _NOT_TOGETHER),
     "rows are held to too many bundles": (FILTERS, ("releases", "return by_row if by_row <", "return by_row + 1 if by_row <")),
     "more rows count than are paid for": ("SELECT COUNT(*) FROM v", ("releases", "return ContributionLimits(self.alone, by_norm, bound, self.most,", "return ContributionLimits(self.alone, by_norm, bound + 1, self.most,")),

@@ -127,8 +127,8 @@ def test_a_kept_column_of_which_every_value_occurs_once_is_an_identifier(tmp_pat
     raw = write(tmp_path / "raw.csv", ("age", "ill", "id"), people)
     release = write(tmp_path / "r.csv", ("age", "ill", "id"), sorted(people))
     assert kinds(release, raw, keep=("id",)) == ["identifier"]
-    for alike, found in ((2, ["identifier"]), (3, [])):  # nine in ten are still alone
-        rows = [(*row[:2], "7") if i < alike else row for i, row in enumerate(people)]
+    for many, alike, found in ((20, 2, []), (120, 12, ["identifier"]), (120, 13, [])):  # nine in ten are still alone
+        rows = [("20", "x" if i % 2 else "y", "7" if i < alike else f"{7 * i + 8}") for i in range(many)]
         raw, release = write(raw, ("age", "ill", "id"), rows), write(release, ("age", "ill", "id"), sorted(rows))
         assert kinds(release, raw, keep=("id",)) == found
 

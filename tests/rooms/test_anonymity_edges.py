@@ -1,6 +1,7 @@
 """Inputs at the edge: what is refused in one sentence, and sound releases that must pass their check."""
 
 import csv
+from dataclasses import replace
 
 import pytest
 
@@ -78,3 +79,17 @@ def test_numbers_of_eight_digits_are_days_only_where_all_values_are():
     assert covers("2020..2029", "20240301", None, days) is True
     assert covers("2020..2029", "20240301", None, numbers) is False
     assert covers("20240000..20249999", "20240301", None, days) is True
+
+
+def test_a_release_without_rows_is_none(tmp_path):
+    """All rows may be suppressed: stars for everybody lose as much and keep the rows; where nothing holds, an error."""
+    data = tmp_path / "raw.csv"
+    data.write_text("age,ill\n" + "".join(f"{i},{'flu' if i < 3 else 'hiv'}\n" for i in range(6)), encoding="utf-8")
+    request = AnonymizeRequest(str(data), ("age",), "ill", k=2, t=0, suppress=1)
+    assert anonymize(request, str(tmp_path / "r.csv")).released == 6
+    with pytest.raises(InputError):
+        anonymize(replace(request, beta="0.1", l=3, t=None), str(tmp_path / "none.csv"))
+    data.write_text("age,ill\n1,flu\n2,flu\n3,hiv\n", encoding="utf-8")
+    with pytest.raises(InputError, match="no release satisfies"):
+        anonymize(replace(request, k=1, t=None, diversity="entropy", l="1.99"), str(tmp_path / "none.csv"))
+    assert not (tmp_path / "none.csv").exists()

@@ -3,6 +3,7 @@
 import csv
 import random
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -102,10 +103,11 @@ def test_mondrian_keeps_the_limit_of_suppression(tmp_path):
 def test_no_bound_is_claimed_for_mondrian(tmp_path):
     rows = [("x", "A")] * 4 + [("x", "B")] * 4 + [("y", "A")] * 12
     data = write(tmp_path / "a.csv", ("q", "s"), rows)
-    done = anonymize(
-        AnonymizeRequest(data, ("q",), "s", l=2, diversity="recursive", c="1.5", suppress="1", method="mondrian"),
-    )
-    assert (done.suppressed, done.optimal, done.bound, done.gap, done.levels) == (20, False, None, None, {})
+    request = AnonymizeRequest(data, ("q",), "s", l=2, diversity="recursive", c="5", suppress="1", method="mondrian")
+    done = anonymize(request)
+    assert (done.suppressed, done.optimal, done.bound, done.gap, done.levels) == (0, False, None, None, {})
+    with pytest.raises(InputError, match="Mondrian finds no release"):  # it would suppress every row
+        anonymize(replace(request, c="1.5"))
 
 
 BETWEEN = ("0.4", "0.6")

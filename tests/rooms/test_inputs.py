@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -368,6 +370,9 @@ def test_chances_and_weights_that_are_none_are_refused() -> None:
     for bad in ([exp(1), -exp(0)], [exp(1) - exp(2)], [exp(F(1, 2)), F(-1)]):
         with pytest.raises(InputError, match="weight"):
             sample_choice(bad)
-    for chance in (F(-1, 2), F(3, 2)):
+    for bad in ([math.nan, 1], [math.inf, 1], ["1", 1], [None, 1], [1j, 1], [Decimal("NaN"), 1]):
+        with pytest.raises(InputError, match="a weight must be a"):
+            sample_choice(bad)
+    for chance in (F(-1, 2), F(3, 2), math.nan, math.inf, "x", None, 1j):
         with pytest.raises(InputError, match="probability"):
             sample_bernoulli(chance)

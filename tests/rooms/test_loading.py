@@ -25,6 +25,8 @@ from sfumato.engines import connect
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.duckdb.frame_rows import as_read
 from sfumato.engines.duckdb.stamp import stamp
+from sfumato.engines.postgres.source import SourceColumn
+from sfumato.engines.spark.source import SparkColumn
 from sfumato.errors import InputError, PolicyError
 from sfumato.gateway import open_policy, protect
 from sfumato.policy import from_dict, with_schema
@@ -538,3 +540,19 @@ def test_values_of_units_that_are_equal_are_written_alike(kind: str, tmp_path: P
     people = engine._private.execute('SELECT COUNT(DISTINCT "#person") FROM p').fetchall()
     engine.close()
     assert people == texts
+
+
+def test_no_engine_takes_a_float_for_an_identifier() -> None:
+    """0 and -0 are equal, and all NaN: two people would be one."""
+    for column in (
+        *(SourceColumn("u", t) for t in ("float4", "float8")),
+        *(SparkColumn("u", t) for t in ("float", "double")),
+    ):
+        assert not column.can_name_persons
+    for column in (
+        SourceColumn("u", "int8"),
+        SourceColumn("u", "uuid"),
+        SparkColumn("u", "bigint"),
+        SparkColumn("u", "string"),
+    ):
+        assert column.can_name_persons

@@ -292,12 +292,15 @@ def make(prepared: PreparedRequest, progress: Progress | None = None) -> tuple[A
         recoding = at_node(tuples, found.best.node, prepared.models, prepared.hierarchies)
     most = int(as_written(request.dummies, "dummies") * tuples.rows)
     recoding, filled, dummies = fill(prepared.compressed, recoding, prepared.models, most)
+    if not recoding.held.any():
+        raise NoRelease("every row would be suppressed", hint="Ask for less, or allow more dummies.")
     return _release(prepared, recoding, filled, found, sum(n for _, _, n in dummies)), recoding, dummies
 
 
 def _limit(prepared: PreparedRequest) -> int:
-    """How many rows may be suppressed."""
-    return int(as_written(prepared.request.suppress, "suppress") * prepared.rows)
+    """How many rows may be suppressed: not all of them, unless dummies may save a class."""
+    most = prepared.rows - (not as_written(prepared.request.dummies, "dummies"))
+    return min(most, int(as_written(prepared.request.suppress, "suppress") * prepared.rows))
 
 
 def _beyond(prepared: PreparedRequest, recoding: Recoding, progress: Progress | None) -> InputError:

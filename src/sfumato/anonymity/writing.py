@@ -104,9 +104,11 @@ def _store(engine: duckdb.DuckDBPyConnection, sql: str, place: Path, table: str)
             engine.execute(f"CREATE TABLE target.{qualified(table)} AS {sql}")
         finally:
             engine.execute("DETACH target")
-    except duckdb.Error as error:
+    except BaseException as error:
         if new:
             place.unlink(missing_ok=True)
+        if not isinstance(error, duckdb.Error):
+            raise  # Ctrl-C
         raise InputError(
             f'the table "{table}" cannot be written into "{place}"',
             detail=_first_line(error),

@@ -19,8 +19,9 @@ from sfumato.anonymity.inspection.traces import ReleaseFault
 
 _MANY = 10
 """Rows from which on a kept column is an identifier: few rows differ by chance."""
+_LARGE = 100
 _ALONE = 0.9
-"""The part of rows whose value nobody else has, from which on a column identifies them."""
+"""The part of rows whose value nobody else has, from which on a column identifies them, if there are 100 or more."""
 _CLEAR = 40.0
 """Bits of evidence before a column is said to follow from others."""
 _HOLDS = 0.99
@@ -43,12 +44,13 @@ def _identifiers(case: ReleaseCase, kept: Key) -> Iterator[ReleaseFault]:
         return
     columns = {name: case.published.cells(name) for name in kept}
     alone = {name: sum(1 for n in Counter(values).values() if n == 1) for name, values in columns.items()}
-    for name in kept:
-        if alone[name] >= _ALONE * many:
-            what = "every value" if alone[name] == many else f"{alone[name]} of {many} values"
-            words = f"{what} of a kept column occurs once: it identifies its row, and belongs to no release"
-            yield ReleaseFault("identifier", words, name)
-    rest = [name for name in kept if alone[name] < _ALONE * many]
+    found = [name for name in kept if alone[name] == many or (many >= _LARGE and alone[name] >= _ALONE * many)]
+    for name in found:
+        words = "every value of a kept column occurs once: it identifies its row, and belongs to no release"
+        if alone[name] < many:
+            words = f"{alone[name]} of {many} values of a kept column occur once: they identify their rows"
+        yield ReleaseFault("identifier", words, name)
+    rest = [name for name in kept if name not in found]
     for pair in combinations(rest, 2):
         if _is_number(columns[pair[0]], columns[pair[1]]):
             words = f'"{pair[0]}" and "{pair[1]}" together number the rows: hardly two rows have the same'

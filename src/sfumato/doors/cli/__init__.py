@@ -60,6 +60,10 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output left, for example `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        sys.exit(130)  # Ctrl-C while the engine ran, which says so by an error of its own
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         where = f' "{error.filename}"' if error.filename else ""

@@ -83,10 +83,10 @@ def files_under(paths: Iterable[str]) -> list[str]:
     Checked by: rooms::a_file_is_read_once_under_whatever_names
     """
     files = list(dict.fromkeys(file for path in paths for file in found(path)))
-    names: dict[tuple[int, int], str] = {}
+    names: dict[tuple[int, ...], str] = {}
     for file in files:
-        state = Path(file).stat()
-        first = names.setdefault((state.st_dev, state.st_ino), file)
+        state = Path(file).stat()  # some disks give several files one number
+        first = names.setdefault((state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns), file)
         if first != file:
             raise PolicyError(
                 f"{quote(first, 200)} and {quote(file, 200)} are one file", hint="Name it once, and remove the link."

@@ -62,9 +62,9 @@ class SourceColumn:
         """Whether two values are equal only where they name the same person.
 
         An array of texts compares them by their collation, which may take two people for one; so does what is made of
-        texts, and two intervals or boxes are equal that are not the same.
+        texts, and two intervals or boxes are equal that are not the same. So are 0 and -0 of a float, and all NaN.
         """
-        return self.family != OTHER or self.type in _ALIKE_BY_BYTES
+        return self.family not in (FLOAT, OTHER) or self.type in _ALIKE_BY_BYTES
 
     @property
     def word(self) -> str:

@@ -51,8 +51,11 @@ class SparkColumn:
 
     @property
     def can_name_persons(self) -> bool:
-        """Whether two values are equal only where they are the same; arrays and records compare by collations."""
-        return self.family != OTHER or self.type == "binary"
+        """Whether two values are equal only where they are the same.
+
+        Arrays and records compare by collations; 0 and -0 of a float are equal, and so are all NaN.
+        """
+        return self.family not in (FLOAT, OTHER) or self.type == "binary"
 
     @property
     def word(self) -> str:
