@@ -76,13 +76,16 @@ PLANTED: dict[str, tuple[Any, ...]] = {
     "half a truth": ("SELECT BOOL_OR(i > 2) FROM v", ("aggregates.truth", "aggregate.where),), Fraction(1))", "aggregate.where),), Fraction(1, 2))")),
     "the upper end for the size": ("SELECT SUM(j - 100) FROM p", ("aggregates.total", "aggregate.arg.facts.largest", "aggregate.arg.facts.high + 1")),
     # adjacency
-    "a choice under replace as one group": (("SELECT s, MEDIAN(i) FROM v GROUP BY s", None, "replace"), ("releases", "if self.adjacency is Adjacency.REPLACE and entries is None:", "if False:")),
+    "a choice under replace as one group": (("SELECT s, MEDIAN(i) FROM v GROUP BY s", None, "replace"), ("releases", "if adjacency is Adjacency.REPLACE and not one_group:", "if False:")),
+    "an interval under replace as one group": (("SELECT s, MEDIAN(i) FROM v GROUP BY s", None, "replace"), ("releases", "RankInterval(fraction, norm, more, adjacency, fine)", "RankInterval(fraction, norm / 2, more, adjacency, fine)")),
     "keys under replace as under add-remove": (("SELECT o, COUNT(*) FROM v GROUP BY o", None, "replace"), ("releases", "delta, touched, self.adjacency)", "delta, touched)")),
-    "a mode under replace as under add-remove": (("SELECT MODE(s) FROM v", None, "replace"), ("releases", "MostFrequent(norm, epsilon, self.adjacency)", "MostFrequent(norm, epsilon)")),
+    "a mode under replace as under add-remove": (("SELECT MODE(s) FROM v", None, "replace"), ("releases", "MostFrequent(norm, epsilon, adjacency)", "MostFrequent(norm, epsilon)")),
     "different values under replace": (("SELECT s, COUNT(DISTINCT o) FROM v GROUP BY s", None, "replace"), ("releases", "moved = self.adjacency.sensitivity_l1(kept * size, entries=entries, nonnegative=up)", "moved = kept * size")),
     "parts of both signs under replace": (("SELECT s, SUM(j) FROM v GROUP BY s", "gaussian", "replace"), ("releases", "squared, entries=entries, nonnegative=bundle.nonnegative", "squared, entries=entries, nonnegative=True")),
     # what is charged
     "a choice by rows instead of weights": ("SELECT MEDIAN(i) FROM v", ("releases", "Fraction(self.most * fine)", "Fraction(self.most)")),
+    "an interval by rows instead of weights": ("SELECT MEDIAN(i) FROM v", ("releases", "RankInterval(fraction, norm, more, adjacency, fine)", "RankInterval(fraction, Fraction(self.most), more, adjacency, fine)")),
+    "an interval for nothing": ("SELECT MEDIAN(i) FROM v", ("releases", "if r.extra is not None for law in r.extra.choices]", "if r.extra is not None for law in r.extra.choices[:1]]")),
     "one price less": ("SELECT COUNT(*), SUM(i), SUM(j) FROM v", ("releases", "return max(1, self.together + len(self.extras))", "return max(1, self.together - 1 + len(self.extras))")),
     "half is charged": ("SELECT COUNT(*) FROM v", ("releases", "else Pure(share))", "else Pure(share / 2))")),
     "rho is charged as epsilon": (("SELECT COUNT(*) FROM v", "gaussian"), ("releases", "GaussianEvent(share) if self.gaussian else Pure(share)", "Pure(share)")),

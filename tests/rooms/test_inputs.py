@@ -32,6 +32,7 @@ from sfumato.mechanisms import (
     PrefixSums,
     RandomizedResponse,
     RankedChoice,
+    RankInterval,
     SparseVector,
     Staircase,
     ThresholdedCounts,
@@ -144,6 +145,9 @@ SLOTS = {
         "MostFrequent",
         lambda v: MostFrequent(1, SURE).release([1, 2, 3], v, 0, 4),
         many(lambda n: Refused if min(n) < 0 else 1 + n.index(max(n))),
+    ),
+    "RankInterval": Slot(
+        "RankInterval", lambda v: RankInterval(F(1, 2), 1, SURE).release([1, 2, 3], v, 0, 4, 2), weights
     ),
     "MostFrequent places": Slot(
         "MostFrequent", lambda v: MostFrequent(1, SURE).release(v, [0, 5, 0], -FAR, FAR), many(lambda n: n[1])
