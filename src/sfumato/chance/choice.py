@@ -12,9 +12,10 @@ Checked by: chance::coins_have_the_exact_mass, chance::choices_have_the_exact_ma
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Number
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -87,12 +88,12 @@ def choice_table(weights: Sequence[Real | Fraction | int]) -> CutTable:
     return CutTable(cuts_of([w if isinstance(w, Real) else _as_fraction(w, "a weight") for w in weights]), 0)
 
 
-def _as_fraction(number: Any, what: str) -> Fraction:
-    if not isinstance(number, Number) or isinstance(number, complex):
+def _as_fraction(number: object, what: str) -> Fraction:
+    if not isinstance(number, int | float | Rational | Decimal):
         raise InputError(f"{what} must be a number, but is {type(number).__name__}")
     try:
         return Fraction(number)
-    except (ValueError, OverflowError, TypeError):
+    except (ValueError, OverflowError):
         raise InputError(f"{what} must be a finite number") from None
 
 
