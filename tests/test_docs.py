@@ -40,6 +40,8 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
 
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"^```\w+\n# ([\w.]+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SAVED = re.compile(r"^Save this as `([\w.]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
+"""Files that have no comments, such as CSV: what is copied from the page must be the file."""
 TRANSCRIPTS = {page: CONSOLE.findall((ROOT / page).read_text(encoding="utf-8")) for page in PAGES}
 
 
@@ -54,7 +56,8 @@ def transcript(block):
 def test_the_commands_of_a_page_print_what_it_says(page, tmp_path, monkeypatch, capsys):
     """Files that a page shows, by the name in their first line, are there; a failure prints to stderr."""
     monkeypatch.chdir(tmp_path)
-    for name, content in FILE.findall((ROOT / page).read_text(encoding="utf-8")):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for name, content in (*FILE.findall(text), *SAVED.findall(text)):
         (tmp_path / name).write_text(content, encoding="utf-8")
     for block in TRANSCRIPTS[page]:
         for command, printed in transcript(block):

@@ -219,7 +219,7 @@ _SETTINGS = {
     "sfumato.within": "Spend what makes every number ± this; instead of epsilon.",
     "sfumato.confidence": "The confidence of intervals.",
     "sfumato.rows_per_unit": "A contribution bound below the policy's.",
-    "sfumato.noise": "`geometric` or `gaussian`; empty: as the policy's composition has it.",
+    "sfumato.noise": "`geometric`, `gaussian` or `auto`, the better one; empty: as the policy's composition has it.",
     "sfumato.intervals": "`on` adds the columns NAME_low and NAME_high.",
 }
 
@@ -251,7 +251,8 @@ public keys: each of them is shown. Other keys go through partition selection, w
 ## Aggregates over people
 
 Each takes `FILTER (WHERE …)`. Sums, means, ratios, variances, correlations and regressions come with confidence
-intervals; values that are chosen by rank (`MIN`, `MAX`, `MEDIAN`, percentiles, `MODE`) come without. A number that is
+intervals, medians and percentiles with an interval of values, `MIN` and `MAX` with one that reaches from the value to
+the declared bound; `MODE` comes without. A number that is
 computed from released numbers has an interval unless noise decides what it is made of, as in a total over rows that
 HAVING chose.
 

@@ -67,7 +67,7 @@ def test_the_ledger_is_a_statement_that_can_be_verified_and_frozen(served, tab, 
     lines = [json.loads(line) for line in caught.value.path().read_text().splitlines()]
     assert [line["seq"] for line in lines] == list(range(1, 7))
     page.click("text=Freeze")
-    page.click("dialog >> text=Freeze >> nth=-1")
+    page.click("dialog >> button.danger")
     expect(page.locator("#switch")).to_contain_text("Frozen: no query is answered")
     with pytest.raises(sfumato.errors.BudgetError):
         served.gate.sql(COUNT, epsilon=Fraction(1, 4), analyst="ana")

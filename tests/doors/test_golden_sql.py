@@ -278,6 +278,7 @@ def release(title, cut, part):
             lines += [
                 f"  {next(extras).text}",
                 f"  {released.extra.law}, {released.extra.low} to {released.extra.high}",
+                *(["  " + str(released.extra.around)] if released.extra.around is not None else []),
             ]
     return lines
 

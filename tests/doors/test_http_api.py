@@ -164,7 +164,7 @@ def test_csv_arrow_and_parquet(ana):
             assert json.loads(response.headers["sfumato-cost"])["epsilon"] == "0"
             assert json.loads(response.headers["sfumato-notes"]) == document["notes"]
     rows = list(csv.reader(io.StringIO(replies["text/csv"].text)))
-    assert rows[0] == ["area", "n", "n_low", "n_high", "pay", "pay_low", "pay_high", "d"]
+    assert rows[0] == ["area", "n", "n_low", "n_high", "pay", "pay_low", "pay_high", "d", "d_low", "d_high"]
     wanted = [["" if value is None else str(value) for value in row] for row in document["rows"]]
     assert [[row[0], row[1], row[4], row[7]] for row in rows[1:]] == wanted
     stream = pa.ipc.open_stream(replies["application/vnd.apache.arrow.stream"].content).read_all()

@@ -127,8 +127,8 @@ def _draws(asked: Plan, r: random.Random) -> Draws:
             for b in part.bundles:
                 law = b.extra is not None and b.extra.law is not None
                 ends = (b.extra.low, b.extra.high) if law else (-most, most)
-                width = len(b.bundle.parts) if b.extra is None else 1
-                cells.append(tuple(tuple(r.randint(*ends) for _ in range(width)) for _ in range(count)))
+                width, rung = (len(b.bundle.parts), 0) if b.extra is None else (1, max(0, len(b.extra.choices) - 1))
+                cells.append(tuple((*(r.randint(*ends) for _ in range(width)), *(0,) * rung) for _ in range(count)))
             drawn.append(ReleasedSet(tuple(keys), tuple(cells)))
         result.append(tuple(drawn))
     return tuple(result)

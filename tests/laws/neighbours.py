@@ -281,6 +281,26 @@ def chosen(cut: Any, one: Vector, other: Vector) -> Iterator[tuple[Any, Fraction
                 moves = [b - a for a, b in zip(*scores, strict=True)]
                 total += max(moves) - min(moves)
             yield extra.law, total
+            if extra.around is not None:
+                yield extra.around, _rungs_apart(extra, mine, end)
+
+
+def _rungs_apart(extra: Any, mine: list[dict[tuple[Any, ...], int]], end: int) -> Fraction:
+    """The same of the choice of an interval, whatever was chosen before: over groups, the worst centre of each."""
+    law, total = extra.around, Fraction(0)
+    rate = law.epsilon / (2 * law.sensitivity * law.fraction.denominator)
+    for group in {g[3:end] for held in mine for g in held}:
+        rows = [sorted((g[end], w) for g, w in held.items() if g[3:end] == group) for held in mine]
+        near = {p + d for held in rows for p, _ in held for d in (-1, 0, 1)} | {extra.low, extra.high}
+        worst = Fraction(0)
+        for centre in sorted(c for c in near if extra.low <= c <= extra.high)[:8]:
+            one, two = (
+                law.scores([p for p, _ in held], [w for _, w in held], extra.low, extra.high, centre) for held in rows
+            )
+            moves = [rate * (b - a) for a, b in zip(one, two, strict=True)]
+            worst = max(worst, max(moves) - min(moves))
+        total += worst
+    return total
 
 
 def _scores(extra: Any, held: dict[int, int], tried: list[int]) -> list[Fraction]:
@@ -313,11 +333,12 @@ def books(asked: Any, delta: Fraction) -> None:
     """All events of a question add up to no more than what was asked for, and each choice has its own."""
     for cut in asked.cuts:
         laws = [
-            r.extra.law
+            law
             for part in cut.parts
             if part.groups
             for r in part.bundles
-            if r.extra is not None and r.extra.law
+            if r.extra is not None
+            for law in r.extra.choices
         ]
         paid = sum((event.epsilon for event in cut.events if event.kind == "range"), Fraction(0))
         if paid < sum((law.epsilon for law in laws), Fraction(0)):
@@ -386,7 +407,8 @@ def released(bench: Bench, cut: Any, before: tuple[Any, ...], r: random.Random) 
             width = len(bundle.bundle.parts)
             if bundle.extra is not None:
                 ends = (bundle.extra.low, bundle.extra.high) if bundle.extra.law is not None else (0, 9)
-                cells.append(tuple((r.randint(*ends),) for _ in range(len(keys) * len(part.groups))))
+                rung = (0,) * (len(bundle.extra.choices) - 1)
+                cells.append(tuple((r.randint(*ends), *rung) for _ in range(len(keys) * len(part.groups))))
                 continue
             rows = []
             for key in keys:

@@ -32,8 +32,12 @@ _NARROW = (
     'ScalarFunction("*", _multiply,',
     'ScalarFunction("*", lambda args, extra: __import__("dataclasses").replace(_multiply(args, extra), high=Fraction(3), low=Fraction(0)),',
 )
-_NOT_HELD = ("bundles", "replace(held(job), together=together", "replace(job, together=together")
-_NOT_TOGETHER = ("bundles", "replace(held(job), together=together", "replace(held(job), together=None")
+_NOT_HELD = ("bundles", "replace(held(job, made.arguments), together=together", "replace(job, together=together")
+_NOT_TOGETHER = (
+    "bundles",
+    "replace(held(job, made.arguments), together=together",
+    "replace(held(job, made.arguments), together=None",
+)
 FILTERS = "SELECT COUNT(*) FILTER (WHERE i > 2), SUM(i) FILTER (WHERE i < 2) FROM v"
 PLANTED: dict[str, tuple[Any, ...]] = {
     # what the engine is told to enforce
@@ -41,7 +45,8 @@ PLANTED: dict[str, tuple[Any, ...]] = {
     "narrow bounds, not held": ("SELECT AVG(i * i) FROM p", _NARROW, _NOT_HELD),
     "every number is said to be enforced": ("SELECT COUNT(*), SUM(ABS(j)) FROM v", ("clamps", "return isinstance(node, Column) and any(", "return True or any(")),
     "held to twice the bounds": ("SELECT COUNT(*), SUM(i * i) FROM v", ("clamps", "for end in (facts.low, facts.high))", "for end in (facts.low, 2 * facts.high))")),
-    "clamped numbers that nobody reads": ("SELECT SUM(i * i) FROM p", ("clamps", "rewrite(part, read.get)", "rewrite(part, raw.get)")),
+    "a bundle that does not read its own number": ("SELECT AVG(i * i), COUNT(*) FROM p", _NARROW, ("clamps", "for node in own if node in read", "for node in () if node in read")),
+    "clamped numbers that nobody reads": ("SELECT SUM(i * i) FROM p", ("clamps", "rewrite(part, mine.get)", "rewrite(part, raw.get)")),
     "rows are not held to few bundles": (FILTERS, _NOT_TOGETHER),
     "rows are held to too many bundles": (FILTERS, ("releases", "return by_row if by_row <", "return by_row + 1 if by_row <")),
     "more rows count than are paid for": ("SELECT COUNT(*) FROM v", ("releases", "return ContributionLimits(self.alone, by_norm, bound, self.most,", "return ContributionLimits(self.alone, by_norm, bound + 1, self.most,")),
@@ -71,13 +76,16 @@ PLANTED: dict[str, tuple[Any, ...]] = {
     "half a truth": ("SELECT BOOL_OR(i > 2) FROM v", ("aggregates.truth", "aggregate.where),), Fraction(1))", "aggregate.where),), Fraction(1, 2))")),
     "the upper end for the size": ("SELECT SUM(j - 100) FROM p", ("aggregates.total", "aggregate.arg.facts.largest", "aggregate.arg.facts.high + 1")),
     # adjacency
-    "a choice under replace as one group": (("SELECT s, MEDIAN(i) FROM v GROUP BY s", None, "replace"), ("releases", "if self.adjacency is Adjacency.REPLACE and entries is None:", "if False:")),
+    "a choice under replace as one group": (("SELECT s, MEDIAN(i) FROM v GROUP BY s", None, "replace"), ("releases", "if adjacency is Adjacency.REPLACE and not one_group:", "if False:")),
+    "an interval under replace as one group": (("SELECT s, MEDIAN(i) FROM v GROUP BY s", None, "replace"), ("releases", "RankInterval(fraction, norm, more, adjacency, fine)", "RankInterval(fraction, norm / 2, more, adjacency, fine)")),
     "keys under replace as under add-remove": (("SELECT o, COUNT(*) FROM v GROUP BY o", None, "replace"), ("releases", "delta, touched, self.adjacency)", "delta, touched)")),
-    "a mode under replace as under add-remove": (("SELECT MODE(s) FROM v", None, "replace"), ("releases", "MostFrequent(norm, epsilon, self.adjacency)", "MostFrequent(norm, epsilon)")),
+    "a mode under replace as under add-remove": (("SELECT MODE(s) FROM v", None, "replace"), ("releases", "MostFrequent(norm, epsilon, adjacency)", "MostFrequent(norm, epsilon)")),
     "different values under replace": (("SELECT s, COUNT(DISTINCT o) FROM v GROUP BY s", None, "replace"), ("releases", "moved = self.adjacency.sensitivity_l1(kept * size, entries=entries, nonnegative=up)", "moved = kept * size")),
     "parts of both signs under replace": (("SELECT s, SUM(j) FROM v GROUP BY s", "gaussian", "replace"), ("releases", "squared, entries=entries, nonnegative=bundle.nonnegative", "squared, entries=entries, nonnegative=True")),
     # what is charged
     "a choice by rows instead of weights": ("SELECT MEDIAN(i) FROM v", ("releases", "Fraction(self.most * fine)", "Fraction(self.most)")),
+    "an interval by rows instead of weights": ("SELECT MEDIAN(i) FROM v", ("releases", "RankInterval(fraction, norm, more, adjacency, fine)", "RankInterval(fraction, Fraction(self.most), more, adjacency, fine)")),
+    "an interval for nothing": ("SELECT MEDIAN(i) FROM v", ("releases", "if r.extra is not None for law in r.extra.choices]", "if r.extra is not None for law in r.extra.choices[:1]]")),
     "one price less": ("SELECT COUNT(*), SUM(i), SUM(j) FROM v", ("releases", "return max(1, self.together + len(self.extras))", "return max(1, self.together - 1 + len(self.extras))")),
     "half is charged": ("SELECT COUNT(*) FROM v", ("releases", "else Pure(share))", "else Pure(share / 2))")),
     "rho is charged as epsilon": (("SELECT COUNT(*) FROM v", "gaussian"), ("releases", "GaussianEvent(share) if self.gaussian else Pure(share)", "Pure(share)")),

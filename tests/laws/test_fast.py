@@ -337,11 +337,14 @@ def _numbers(part: Part) -> ReleasedSet:
     count = len(part.groups) * (3 if part.chosen else 1)
     cells = []
     for released in part.bundles:
-        width = max(1, len(released.bundle.parts))
+        width = max(1, len(released.bundle.parts), 0 if released.extra is None else len(released.extra.choices))
         low = released.extra.low if released.extra is not None and released.extra.law is not None else None
         cells.append(
             tuple(
-                tuple(low if low is not None else (i * 7 + j) * 5_000_003 - 40_000_000 for j in range(width))
+                tuple(
+                    (low if j == 0 else 0) if low is not None else (i * 7 + j) * 5_000_003 - 40_000_000
+                    for j in range(width)
+                )
                 for i in range(count)
             )
         )

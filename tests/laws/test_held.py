@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sfumato.gateway import protect
 from sfumato.sql.functions import FUNCTIONS
 from tests.laws import twins
 from tests.laws.mutants import planted
@@ -32,7 +33,7 @@ SUMMED = [
     "SELECT MEDIAN(i * 2) FROM v",
     "SELECT SUM(DISTINCT i * 2) FROM p",
 ]
-_HELD = ("bundles", "replace(held(job), together=together", "replace(job, together=together")
+_HELD = ("bundles", "replace(held(job, made.arguments), together=together", "replace(job, together=together")
 
 
 def found(text: str, faults: list[Any], noise: str | None = None, tables: Twins | None = None) -> list[Any]:
@@ -100,3 +101,12 @@ def test_the_clamp_is_no_function_of_queries() -> None:
     """Nobody can write it; it is there for what is run."""
     assert "clamp" not in FUNCTIONS
     assert list(twins.check(world(), [Asked("SELECT SUM(clamp(i, 0, 1)) FROM p")])) == []
+
+
+@pytest.mark.parametrize("more", ["SUM(k - 17)", "AVG(90 - k)", "SUM((k - 17) * (k - 17))", "VARIANCE(DISTINCT k)"])
+def test_a_number_that_looks_like_a_piece_of_another_sum_is_planned(more: str) -> None:
+    """What is held for one aggregate does not change the parts of another: together they still add up to a constant."""
+    people = pytest.importorskip("pandas").DataFrame({"id": range(9), "k": [17, 20, 31, 44, 56, 67, 70, 82, 90]})
+    with protect(people, unit="id", rows_per_unit=1, epsilon=10**9, bounds={"k": (17, 90)}) as gate:
+        answer = gate.sql(f"SELECT VAR_POP(k), {more} FROM data", epsilon=10**6)
+        assert float(answer.rows[0][0]) == pytest.approx(float(people["k"].var(ddof=0)), rel=1e-3)

@@ -11,6 +11,7 @@ import pytest
 
 import sfumato
 from sfumato.doors.cli.clinic import write_clinic
+from sfumato.gateway.answer import rank_start
 from sfumato.mechanisms import MostFrequent, OrderStatistic
 from sfumato.words import Adjacency
 
@@ -69,13 +70,17 @@ def test_an_answer_says_what_it_is_worth(tmp_path: Path) -> None:
         few = clinic.sql(
             "SELECT disease, MAX(salary) AS top, COUNT(*) AS n FROM patient GROUP BY disease", epsilon="0.1"
         )
-        assert all(top is None for _, top, n in few.rows if n < 1300)
+        assert few.rows[-1][1] is None  # nobody is in it
+        assert [top is None for _, top, _ in few.rows] == [nothing for _, nothing, _ in few.untold()]
         assert any(column == "top" and "ranks" in note for column, note in few.notes)
         assert any("no value can be given" in note for _, note in few.notes)
         shown = clinic.sql("SELECT disease, MAX(salary) AS top, COUNT(*) AS n FROM patient GROUP BY disease", epsilon=2)
         assert all(top is not None for _, top, n in shown.rows if n > 200)
         held = clinic.sql("SELECT COALESCE(MAX(age), -1), COUNT(*) FROM patient WHERE salary > 199999", epsilon="0.1")
         assert held.rows[0][0] == -1
+        mode = clinic.sql("SELECT MODE() WITHIN GROUP (ORDER BY age), COUNT(*) FROM patient WHERE age = 7", "0.01")
+        assert mode.rows[0][0] is None  # it has no interval, but a count beside it
+        assert any("the upper end of the count" in note for _, note in mode.notes)
 
 
 def test_what_cannot_be_told_has_the_whole_range(tmp_path: Path) -> None:
@@ -87,3 +92,47 @@ def test_what_cannot_be_told_has_the_whole_range(tmp_path: Path) -> None:
         assert answer.untold() == [[True] * 4]
         ranges = [(0, 120), (0, 3600), (0, 120), (-1, 1)]
         assert [tuple(map(int, ends)) for ends in answer.intervals()[0] if ends is not None] == ranges
+
+
+def test_the_preview_says_from_which_epsilon_on_a_choice_says_something(tmp_path: Path) -> None:
+    """Asked with twice as much and with an eighth of it, of a group of about that size."""
+    write_clinic(tmp_path)
+    with sfumato.open(tmp_path / "sfumato.toml") as clinic:
+        sql = "SELECT MEDIAN(salary) AS m FROM patient WHERE age < 75 AND disease = 'Flu'"
+        count = clinic.sql(sql.replace("MEDIAN(salary)", "COUNT(*)"), epsilon=1).rows[0][0]
+        plan = clinic.sql(sql, epsilon="0.01").plan
+        assert plan is not None
+        start = rank_start(plan, 0, count)
+        told = {
+            factor: sum(
+                clinic.sql(sql.replace("75", str(age)), epsilon=str(float(start * factor))).rows[0][0] is not None
+                for age in range(70, 76)
+            )
+            for factor in (F(1, 8), F(2))
+        }
+        assert told[F(1, 8)] <= 2
+        assert told[F(2)] >= 4
+        note = clinic.explain(sql, epsilon="0.01").columns[0].note
+        assert "it says something from about epsilon" in note
+        assert "of 1,000 rows" in note
+
+
+def test_what_may_be_anything_is_not_told_as_a_number(tmp_path: Path) -> None:
+    """Where a divisor may be zero there is no finite range, and None alone would mean exact."""
+    write_clinic(tmp_path)
+    with sfumato.open(tmp_path / "sfumato.toml") as clinic:
+        few = "FROM patient WHERE age = 119 AND salary > 199990"
+        items = (
+            "REGR_SLOPE(age, salary), COVAR_POP(age, salary), COVAR_SAMP(age, salary), AVG(age) - AVG(salary), "
+            "2 * AVG(age), 100.0 * COUNT(*) FILTER (WHERE age > 50) / COUNT(*), COUNT(*), SUM(age)"
+        )
+        answer = clinic.sql(f"SELECT {items} {few}", epsilon="0.01")
+        assert answer.untold() == [[True] * 6 + [False] * 2]
+        assert answer.intervals()[0][1] == (-6_000_000, 6_000_000)
+        assert answer.intervals()[0][2] == (-12_000_000, 12_000_000)
+        assert answer.to_dict()["unknown"] == [[0, i] for i in range(6)]
+        assert "unknown: noise rules out nothing" in repr(answer)
+        assert "unknown: noise rules out nothing" in answer._repr_html_()
+        many = clinic.sql(f"SELECT {items} FROM patient", epsilon=1)
+        assert not any(many.untold()[0][1:])
+        assert "unknown" not in repr(clinic.sql("SELECT COUNT(*), AVG(age) FROM patient", epsilon=1))

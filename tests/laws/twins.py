@@ -254,7 +254,10 @@ def drawn(cut: Any, exact: Vector, r: random.Random) -> tuple[ReleasedSet, ...]:
                     sums = exact.get((number, *(of[i] for i in part.kept)), (0,) * 99)[at : at + width]
                     if released.extra is not None:
                         low = released.extra.low if released.extra.law is not None else 0
-                        sums = (r.randint(low, max(low, released.extra.high)),)
+                        sums = (
+                            r.randint(low, max(low, released.extra.high)),
+                            *(0,) * (len(released.extra.choices) - 1),
+                        )
                     some = {"exact": sums, "zero": (0,) * width, "random": tuple(r.randint(-9, 40) for _ in sums)}
                     rows.append(tuple(some[how] if released.extra is None else sums))
             cells.append(tuple(rows))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -30,6 +32,7 @@ from sfumato.mechanisms import (
     PrefixSums,
     RandomizedResponse,
     RankedChoice,
+    RankInterval,
     SparseVector,
     Staircase,
     ThresholdedCounts,
@@ -142,6 +145,9 @@ SLOTS = {
         "MostFrequent",
         lambda v: MostFrequent(1, SURE).release([1, 2, 3], v, 0, 4),
         many(lambda n: Refused if min(n) < 0 else 1 + n.index(max(n))),
+    ),
+    "RankInterval": Slot(
+        "RankInterval", lambda v: RankInterval(F(1, 2), 1, SURE).release([1, 2, 3], v, 0, 4, 2), weights
     ),
     "MostFrequent places": Slot(
         "MostFrequent", lambda v: MostFrequent(1, SURE).release(v, [0, 5, 0], -FAR, FAR), many(lambda n: n[1])
@@ -364,6 +370,9 @@ def test_chances_and_weights_that_are_none_are_refused() -> None:
     for bad in ([exp(1), -exp(0)], [exp(1) - exp(2)], [exp(F(1, 2)), F(-1)]):
         with pytest.raises(InputError, match="weight"):
             sample_choice(bad)
-    for chance in (F(-1, 2), F(3, 2)):
+    for bad in ([math.nan, 1], [math.inf, 1], ["1", 1], [None, 1], [1j, 1], [Decimal("NaN"), 1]):
+        with pytest.raises(InputError, match="a weight must be a"):
+            sample_choice(bad)
+    for chance in (F(-1, 2), F(3, 2), math.nan, math.inf, "x", None, 1j):
         with pytest.raises(InputError, match="probability"):
             sample_bernoulli(chance)

@@ -47,9 +47,10 @@ def answer(gate):
 def test_text_is_short_and_says_what_counts(gate, answer):
     lines = repr(answer).split("\n")
     assert lines[0].split() == ["ill", "n", "age"]
-    assert len(lines) == 1 + 3 + 2
+    assert len(lines) == 1 + 3 + 3
     assert lines[4].startswith("cost: epsilon 100; epsilon ")
     assert lines[5].startswith("note: ")
+    assert lines[6].startswith("unknown: ")  # the mean of the NULL group, in which nobody is
     preview = gate.explain("SELECT COUNT(*) AS n FROM data", epsilon=2)
     assert repr(preview).split("\n")[:2] == [
         "column  noise      scale  ± at 95 %",

@@ -165,6 +165,12 @@ def _ranks(*arguments: Any) -> Callable[[str, Fraction, Fraction], Subject]:
     return build
 
 
+def _rungs(name: str, epsilon: Fraction, _: Fraction) -> Subject:
+    """The same rows around the centre 0."""
+    made = MECHANISMS[name](Fraction(1, 2), 1, epsilon)
+    return _many(name, lambda w, count: made.release([0, 1, 2, 3], w, 0, 3, 0, count=count), *_WEIGHTS)
+
+
 def _gaussian(name: str, epsilon: Fraction, delta: Fraction) -> Subject:
     """Priced in rho: the most that this claim allows; with no delta, the rho that epsilon alone would be worth."""
     rho = rho_star(epsilon, delta) if delta else epsilon**2 / 2
@@ -214,6 +220,7 @@ _BUILD: dict[str, Callable[[str, Fraction, Fraction], Subject]] = {
     "RankedChoice": _on_vectors(1, ..., pairs=(([1, 1, 1], [0, 2, 2]), ([0, 1, 2], [1, 0, 1]))),
     "OrderStatistic": _ranks(Fraction(1, 2)),
     "MostFrequent": _ranks(),
+    "RankInterval": _rungs,
     "RandomizedResponse": _on_entries(..., 4, pairs=((0, 1),)),
     "Staircase": _on_vectors(3, ..., pairs=((0, 3), (0, 1))),
     "SparseVector": _sparse,

@@ -12,8 +12,10 @@ Checked by: chance::coins_have_the_exact_mass, chance::choices_have_the_exact_ma
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -44,16 +46,18 @@ def _flip(table: CutTable, count: int | None, bits: Bits | None) -> Any:
 
 def sample_bernoulli(probability: Fraction, count: int | None = None, bits: Bits | None = None) -> Any:
     """True with the stated probability, a fraction from 0 to 1: one bool, or an array."""
-    if not 0 <= probability <= 1:
+    exact = _as_fraction(probability, "a probability")
+    if not 0 <= exact <= 1:
         raise InputError("a probability must be from 0 to 1")
-    return _flip(_coin_table(Fraction(probability)), count, bits)
+    return _flip(_coin_table(exact), count, bits)
 
 
 def sample_bernoulli_exp(gamma: Fraction, count: int | None = None, bits: Bits | None = None) -> Any:
     """True with probability e^-gamma, gamma >= 0: one bool, or an array."""
-    if gamma < 0:
+    exact = _as_fraction(gamma, "gamma")
+    if exact < 0:
         raise InputError("gamma must be at least 0")
-    return _flip(_exp_table(Fraction(gamma)), count, bits)
+    return _flip(_exp_table(exact), count, bits)
 
 
 def sample_uniform(size: int, count: int | None = None, bits: Bits | None = None) -> Any:
@@ -81,7 +85,16 @@ def choice_table(weights: Sequence[Real | Fraction | int]) -> CutTable:
     """A table that draws i with probability proportional to weights[i]; keep it where it is drawn from often."""
     if not weights or len(weights) > 1 << 15:
         raise InputError("a choice must have from 1 to 32768 outcomes")
-    return CutTable(cuts_of(weights), 0)
+    return CutTable(cuts_of([w if isinstance(w, Real) else _as_fraction(w, "a weight") for w in weights]), 0)
+
+
+def _as_fraction(number: object, what: str) -> Fraction:
+    if not isinstance(number, int | float | Rational | Decimal):
+        raise InputError(f"{what} must be a number, but is {type(number).__name__}")
+    try:
+        return Fraction(number)
+    except (ValueError, OverflowError):
+        raise InputError(f"{what} must be a finite number") from None
 
 
 def sample_choice(weights: Sequence[Real | Fraction | int], count: int | None = None, bits: Bits | None = None) -> Any:

@@ -12,9 +12,10 @@ from sfumato.gateway.gateway import Gateway
 from sfumato.gateway.opening import Loaded, enter, fork_policy, open_policy, read_rows
 from sfumato.gateway.preview import Preview
 from sfumato.gateway.protecting import protect
-from sfumato.gateway.query import OWNER, Query
+from sfumato.gateway.query import NOISES, OWNER, Query
 
 __all__ = [
+    "NOISES",
     "OWNER",
     "AnalystBudget",
     "Answer",

@@ -20,7 +20,7 @@ from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.aggregates.base import CHOICE
 from sfumato.sql.finished_tables import FinishedTable
 from sfumato.sql.functions.interval_ends import HIGH, LOW
-from sfumato.sql.intervals.cell_intervals import ends, told
+from sfumato.sql.intervals.cell_intervals import Null, PublicCondition, ends, has_picks, told
 from sfumato.sql.intervals.provenance import Choice, Made, Maybe, Origin, ReleasedColumn
 from sfumato.sql.noise_sums import ONE, Ratio
 from sfumato.sql.question import Question
@@ -75,14 +75,14 @@ class Answer:
         With `first`, those of so many rows from the first on: of a long answer nobody reads all of them.
         """
         wanted = self.confidence if confidence is None else certainty(confidence)
+        return [[one for one, _ in row] for row in self._worth(wanted, first)]
+
+    def _worth(self, confidence: Fraction, first: int | None) -> list[list[tuple[ShownInterval, bool]]]:
+        """The interval of each number, row by row, and whether it is the whole range."""
         plan, rows = self._plan, self.rows[:first]
         if plan is None or not plan.cuts:
-            return [[None] * len(self.columns) for _ in rows]
-        return [[one for one, _ in row] for row in self._told(plan, wanted, first)]
-
-    def _told(self, plan: Plan, confidence: Fraction, first: int | None) -> list[list[tuple[ShownInterval, bool]]]:
-        """The interval of each number, row by row, and whether it is the whole range."""
-        rows, slots, found = self.rows[:first], self._slots(first), DrawnNumbers(plan, self._draws)
+            return [[(None, False)] * len(self.columns) for _ in rows]
+        slots, found = self._slots(first), DrawnNumbers(plan, self._draws)
         columns = [
             intervals_shown(of, [row[i] for row in rows], slots, (found, confidence), node.facts)
             for i, (of, (_, node)) in enumerate(zip(plan.question.origins, plan.question.items, strict=True))
@@ -97,10 +97,7 @@ class Answer:
 
     def untold(self, *, first: int | None = None) -> list[list[bool]]:
         """Which numbers carry no information: their intervals span the whole declared range."""
-        plan = self._plan
-        if plan is None or not plan.cuts:
-            return [[False] * len(self.columns) for _ in self.rows[:first]]
-        return [[nothing for _, nothing in row] for row in self._told(plan, self.confidence, first)]
+        return [[nothing for _, nothing in row] for row in self._worth(self.confidence, first)]
 
     def again(self, cost: Spent, remaining: Spent) -> Answer:
         """The same answer, told another time; what one who holds it does to its rows is not seen by others."""
@@ -127,19 +124,13 @@ class Answer:
 
         `unknown` lists [row, column] of numbers that carry no information: their intervals span the whole range.
         """
-        plan = self._plan
-        if plan is None or not plan.cuts:
-            cells: list[list[tuple[ShownInterval, bool]]] = [[(None, False)] * len(self.columns) for _ in self.rows]
-        else:
-            cells = self._told(plan, self.confidence, None)
+        told = self._worth(self.confidence, None)
         return {
             "columns": list(self.columns),
             "types": list(self.types),
             "rows": [[_plain(value) for value in row] for row in self.rows],
-            "intervals": [
-                [None if ends is None else [_plain(end) for end in ends] for ends, _ in row] for row in cells
-            ],
-            "unknown": [[i, j] for i, row in enumerate(cells) for j, (_, nothing) in enumerate(row) if nothing],
+            "intervals": [[None if ends is None else [_plain(end) for end in ends] for ends, _ in row] for row in told],
+            "unknown": [[i, j] for i, row in enumerate(told) for j, (_, nothing) in enumerate(row) if nothing],
             "confidence": show(self.confidence),
             "cost": self.cost.to_dict(),
             "remaining": self.remaining.to_dict(),
@@ -228,10 +219,12 @@ def build(
     notes: list[tuple[str | None, str]] = list(plan.notes)
     worth = [(name, rank_words(plan, item, confidence)) for item, name in enumerate(columns)]
     notes += [(name, words) for name, words in worth if words is not None]
-    if any(words and None in values for (_, words), values in zip(worth, shown, strict=True)):
-        notes.append(
-            (None, "NULL means that no value can be given: even the upper end of the count is too small a group")
-        )
+    for (name, words), values, (_, node) in zip(worth, shown, question.items, strict=True):
+        if words is not None and None in values:
+            why = "its interval is all that was declared"
+            if isinstance(node, Column) and laws(plan.cuts)[node.name][1].name == "mode":
+                why = "even the upper end of the count is too small a group"
+            notes.append((name, f"NULL means that no value can be given: {why}"))
     if not plan.cuts:
         notes = [(None, "exact: only public tables are read")]
     rows = _with_ends(list(zip(*shown, strict=True)), question, traces, found, confidence)
@@ -341,10 +334,14 @@ def law_of(plan: Plan, item: int) -> tuple[str, Fraction | None]:
 
 
 def expected_width(plan: Plan, item: int, rows: int, confidence: Fraction) -> Fraction | None:
-    """Half the width of a ratio's interval in a group of about so many rows whose sums are in the middle."""
+    """Half the width of an interval that depends on the answer, in a group of about so many rows whose sums are in the
+    middle: of means, ratios, variances, correlations and what is computed of them. None for every other number.
+    """
     of, supposed = plan.question.origins[item], Supposed(plan, rows)
     number = None if of is None else told(of, (), supposed)
-    if not isinstance(number, Ratio) or not number.bottom.terms:
+    if number is None or isinstance(number, Null | PublicCondition) or has_picks(number):
+        return None
+    if isinstance(number, Ratio) and not number.bottom.terms:
         return None
     found = ends(number, supposed, confidence)
     return None if found is None else (found[1] - found[0]) / 2
@@ -358,6 +355,19 @@ def rank_words(plan: Plan, item: int, confidence: Fraction) -> str | None:
     cut, _, source, *_ = known[node.name]
     found = ranks(plan.cuts[cut], plan.cuts[cut].parts[0].bundles[source.bundle], confidence)
     return None if found is None else found.words(confidence)
+
+
+def rank_start(plan: Plan, item: int, rows: int) -> Fraction:
+    """About the epsilon from which on a choice by rank says something of a group of so many rows.
+
+    All numbers of rows that a choice needs are proportional to one over epsilon, but for the one row that is added.
+    """
+    node = plan.question.items[item][1]
+    assert isinstance(node, Column)
+    cut, _, source, *_ = laws(plan.cuts)[node.name]
+    found = ranks(plan.cuts[cut], plan.cuts[cut].parts[0].bundles[source.bundle], Fraction(95, 100))
+    assert found is not None
+    return plan.epsilon * found.starts / rows
 
 
 def bundle_of(plan: Plan, item: int) -> ReleasedBundle | None:

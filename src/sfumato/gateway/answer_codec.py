@@ -129,5 +129,5 @@ def nothing(asked: Plan, rows: int | None = None) -> Draws:
 def _zeros(released: ReleasedBundle) -> tuple[int, ...]:
     """What stands for nothing: zeros, or the first candidate."""
     if released.extra is not None:
-        return (released.extra.low,)
+        return (released.extra.low,) if released.extra.around is None else (released.extra.low, 0)
     return (0,) * len(released.bundle.parts)

@@ -60,6 +60,8 @@ class ReleasedNumber:
     unit: Fraction = Fraction(1)
     candidates: Candidates | None = None
     several: bool = False
+    on_ends: Fraction = Fraction(0)
+    """What the choice of its interval gives away beside it."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,12 @@ class ColumnNumbers:
     `why` is a sentence where there are no numbers, or no epsilon.
 
     Guarantee: whatever is computed from these numbers, one person changes its odds by at most e^epsilon.
-    Proof: in a question with one release each number has its own draw, for its law's epsilon, once in every grouping
-        set: together they cost the sum. With several releases a later one may read an earlier one, so that all of them
-        count. Where all noise is geometric the question costs the plan's epsilon in all, and no part of it more.
-        Gaussian noise has no epsilon, and keys that are chosen cost delta: then nothing is claimed. The column is
-        computed from the numbers alone, which is post-processing.
+    Proof: in a question with one release each number has its own draw, for its law's epsilon, and a quantile
+        another one for its interval, once in every grouping set: together they cost the sum. With several releases
+        a later one may read an earlier one, so that all of them count. Where all noise is geometric the question
+        costs the plan's epsilon in all, and no part of it more. Gaussian noise has no epsilon, and keys that are
+        chosen cost delta: then nothing is claimed. The column is computed from the numbers alone, which is
+        post-processing.
     Reference: semantics 2.3; accounting.compose.
     Checked by: rooms::a_column_gives_away_no_more_than_its_question
     """
@@ -107,7 +110,9 @@ def numbers_of(plan: Plan, node: Node, noisy: bool) -> ColumnNumbers:
     if len(plan.cuts) > 1:
         pure = plan.noise == GEOMETRIC
         return ColumnNumbers(numbers, plan.epsilon if pure else None, None if pure else GAUSSIAN_TELLS)
-    epsilon = sum((_epsilon(one.law) * n for one, n in found.items()), Fraction(0)) * len(plan.cuts[0].parts)
+    epsilon = sum(((_epsilon(one.law) + one.on_ends) * n for one, n in found.items()), Fraction(0)) * len(
+        plan.cuts[0].parts
+    )
     return ColumnNumbers(numbers, min(epsilon, plan.epsilon) if plan.noise == GEOMETRIC else epsilon, None)
 
 
@@ -123,7 +128,9 @@ def _number(plan: Plan, i: int, bundle: int) -> ReleasedNumber:
     extra = released.extra
     if extra is not None and extra.law is not None:
         words = f"which value of {_names(aggregate)} is chosen"
-        return ReleasedNumber(words, extra.law, candidates=Candidates(*extra.candidates, extra.aggregate, extra.steps))
+        among = Candidates(*extra.candidates, extra.aggregate, extra.steps)
+        on_ends = Fraction(0) if extra.around is None else extra.around.epsilon
+        return ReleasedNumber(words, extra.law, candidates=among, on_ends=on_ends)
     return ReleasedNumber(
         formula.words(aggregate, _names(aggregate)),
         mechanism_of(released, part),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import SfumatoError
 from sfumato.gateway.charts import draw
 from sfumato.gateway.rounding import (
+    WHY_UNKNOWN,
     Interval,
     amount,
     around,
@@ -61,7 +62,8 @@ def answer_text(answer: Answer) -> str:
     lines = _aligned(cells, answer.types)
     if len(answer.rows) > _LINES:
         lines.append(f"… {many(len(answer.rows) - _LINES, 'more row')}")
-    return "\n".join([*(lines if answer.columns else []), *_about(answer)])
+    unknown = any(nothing for row in answer.untold(first=_LINES) for nothing in row)
+    return "\n".join([*(lines if answer.columns else []), *_about(answer), *([WHY_UNKNOWN] if unknown else [])])
 
 
 def answer_html(answer: Answer) -> str:
@@ -77,6 +79,8 @@ def answer_html(answer: Answer) -> str:
         body.append(f"<tr>{''.join(cells)}</tr>")
     more = len(answer.rows) - _HTML_ROWS
     lines = [f"… {many(more, 'more row')}"] if more > 0 else []
+    unsaid = any(nothing for row in answer.untold(first=_HTML_ROWS) for nothing in row)
+    lines += [WHY_UNKNOWN] if unsaid else []
     lines += [f"± and ranges: {show(answer.confidence * 100)} % confidence"] if any(answer.noisy) else []
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     return _page(table + _picture(answer), [*lines, *_about(answer)])

@@ -172,14 +172,18 @@ def _chosen(
     rows: dict[tuple[Any, ...], list[tuple[int, Exact]]] = {}
     for group, weight in found:
         rows.setdefault(tuple(group[i] for i in places), []).append((int(group[-1]), weight.part(0)))
-    chosen = []
+    chosen: list[tuple[int, ...]] = []
     for group in groups:
         there = sorted(rows.get(group, []), key=lambda row: row[0])
         at, weights = [place for place, _ in there], Exact([weight for _, weight in there])
         if extra.steps:
             at, weights = numbers_of_steps(extra.steps, at, weights)
         number = extra.law.release(at, weights, *extra.candidates)
-        chosen.append((extra.steps[number] if extra.steps else number,))
+        place = extra.steps[number] if extra.steps else number
+        if extra.around is None:
+            chosen.append((place,))
+        else:
+            chosen.append((place, extra.around.release(at, weights, *extra.candidates, number)))
     return tuple(chosen)
 
 

@@ -31,12 +31,13 @@ from sfumato.gateway.preview import (
     less,
     notes_of,
 )
-from sfumato.gateway.query import OWNER, Query, QueryTime
+from sfumato.gateway.query import AUTO, OWNER, Query, QueryTime
 from sfumato.gateway.recent_answers import Memory, RememberedAnswer
 from sfumato.gateway.rederive import Rederived, rederive
 from sfumato.gateway.released_tables import Draws
 from sfumato.gateway.succession import Line, handed_on
 from sfumato.gateway.timing import grid_of
+from sfumato.gateway.which_noise import about_the_other, chosen
 from sfumato.interrupts import FINISHING, Slots, Stopped, check_wanted, detached, who
 from sfumato.ledger import Ledger, Overtaken, Receipt, Stored
 from sfumato.policy import LIVE, Policy, Unknown
@@ -125,6 +126,7 @@ class Gateway:
         """Plan, look for a stored answer; else charge, run, sample and store it. One query has one payer at a time."""
         arrived, at, query = self._grid.now(), self._moment(), query.checked()
         with self._ledger.asking():
+            query = self._with_noise(query, at)
             plan, bought = self._planned(query, analyst, at)
             answer = self._free(query, plan, analyst, key, at)
             if answer is None:
@@ -141,6 +143,22 @@ class Gateway:
             bought += [one for one in self._bounds.buy(plan.missing, self._version()) if one.bought]
             plan = self._planner.plan(query, at)
         return plan, tuple(bought)
+
+    def _with_noise(self, query: Query, at: QueryTime) -> Query:
+        """The query with the noise that "auto" stands for now: it depends on the policy and the ledger."""
+        if query.noise != AUTO:
+            return query
+        privacy, counted = self.policy.privacy, self._ledger.budget(None).spent.epsilon is not None
+        noise = chosen(
+            partial(self._planned_with, query, at),
+            composition=privacy.composition,
+            epsilon_open=counted,
+            stored=lambda plan: self._ledger.stored(plan.digest, self._version(), plan.epsilon) is not None,
+        )
+        return query._replace(noise=noise)
+
+    def _planned_with(self, query: Query, at: QueryTime, noise: str) -> Plan:
+        return self._planner.plan(query._replace(noise=noise), at)
 
     def _check_paid(self, query: Query, plan: Plan, analyst: str) -> None:
         """Refuse what the budget does not allow before a bound is bought for it."""
@@ -267,8 +285,9 @@ class Gateway:
     def preview(self, query: Query, analyst: str = OWNER) -> Preview:
         """Return the cost and expected error of a query. Free; a refusal is returned, not raised."""
         try:
-            query = query.checked()
-            plan = self._planner.plan(query, self._moment())
+            at = self._moment()
+            query = self._with_noise(query.checked(), at)
+            plan = self._planner.plan(query, at)
             why = self._planner.reasons(plan)
             self._planner.dry_run(plan)
         except SfumatoError as refusal:
@@ -286,7 +305,11 @@ class Gateway:
         improved = self._improved(plan)
         cost = price(plan.event if improved is None else Refinement(improved.epsilon, plan.epsilon))
         refused = self._foresight.refused(analyst, plan, cost, before, version)
-        notes = notes_of(plan, self.policy.privacy.composition, self._ledger.budget(None).spent.epsilon is not None)
+        counted = self._ledger.budget(None).spent.epsilon is not None
+        notes = notes_of(plan, self.policy.privacy.composition, counted)
+        planned = partial(self._planned_with, query, at)
+        other = about_the_other(plan, planned, composition=self.policy.privacy.composition, epsilon_open=counted)
+        notes += ((None, other),) if other is not None else ()
         left = after(before, cost)
         return Preview(refused, Spent.of(cost), before, left, columns_of(plan), notes, sure, fewer, why=why)
 

@@ -22,6 +22,7 @@ from sfumato.sql.noise_widths import NoiseTerm
 from sfumato.sql.prefix_sums import Whole, WindowReading
 from sfumato.sql.release.bundles import BundleSource
 from sfumato.sql.release.plan import Plan
+from sfumato.sql.release.ranks import value_ends
 from sfumato.sql.release.releases import GAUSSIAN, Cut
 from sfumato.sql.release.releases import ReleasedBundle as Bundle
 from sfumato.sql.tree import Aggregate, Constant
@@ -93,6 +94,11 @@ class DrawnNumbers:
         released, cell = part.bundles[key[1]], drawn.cells[key[1]][group][key[2]]
         law = part.selection if isinstance(part.selection, ThresholdedCounts) else None
         return cell * released.unit, NoiseTerm(released.scale, released.unit, released.noise == GAUSSIAN, shown=law)
+
+    def picked(self, key: Draw, confidence: Fraction) -> tuple[Fraction, Fraction]:
+        """The interval of a value that was chosen by rank."""
+        part, drawn, group = self.numbers[key[0]].part(key[3])
+        return value_ends(part.bundles[key[1]], drawn.cells[key[1]][group], confidence)
 
     def drawn_in(self, key: Draw, rows: Sequence[int]) -> tuple[ExactNumbers, NoiseTerm]:
         """The released numbers of rows of one grouping set, and their noise."""
@@ -180,6 +186,7 @@ class Planned:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.known = plan, laws(plan.cuts)
+        self._aggregates = {(cut, source.bundle): aggregate for cut, aggregate, source, *_ in self.known.values()}
         self._widest: dict[str, dict[int, TrackSum]] = {}
         self._terms: dict[int, NoiseTerm] = {}
 
@@ -195,6 +202,13 @@ class Planned:
         """Nothing, with its noise in the first grouping set."""
         released = self.plan.cuts[key[0]].parts[0].bundles[key[1]]
         return Fraction(0), NoiseTerm(released.scale, released.unit, released.noise == GAUSSIAN)
+
+    def picked(self, key: Draw, _: Fraction) -> tuple[Fraction, Fraction]:
+        """All that it can be: which interval will be drawn depends on rows."""
+        low, high = possible(self._aggregates[key[:2]])
+        assert low is not None
+        assert high is not None
+        return low, high
 
     def runs(self, cut: int, bundle: int) -> bool:
         """Whether noise is on running totals."""

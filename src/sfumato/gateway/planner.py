@@ -71,7 +71,7 @@ class Planner:
         """The plan of a query on a day, made now."""
         noise, rows_per_unit, within = query.noise, query.rows_per_unit, query.within
         if noise not in (None, GEOMETRIC, GAUSSIAN):
-            raise InputError(f'noise "{noise!s:.40}" is not known', hint='Use "geometric" or "gaussian".')
+            raise InputError(f'noise "{noise!s:.40}" is not known', hint='Use "geometric", "gaussian" or "auto".')
         if query.epsilon is not None and within is not None:
             raise InputError("give epsilon or within, not both")
         try:

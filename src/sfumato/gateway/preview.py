@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.errors import SfumatoError
 from sfumato.gateway import display
-from sfumato.gateway.answer import TYPES, Spent, bundle_of, expected_width, law_of, rank_words, width_of
+from sfumato.gateway.answer import TYPES, Spent, bundle_of, expected_width, law_of, rank_start, rank_words, width_of
 from sfumato.gateway.bounds import FoundBound
 from sfumato.gateway.column_laws import NOTHING, ColumnNumbers, numbers_of
 from sfumato.policy import Unknown
@@ -60,6 +60,11 @@ class PreviewColumn:
     type: str = "text"
     noisy: bool = False
     numbers: ColumnNumbers = field(default=NOTHING, repr=False)
+    _supposed: Callable[[int, Fraction], Fraction | None] | None = field(default=None, repr=False)
+
+    def half_width_for(self, rows: int, confidence: Any = Fraction(95, 100)) -> Fraction | None:
+        """About ± at this confidence in a group of about so many rows, where it depends on the answer."""
+        return None if self._supposed is None else self._supposed(rows, certainty(confidence))
 
     def half_width(self, confidence: Any = Fraction(95, 100)) -> Fraction | None:
         """± at this confidence, where it does not depend on the answer."""
@@ -129,6 +134,11 @@ class Preview:
                     "law": c.law,
                     "scale": None if c.scale is None else str(c.scale),
                     "half_width": None if (width := c.half_width(self.confidence)) is None else str(width),
+                    "expected": [
+                        {"rows": rows, "half_width": f"{float(width):.3g}"}
+                        for rows in _GROUPS
+                        if (width := c.half_width_for(rows, self.confidence)) is not None
+                    ],
                     "note": c.note,
                 }
                 for c in self.columns
@@ -153,7 +163,9 @@ def columns_of(plan: Plan) -> tuple[PreviewColumn, ...]:
         has_interval = plan.question.origins[item] is not None
         width = partial(width_of, plan, item)
         numbers = numbers_of(plan, node, law != "exact")
-        result.append(PreviewColumn(name, law, scale, _note(plan, item, law), width, kind, has_interval, numbers))
+        supposed = partial(expected_width, plan, item) if law == "derived" else None
+        note = _note(plan, item, law)
+        result.append(PreviewColumn(name, law, scale, note, width, kind, has_interval, numbers, supposed))
     return tuple(result)
 
 
@@ -165,7 +177,12 @@ def columns_unknown(plan: Plan) -> tuple[PreviewColumn, ...]:
         column
         if column.law == "exact"
         else replace(
-            column, scale=None, note=note, _width=lambda _: None, numbers=ColumnNumbers(why=f"its law is {note}")
+            column,
+            scale=None,
+            note=note,
+            _width=lambda _: None,
+            numbers=ColumnNumbers(why=f"its law is {note}"),
+            _supposed=None,
         )
         for column in columns_of(plan)
     )
@@ -202,7 +219,8 @@ def notes_of(plan: Plan, composition: str, pure_door_open: bool) -> tuple[tuple[
 def _note(plan: Plan, item: int, law: str) -> str:  # noqa: PLR0911  one for each law
     released, of = bundle_of(plan, item), plan.question.origins[item]
     if (worth := rank_words(plan, item, Fraction(95, 100))) is not None:
-        return worth
+        starts = ", ".join(f"{_two_digits(rank_start(plan, item, rows))} of {rows:,} rows" for rows in _GROUPS)
+        return f"{worth}; it says something from about epsilon {starts} on"
     if released is not None and law == GEOMETRIC:
         where = " in all groups together" if any(cut.release.keys for cut in plan.cuts) else ""
         return f"one person changes it by at most {show(released.sensitivity)}{where}"
@@ -223,10 +241,10 @@ _GROUPS = (100, 1000, 10_000)
 
 
 def _supposed(plan: Plan, item: int) -> str | None:
-    """About how wide the interval of a ratio is in groups of some sizes: no size is taken from rows."""
+    """About how wide the interval of a mean or a ratio is in groups of some sizes: no size is taken from rows."""
     known = [(rows, expected_width(plan, item, rows, Fraction(95, 100))) for rows in _GROUPS]
-    told = [f"± {_two_digits(width)} for {rows:,} rows" for rows, width in known if width is not None]
-    return "its interval depends on the answer: about " + ", ".join(told) if told else None
+    told = [f"± {_two_digits(width)} if n is about {rows:,}" for rows, width in known if width is not None]
+    return ", ".join(told) or None
 
 
 def _two_digits(width: Fraction) -> str:

@@ -12,6 +12,9 @@ from sfumato.words import certainty
 
 OWNER = "owner"
 """The name under which the owner asks: the owner has no share of the budget."""
+AUTO = "auto"
+"""The noise with the narrower intervals for the same price: see `which_noise`."""
+NOISES = ("geometric", "gaussian", AUTO)
 _WRITTEN = (type(None), str, int, float, Decimal, Fraction)
 
 

@@ -23,7 +23,7 @@ from sfumato.sql.noise_widths import NoiseTerm, ends_of
 from sfumato.sql.question import Question
 from sfumato.sql.relations import Release, released_name
 from sfumato.sql.release.bundles import BundleSource
-from sfumato.sql.release.ranks import SURE, ranks
+from sfumato.sql.release.ranks import SURE, ranks, says_nothing
 from sfumato.sql.release.releases import GAUSSIAN, Cut, Part, ReleasedBundle, value_of
 from sfumato.sql.tree import DATE, TIMESTAMP, Aggregate, Column
 
@@ -144,14 +144,19 @@ def _column(aggregate: Aggregate, source: BundleSource, numbers: ReleasedNumbers
 
 
 def _choices(aggregate: Aggregate, source: BundleSource, numbers: ReleasedNumbers) -> list[Any]:
-    """What was chosen by rank; NULL where a released COUNT(*) of the same rows says that it cannot be told."""
+    """What was chosen by rank; NULL where it cannot be told: its own interval says nothing, or of a mode a released
+    COUNT(*) of the same rows.
+    """
     beside = [s for _, a, s in numbers.cut.sources if a.name == "count" and a.arg is None and a.where is None]
     counts = [s for s in beside if s.formula.plain and s.bundle >= 0]
     found: list[Any] = []
     for row in range(numbers.count):
         part, drawn, group = numbers.part(row)
         released = part.bundles[source.bundle]
-        if counts:
+        if aggregate.name != "mode" and says_nothing(released, drawn.cells[source.bundle][group]):
+            found.append(None)
+            continue
+        if counts and aggregate.name == "mode":
             counted, worth = part.bundles[counts[0].bundle], ranks(numbers.cut, released, SURE)
             number = drawn.cells[counts[0].bundle][group][0] * counted.unit
             term = NoiseTerm(counted.scale, counted.unit, counted.noise == GAUSSIAN)

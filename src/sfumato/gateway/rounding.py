@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_UP, Decimal
 from fractions import Fraction
 from typing import Any
@@ -18,6 +19,8 @@ from sfumato.words import show
 Interval = tuple[Any, Any] | None
 UNKNOWN = "unknown"
 """Written instead of a number whose interval is the whole declared range: its digits would mean nothing."""
+
+WHY_UNKNOWN = "unknown: noise rules out nothing that was declared; use a larger epsilon, or larger groups"
 
 _LOPSIDED = Decimal("1.05")
 """Where one side of an interval is longer than the other by more than this factor, both ends are written."""
@@ -38,6 +41,8 @@ def shown(value: Any, interval: Interval) -> tuple[str, str]:
     """
     if interval is None:
         return plain(value), ""
+    if isinstance(interval[0], date):
+        return plain(value), f"{plain(interval[0])} to {plain(interval[1])}"
     low, high = (Decimal(end) for end in interval)
     places = _places(high - low)
     ends = f"{_rounded(low, places, ROUND_FLOOR)} to {_rounded(high, places, ROUND_CEILING)}"
@@ -54,7 +59,7 @@ def around(value: Any, interval: Interval, *, unknown: bool = False) -> tuple[st
     ends = f"({ends})" if ends else ""
     if unknown:
         return UNKNOWN, ends
-    if interval is None or value is None:
+    if interval is None or value is None or isinstance(value, date):
         return number, ends
     below, above = Decimal(value) - Decimal(interval[0]), Decimal(interval[1]) - Decimal(value)
     least, most = min(below, above), max(below, above)

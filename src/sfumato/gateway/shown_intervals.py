@@ -7,15 +7,17 @@ and whether each says nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
 from sfumato.gateway.interval_sources import DrawnNumbers, possible, released_as
+from sfumato.sql.aggregates import order
 from sfumato.sql.exact_numbers import ExactNumbers, common_unit
 from sfumato.sql.intervals.column_intervals import AlikeRows, intervals_of_column
 from sfumato.sql.intervals.provenance import Origin
-from sfumato.sql.tree import INTEGER, Aggregate, Facts
+from sfumato.sql.tree import DATE, INTEGER, TIMES, Aggregate, Facts
 
 _WIDE = Context(prec=80)
 """More digits than a number of the engine has."""
@@ -32,8 +34,8 @@ Drawn = tuple[DrawnNumbers, Fraction]
 def intervals_shown(
     of: Origin | None, values: Sequence[Any], rows: Sequence[tuple[Any, ...]], found: Drawn, facts: Facts
 ) -> list[tuple[ShownInterval, bool]]:
-    """The interval of each number of a column, and whether it is the whole range; a released number is within its
-    possible range (semantics 4.3).
+    """The interval of each number of a column, and whether it says nothing: it is the whole range, or any number is
+    possible, of which there is no interval. A released number is within its possible range (semantics 4.3).
 
     Where noise has made a number NULL, nothing is told of it, unless it is a mean.
     """
@@ -43,7 +45,7 @@ def intervals_shown(
     for alike in intervals_of_column(of, rows, *found):
         aggregate = released_as(of, found[0], alike.slots)
         for place, one in zip(alike.places, _shown(alike, aggregate, facts), strict=True):
-            shown[place] = one if aggregate is not None or values[place] is not None else (None, False)
+            shown[place] = one if aggregate is not None or values[place] is not None else (None, one[1])
     return shown
 
 
@@ -66,8 +68,10 @@ def _shown(alike: AlikeRows, aggregate: Aggregate | None, facts: Facts) -> list[
         for below, above in zip(ends.low, ends.high, strict=True):
             unit = common_unit(below, above)
             known += _outward([int(below / unit)], [int(above / unit)], unit, (low, high), facts)
-    told = [unknown if place in ends.none else one for place, one in enumerate(known)] if ends.none else known
-    return [(one, one is not None and one == whole) for one in told]
+    return [
+        (unknown, True) if place in ends.none else (one, one is not None and one == whole)
+        for place, one in enumerate(known)
+    ]
 
 
 def _outward(lows: list[int], highs: list[int], unit: Fraction, within: Range, facts: Facts) -> list[tuple[Any, Any]]:
@@ -75,7 +79,7 @@ def _outward(lows: list[int], highs: list[int], unit: Fraction, within: Range, f
     half = common_unit(unit / 2, *(end for end in within if end is not None))
     factor = int(unit / half)
     low, high = (None if end is None else int(end / half) for end in within)
-    per = half / (facts.grid or _FINE)
+    per = half / _grid(facts)
     top, bottom, number = per.numerator, per.denominator, _number(facts)
     pairs = zip(lows, highs, strict=True)
     ends = (within_range(one * factor, two * factor, low, high) for one, two in pairs)
@@ -96,9 +100,16 @@ def within_range(below: int, above: int, low: int | None, high: int | None) -> t
     return below, above
 
 
-def _number(facts: Facts) -> Callable[[int], int | Decimal]:
-    """How steps of the grid are written: whole numbers, or decimals with as few digits as will do."""
-    grid = facts.grid or _FINE
+def _grid(facts: Facts) -> Fraction:
+    """The steps in which ends are written: days, seconds, or those of a number's type."""
+    return Fraction(1) if facts.kind in TIMES else facts.grid or _FINE
+
+
+def _number(facts: Facts) -> Callable[[int], int | Decimal | date]:
+    """How steps of the grid are written: whole numbers, or decimals with as few digits as will do; days, moments."""
+    grid = _grid(facts)
+    if facts.kind in TIMES:
+        return date.fromordinal if facts.kind == DATE else order.moment
     if facts.kind == INTEGER:
         return int if grid == 1 else lambda steps: int(steps * grid)
     places = next((n for n in range(_DIGITS + 1) if (grid * 10**n).denominator == 1), None)

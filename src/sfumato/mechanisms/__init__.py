@@ -15,6 +15,7 @@ from sfumato.mechanisms.noisymax import NoisyMax
 from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.mechanisms.permute import PermuteAndFlip
 from sfumato.mechanisms.prefix import PrefixSums
+from sfumato.mechanisms.rank_interval import RankInterval
 from sfumato.mechanisms.ranked import RankedChoice
 from sfumato.mechanisms.response import RandomizedResponse
 from sfumato.mechanisms.selection import GaussianKeySelection, KeySelection
@@ -36,6 +37,7 @@ MECHANISMS: dict[str, type[Any]] = {
         RankedChoice,
         OrderStatistic,
         MostFrequent,
+        RankInterval,
         RandomizedResponse,
         Staircase,
         SparseVector,
@@ -63,6 +65,7 @@ __all__ = [
     "PermuteAndFlip",
     "PrefixSums",
     "RandomizedResponse",
+    "RankInterval",
     "RankedChoice",
     "SparseVector",
     "Staircase",

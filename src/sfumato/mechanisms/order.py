@@ -26,7 +26,7 @@ from sfumato.words import Adjacency, Exact, Loss, as_written, positive, whole
 Stretch = tuple[int, int, Real]
 """Candidates that are equally likely: the first of them, how many, and the probability of all of them together."""
 
-_MISS = Fraction(1, 10_000)
+MISS = Fraction(1, 10_000)
 """How likely MIN may be a candidate below all rows, where there are enough rows."""
 
 
@@ -35,18 +35,24 @@ class OrderStatistic:
     """Choose a candidate with about a given fraction of the weight below it, or about a given weight from one end.
 
     `fraction` q asks for a q-quantile. `fraction` None asks for the smallest (`from_end` "low") or largest ("high")
-    value: the candidate that as much weight reaches as the noise needs to tell it from an empty one.
+    value: the candidate that as much weight reaches as the noise needs to tell it from an empty one. Where there is
+    less, it is likely the outermost candidate on the other side, which says nothing: no value is below the smallest.
 
     Guarantee: if the weights of one person's rows add up to at most `norm`, one choice costs epsilon (range epsilon).
+        Of an end: but for one chance in ten thousand, whatever the rows are, there is a row at the candidate that is
+        chosen or further out, or the candidate says nothing.
     Proof: with L, E, G the weight below, at and above a candidate and N their sum, the score of a q-quantile is max(0,
         L - qN, G - (1-q)N). A person of weight c adds to L - qN a number in [-qc, (1-q)c], and to G - (1-q)N one in
         [-(1-q)c, qc]; so no score moves by more than max(q, 1-q) norm. Where the person's rows change, the two numbers
         move by the difference of two such, which is at most norm in size. From an end, with a constant t, it is max(0,
         L - t + 1, t - L - E): L and L + E move by at most norm, upward when she comes, and either way under replace.
+        The candidate that says nothing has it without the last part: so some candidate always has the score 0, and all
+        candidates with no row at them or further out, whose score is t, have at most candidates e^(-rate t) together.
         Scores are multiplied by the denominators to be whole. The rest is the guarantee of RankedChoice, the candidate
         being drawn uniformly from its entry.
     Reference: Smith, STOC 2011 (quantiles by the exponential mechanism).
-    Checked by: laws::no_score_of_a_rank_moves_by_more_than_the_claim, rooms::order_statistics_find_what_is_there
+    Checked by: laws::no_score_of_a_rank_moves_by_more_than_the_claim, rooms::order_statistics_find_what_is_there,
+        laws::an_end_has_a_row_or_says_nothing
     """
 
     fraction: MaybeFraction = MaybeFraction()
@@ -81,7 +87,7 @@ class OrderStatistic:
 
     def reach(self, candidates: int) -> int:
         """The weight that an end must have: rarely does noise find so much where nothing is."""
-        odds = ln(Fraction(max(candidates, 2)) / _MISS)
+        odds = ln(Fraction(max(candidates, 2)) / MISS)
         return max(1, ceil(odds * (2 * self.norm / self.epsilon)))
 
     def rank_error(self, candidates: int, confidence: Any = Fraction(95, 100)) -> int:
@@ -106,11 +112,12 @@ class OrderStatistic:
         return [max(0, b * x - a * whole, a * whole - b * (x + e)) for x, e in zip(below, at, strict=True)]
 
     def _from_end(self, below: list[int], at: list[int], candidates: int) -> list[int]:
-        reach, whole = self.reach(candidates), below[-1] + at[-1]
-        if self.from_end == "low":
-            return [max(0, x - reach + 1, reach - x - e) for x, e in zip(below, at, strict=True)]
-        above = [whole - x - e for x, e in zip(below, at, strict=True)]
-        return [max(0, x - reach + 1, reach - x - e) for x, e in zip(above, at, strict=True)]
+        reach, whole, beyond, nothing = self.reach(candidates), below[-1] + at[-1], below, -1
+        if self.from_end == "high":
+            beyond, nothing = [whole - x - e for x, e in zip(below, at, strict=True)], 0
+        found = [max(0, x - reach + 1, reach - x - e) for x, e in zip(beyond, at, strict=True)]
+        found[nothing] = max(0, beyond[nothing] - reach + 1)  # this one is never wrong
+        return found
 
     def loss(self, distance: Any) -> Loss:
         """What one choice costs if the weights of one person's rows add up to at most `distance`."""
@@ -121,7 +128,7 @@ class OrderStatistic:
         """The chosen candidate; `places` are different and increasing, with the weight of the rows at each. Or an array
         of `count` choices, each at its own cost.
         """
-        entries, scores = self._ranked(*_rows(places, weights, low, high))
+        entries, scores = self._ranked(*checked_rows(places, weights, low, high))
         chosen = self._choice.release(Exact(scores), [n for _, n in entries], _times(count))
         return _listed([entries[i][0] + sample_uniform(entries[i][1]) for i in chosen.tolist()], count)
 
@@ -142,8 +149,14 @@ class OrderStatistic:
     def _ranked(
         self, places: list[int], weights: list[int], low: int, high: int
     ) -> tuple[list[tuple[int, int]], list[int]]:
-        """Stretches of candidates, and the score of each."""
+        """Stretches of candidates, and the score of each; the candidate that says nothing is a stretch of its own."""
         entries, below, at = _entries(places, weights, low, high)
+        side = -1 if self.from_end == "low" else 0
+        if self.fraction is None and entries[side][1] > 1:
+            first, count = entries[side]
+            entries[side:] = [(first, count - 1), (high, 1)] if side else [(low, 1), (low + 1, count - 1), *entries[1:]]
+            below.insert(side % len(below), below[side])
+            at.insert(side % len(at), at[side])
         return entries, self.scores(below, at, high - low + 1)
 
 
@@ -188,7 +201,7 @@ class MostFrequent:
 
     def release(self, places: Any, weights: Any, low: Any, high: Any, count: int | None = None) -> Any:
         """The chosen candidate, or an array of `count` choices, each at its own cost; as of an OrderStatistic."""
-        at, held, first, last = _rows(places, weights, low, high)
+        at, held, first, last = checked_rows(places, weights, low, high)
         scores, lengths = _frequent(held, last - first + 1)
         chosen = self._choice.release(Exact(scores), lengths, _times(count))
         return _listed(
@@ -240,7 +253,7 @@ def _entries(
     return entries, below, at
 
 
-def _rows(places: Any, weights: Any, low: Any, high: Any) -> tuple[list[int], list[int], int, int]:
+def checked_rows(places: Any, weights: Any, low: Any, high: Any) -> tuple[list[int], list[int], int, int]:
     """Places and weights as lists of ints, and the ends, all checked."""
     first, last = whole(low, "low"), whole(high, "high")
     if first > last:

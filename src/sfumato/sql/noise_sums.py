@@ -128,8 +128,18 @@ class Moment:
     draws: tuple[Draw, ...]
 
 
+@dataclass(frozen=True)
+class Pick:
+    """A value that was chosen by rank, whose interval was drawn with it."""
+
+    draw: Draw
+
+
 class Cells(Protocol):
     """What was drawn, and by which law."""
+
+    def picked(self, key: Draw, confidence: Fraction) -> tuple[Fraction, Fraction]:
+        """The interval of a value that was chosen by rank."""
 
     def drawn(self, key: Draw) -> tuple[Fraction, NoiseTerm]:
         """A released number and its noise."""
@@ -143,6 +153,9 @@ class Cells(Protocol):
 
 class CellColumns(Protocol):
     """What was drawn for several cells that are the same sums of other rows: by the keys of one of them."""
+
+    def picked(self, key: Draw, confidence: Fraction) -> list[tuple[Fraction, Fraction]]:
+        """The interval of the value that was chosen by rank in each cell."""
 
     def drawn(self, key: Draw) -> tuple[ExactNumbers, NoiseTerm]:
         """A released number of each cell, and the noise of all of them."""
@@ -159,6 +172,10 @@ class OneCell:
 
     def __init__(self, cells: Cells) -> None:
         self._cells, self.noise, self.runs = cells, cells.noise, cells.runs
+
+    def picked(self, key: Draw, confidence: Fraction) -> list[tuple[Fraction, Fraction]]:
+        """The interval of a value that was chosen by rank."""
+        return [self._cells.picked(key, confidence)]
 
     def drawn(self, key: Draw) -> tuple[ExactNumbers, NoiseTerm]:
         """A released number and its noise."""

@@ -47,6 +47,14 @@ class ColumnEnds:
         return None if cell in self.none else (self.low[cell], self.high[cell])
 
 
+@dataclass(frozen=True)
+class PickQuestion:
+    """What is the interval of a value that was chosen by rank?"""
+
+    draw: Draw
+    confidence: Fraction
+
+
 @dataclass(frozen=True, eq=False)
 class _Sought:
     """A question that needs a search."""
@@ -63,7 +71,8 @@ class _Sought:
         return self.ratio, terms, self.asked.confidence, self.asked.chernoff
 
 
-Steps = Generator[list[RatioQuestion], list[ColumnEnds | None], T]
+Question = RatioQuestion | PickQuestion
+Steps = Generator[list[Question], list[ColumnEnds | None], T]
 """A computation that asks for intervals on its way: those of many cells are answered together."""
 
 
@@ -73,7 +82,7 @@ def together(cells: Sequence[tuple[Steps[T], CellColumns]]) -> list[T]:
     answers: dict[int, list[ColumnEnds | None]] = {}
     running = dict(enumerate(cells))
     while running:
-        asked: list[tuple[int, list[RatioQuestion]]] = []
+        asked: list[tuple[int, list[Question]]] = []
         for number, (steps, _) in list(running.items()):
             try:
                 asked.append((number, steps.send(answers[number]) if number in answers else next(steps)))
@@ -91,8 +100,9 @@ def interval(top: Linear, bottom: Linear, cells: Cells, confidence: Fraction, ch
     return None if found is None else found.at(0)
 
 
-def answered(questions: Sequence[tuple[RatioQuestion, CellColumns]]) -> list[ColumnEnds | None]:
-    """The intervals of top/bottom; a ratio's by test inversion, None where its divisor may be zero.
+def answered(questions: Sequence[tuple[Question, CellColumns]]) -> list[ColumnEnds | None]:
+    """The intervals of top/bottom; a ratio's by test inversion, None where its divisor may be zero. What was chosen by
+    rank has the interval that was drawn with it.
 
     Guarantee: with at least this probability each holds what the exact sums would give.
     Proof: the noise of a linear combination of independent draws is within `width_of`; a ratio r is left out only if
@@ -103,6 +113,10 @@ def answered(questions: Sequence[tuple[RatioQuestion, CellColumns]]) -> list[Col
     found: list[ColumnEnds | None] = [None] * len(questions)
     alike: dict[tuple[object, ...], list[_Sought]] = {}
     for number, (asked, cells) in enumerate(questions):
+        if isinstance(asked, PickQuestion):
+            lows, highs = zip(*cells.picked(asked.draw, asked.confidence), strict=True)
+            found[number] = ColumnEnds(list(lows), list(highs))
+            continue
         one = _direct(number, asked, cells)
         if isinstance(one, _Sought):
             alike.setdefault(one.law, []).append(one)

@@ -94,3 +94,15 @@ SELECT COUNT(*) FROM visit WHERE ended_at - started_at > INTERVAL '1 day'
 ---
 SELECT COUNT(*) FROM visit WHERE started_at >= '2024-01-01 +00' AND started_at < '2024-02-01 00:00:00+00'
 -- plain: SELECT COUNT(*) FROM visit WHERE started_at >= '2024-01-01' AND started_at < '2024-02-01'
+---
+SELECT DATE_TRUNC('hour', started_at) + INTERVAL '15 minutes' * FLOOR(EXTRACT(MINUTE FROM started_at) / 15) AS __timestamp, COUNT(*) AS count FROM public.visit WHERE started_at >= TO_TIMESTAMP('2024-03-01 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') AND started_at < TO_TIMESTAMP('2024-03-03 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') GROUP BY DATE_TRUNC('hour', started_at) + INTERVAL '15 minutes' * FLOOR(EXTRACT(MINUTE FROM started_at) / 15) ORDER BY count DESC LIMIT 1000
+-- plain: SELECT time_bucket(INTERVAL '15 minutes', started_at), COUNT(*) FROM visit WHERE started_at >= '2024-03-01' AND started_at < '2024-03-03' GROUP BY 1
+---
+SELECT DATE_TRUNC('minute', started_at) + INTERVAL '30 seconds' * FLOOR(EXTRACT(SECOND FROM started_at) / 30) AS __timestamp, COUNT(*) AS count FROM public.visit WHERE started_at >= '2024-03-01 10:00:00' AND started_at < '2024-03-01 18:00:00' GROUP BY DATE_TRUNC('minute', started_at) + INTERVAL '30 seconds' * FLOOR(EXTRACT(SECOND FROM started_at) / 30)
+-- plain: SELECT time_bucket(INTERVAL '30 seconds', started_at), COUNT(*) FROM visit WHERE started_at >= '2024-03-01 10:00:00' AND started_at < '2024-03-01 18:00:00' GROUP BY 1
+---
+SELECT area, VARIANCE(DISTINCT age), STDDEV(DISTINCT age), COUNT(*) AS n FROM patient GROUP BY area HAVING n > 1 ORDER BY n / 2 DESC
+---
+WITH i AS (SELECT area, title FROM area_info), a AS (SELECT title, COUNT(*) AS n FROM patient JOIN i USING (area) GROUP BY title), b AS (SELECT title, COUNT(*) AS n FROM visit JOIN patient ON patient_id = id JOIN i USING (area) GROUP BY title) SELECT a.title, a.n, b.n FROM a JOIN b USING (title) ORDER BY 1
+---
+SELECT SUM(n) FROM (SELECT kind, COUNT(*) AS n FROM visit GROUP BY kind)

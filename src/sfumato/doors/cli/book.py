@@ -148,8 +148,8 @@ def _plain(entry: Entry) -> dict[str, Any]:
 
 def _table(entries: list[Entry]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for head in ("no", "time (UTC)", "kind", "analyst", "cost", ""):
-        table.add_column(head, justify="right" if head in ("no", "cost") else "left", no_wrap=head != "")
+    for head in ("entry", "time (UTC)", "kind", "analyst", "cost", ""):
+        table.add_column(head, justify="right" if head in ("entry", "cost") else "left", no_wrap=head != "")
     for entry in entries:
         when = entry.time[:19].replace("T", " ")
         table.add_row(str(entry.seq), when, entry.kind, Text(entry.analyst or ""), _cost(entry), Text(_words(entry)))

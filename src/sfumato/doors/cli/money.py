@@ -53,7 +53,9 @@ def split(policy: Path, analyst: str | None, questions: int, *, as_json: bool) -
         print_json({"questions": count, "epsilon": str(epsilon), **_document(analyst, standing)})
         return
     out = console()
-    out.print(f"{count:,} queries may each cost epsilon {show(epsilon)} (composition {owner.privacy.composition}).")
+    composed = f"(composition {owner.privacy.composition})"
+    each = "1 query may cost" if count == 1 else f"{count:,} queries may each cost"
+    out.print(f"{each} epsilon {show(epsilon)} {composed}.")
     out.print(Text(f"sfumato query SQL --epsilon {show(epsilon)}", style="dim"))
 
 

@@ -20,6 +20,7 @@ from sfumato.doors.cli.say import console, print_whole
 from sfumato.gateway import Answer, Preview
 from sfumato.gateway.rounding import (
     UNKNOWN,
+    WHY_UNKNOWN,
     by_rho,
     charge,
     cost_line,
@@ -51,7 +52,8 @@ def print_answer(answer: Answer, out: Console) -> None:
     if many:
         shown = f"{len(answer.rows):,} rows" if sys.stdout.isatty() else f"{MOST_ROWS:,} of {len(answer.rows):,} rows"
         console(stderr=True).print(f"{shown} are shown; --csv writes them all.")
-    for line in answer_lines(answer):
+    unknown = any(nothing for row in answer.untold(first=MOST_ROWS) for nothing in row)
+    for line in (*answer_lines(answer), *([WHY_UNKNOWN] if unknown else [])):
         out.print(Text(line, style="dim"))
 
 

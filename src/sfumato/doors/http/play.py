@@ -139,7 +139,7 @@ def _composition(epsilon: Fraction, delta: Fraction, k: Fraction) -> dict[str, A
             found[name].append((float(n), float(total)))
     top = 1.2 * found["basic"][-1][1]
     lines = [(name, [point for point in line if point[1] <= top] or line[:1]) for name, line in found.items()]
-    picture = curves(lines, title=f"{count} queries together", axis="questions", measure="epsilon in all", bare=True)
+    picture = curves(lines, title=f"{count} queries together", axis="queries", measure="epsilon in all", bare=True)
     names = {
         "basic": "basic: epsilons add up",
         "advanced": "advanced composition",

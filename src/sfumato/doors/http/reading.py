@@ -18,11 +18,10 @@ from starlette.requests import ClientDisconnect, Request
 from sfumato.doors.http.failing import turned
 from sfumato.doors.pgwire.reading import check_length
 from sfumato.errors import InputError
-from sfumato.gateway import Query
+from sfumato.gateway import NOISES, Query
 from sfumato.words import certainty, positive
 
 FIELDS = ("sql", "epsilon", "within", "confidence", "rows_per_unit", "noise")
-NOISES = ("geometric", "gaussian")
 WRITTEN = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{1,30}")
 """A number as text."""
 _AMOUNTS = ("epsilon", "within", "confidence")

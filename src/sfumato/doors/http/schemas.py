@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.doors.http.play import CHOICES, PAGES, WORDS
-from sfumato.doors.http.reading import NOISES, WRITTEN
+from sfumato.doors.http.reading import WRITTEN
 from sfumato.doors.http.writing import ARROW, CSV, JSON, LINES, PARQUET
 from sfumato.doors.users import ROLES
+from sfumato.gateway import NOISES
 from sfumato.learn import EXERCISES
 
 Schema = dict[str, Any]
@@ -39,7 +40,8 @@ def _amount(about: str, **limits: Any) -> Schema:
 
 _VALUE: Schema = {"type": ["string", "integer", "boolean", "null"]}
 _NOTE: Schema = {"type": "array", "prefixItems": [_MAYBE, TEXT], "minItems": 2, "maxItems": 2}
-_COLUMN = {"name": TEXT, "law": TEXT, "scale": _MAYBE, "half_width": _MAYBE, "note": TEXT}
+_EXPECTED = _list(_object({"rows": WHOLE, "half_width": TEXT}))
+_COLUMN = {"name": TEXT, "law": TEXT, "scale": _MAYBE, "half_width": _MAYBE, "expected": _EXPECTED, "note": TEXT}
 _STANDING = {
     "analyst": _MAYBE,
     "total": of("Amounts"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import ROUND_UP, Decimal
 from fractions import Fraction
 from functools import partial
@@ -268,7 +269,7 @@ def _planned_widths(answer: Answer) -> str | None:
 
 def _width(value: Any, ends: tuple[Any, Any] | None) -> Decimal | None:
     """How far an end of the interval is from the number, to three digits, rounded up."""
-    if ends is None or value is None:
+    if ends is None or value is None or isinstance(value, date):  # a width of days and moments is read off their ends
         return None
     width = max(Decimal(ends[1]) - Decimal(value), Decimal(value) - Decimal(ends[0]))
     places = max(int(width.as_tuple().exponent), width.adjusted() - 2 if width else 0)

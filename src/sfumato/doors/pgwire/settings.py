@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from sfumato.errors import InputError, QueryError, SfumatoError
-from sfumato.gateway import Query
+from sfumato.gateway import NOISES, Query
 from sfumato.sql.read.normalize import UTC
 from sfumato.words import certainty, positive, whole
 
@@ -271,8 +271,8 @@ def _ours(name: str, value: str) -> str:
     if not value or word == "default":
         return OURS[name]
     if name == "sfumato.noise":
-        if word not in ("geometric", "gaussian"):
-            raise InputError(f'noise "{value}" is not known', hint='Use "geometric" or "gaussian".')
+        if word not in NOISES:
+            raise InputError(f'noise "{value}" is not known', hint='Use "geometric", "gaussian" or "auto".')
         return word
     if name == "sfumato.rows_per_unit":
         return str(whole(value, what, low=1))

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.engines.duckdb.jobs import JobWriter
+from sfumato.mechanisms.order import OrderStatistic
 from sfumato.policy import Policy
 from sfumato.sql.relations import (
     Combined,
@@ -79,7 +80,8 @@ def _extra(released: ReleasedBundle, writer: JobWriter) -> list[str] | None:
         return None
     text = writer.not_summed(extra.aggregate).text
     steps = [as_json(extra.steps)] if extra.steps else []  # answers that were stored before chose among all places
-    return [extra.aggregate.name, extra.aggregate.extra, text, str(extra.low), str(extra.high), *steps]
+    found = [extra.aggregate.name, extra.aggregate.extra, text, str(extra.low), str(extra.high), *steps]
+    return [*found, "since intervals"] if isinstance(extra.law, OrderStatistic) else found
 
 
 def _running(part: Part, released: ReleasedBundle) -> list[list[str]]:

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from sfumato.errors import QueryError
 from sfumato.sql.functions import call
-from sfumato.sql.noise_sums import Draw, Linear, Moment, Ratio
+from sfumato.sql.noise_sums import Draw, Linear, Moment, Pick, Ratio
 from sfumato.sql.noise_widths import NoiseTerm
 from sfumato.sql.tree import DOUBLE, INTEGER, NULL, Aggregate, Call, Constant, Facts, Node
 
@@ -63,7 +63,7 @@ class Formula:
     """Its name in digests and messages."""
     value: Callable[[Aggregate, Sums, NoiseTerm | None], Any]
     """The number, given the noise of each sum."""
-    number: Callable[[Aggregate, Callable[[int], Draw]], Ratio | Moment | None] = lambda *_: None
+    number: Callable[[Aggregate, Callable[[int], Draw]], Ratio | Moment | Pick | None] = lambda *_: None
     """The same as draws, of which intervals are made, given which draw each sum is; None where there is no interval."""
     words: Callable[[Aggregate, str], str] = lambda *_: "the number of rows"
     """What is released for it, given the names of the columns that it is about."""

@@ -1,8 +1,8 @@
 """MIN, MAX, MEDIAN, percentiles and MODE: they choose among public candidates, by weighted ranks or counts.
 
 Candidates are the whole steps of the grid, days, seconds, or the values of a list (semantics 3.5). What is chosen is a
-candidate even where there is no row; how good it is can be said in ranks only (`ranks`), so there is no interval of
-values.
+candidate even where there is no row; how good it is is said in ranks (`ranks`), and by an interval of values that was
+drawn beside a quantile. An end has none but this: there is a value at it or further out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from sqlglot import exp
 
 from sfumato.errors import QueryError
 from sfumato.sql.aggregates import over_public, over_unit
-from sfumato.sql.aggregates.base import CHOICE, AggregateKind, Bundle, Formula, bounded_number
+from sfumato.sql.aggregates.base import CHOICE, AggregateKind, Bundle, Formula, Range, bounded_number
+from sfumato.sql.noise_sums import Pick
 from sfumato.sql.tree import (
     BOOLEAN,
     DATE,
@@ -105,7 +106,18 @@ def _argument(aggregate: Aggregate) -> Node:
     return aggregate.arg
 
 
-_CHOSEN = Formula(CHOICE, lambda aggregate, sums, _: value(aggregate, int(sums[0])))
+def _range(aggregate: Aggregate) -> Range:
+    """From the first candidate to the last; a day by its number, a moment by its second."""
+    if aggregate.name == "mode":
+        return None, None
+    grid = Fraction(1) if _argument(aggregate).facts.kind in TIMES else _argument(aggregate).facts.grid or Fraction(1)
+    low, high = candidates(aggregate)
+    return low * grid, high * grid
+
+
+_CHOSEN = Formula(
+    CHOICE, lambda aggregate, sums, _: value(aggregate, int(sums[0])), number=lambda _, draw: Pick(draw(0))
+)
 
 
 _ABOUT: dict[str, dict[str, Any]] = {
@@ -157,7 +169,7 @@ def _kind(name: str) -> AggregateKind:
     def bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:
         return _bind(name, args, where, position)
 
-    return AggregateKind(name, bind, lambda _: Bundle((), Fraction(1)), _CHOSEN, CHOICE, **_ABOUT[name])
+    return AggregateKind(name, bind, lambda _: Bundle((), Fraction(1)), _CHOSEN, CHOICE, range=_range, **_ABOUT[name])
 
 
 ORDERS = tuple(_kind(name) for name in NAMES)

@@ -164,11 +164,19 @@ def _draws(aggregate: Aggregate, draw: Callable[[int], Draw]) -> Ratio | Moment:
     return Ratio(weighed(rows[moment], draws).plus(count.scaled(ends(aggregate)[which][0])), count)
 
 
+_COVARIANCES = {"covar_pop": 4, "covar_samp": 2}
+"""The product of two ranges over this is the largest."""
+
+
 def _range(aggregate: Aggregate) -> Range:
     if aggregate.name in _MEANS:
         return ends(aggregate)[_MEANS[aggregate.name][1]]
     if aggregate.facts.bounded:
         return aggregate.facts.low, aggregate.facts.high
+    if aggregate.name in _COVARIANCES:  # of two numbers between their ends; a sample has two rows at least
+        (low, high), (first, last) = ends(aggregate)
+        most = (high - low) * (last - first) / _COVARIANCES[aggregate.name]
+        return -most, most
     return (Fraction(0) if aggregate.name == "regr_count" else None), None
 
 

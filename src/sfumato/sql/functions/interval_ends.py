@@ -19,7 +19,7 @@ Items = tuple[tuple[str, Node], ...]
 def _rule(args: tuple[Node, ...], _: str) -> Facts:
     facts = args[0].facts
     if facts.kind not in NUMBERS:
-        raise Mismatch(f"only a number has an interval, but this is {facts.kind}")
+        raise Mismatch(f"only of a number can an end be a column, but this is {facts.kind}")
     return Facts(facts.kind, None, None, facts.grid, True)
 
 

@@ -30,9 +30,9 @@ from sfumato.sql.intervals.provenance import (
     Slot,
     WindowTotal,
 )
-from sfumato.sql.noise_sums import ONE, CellColumns, Cells, Linear, Moment, OneCell, Ratio, total
+from sfumato.sql.noise_sums import ONE, CellColumns, Cells, Linear, Moment, OneCell, Pick, Ratio, total
 from sfumato.sql.noise_widths import Interval
-from sfumato.sql.sum_intervals import ColumnEnds, RatioQuestion, Steps, together
+from sfumato.sql.sum_intervals import ColumnEnds, PickQuestion, RatioQuestion, Steps, together
 from sfumato.sql.tree import INTEGER, Constant
 
 _MOST = 1000
@@ -59,7 +59,8 @@ class PublicCondition:
     value: bool | None
 
 
-Number = Ratio | Moment | Function
+Basic = Ratio | Moment | Pick
+Number = Basic | Function
 Told = Number | Null | PublicCondition
 NULL = Null()
 
@@ -284,8 +285,11 @@ def ends_of_cells(
     """The intervals of numbers, each in so many cells.
 
     Guarantee: with at least this probability each holds what SQL would give of the exact sums.
-    Proof: a ratio's or a moment's is that of its law. Of k different ones each holds but for a k-th of the allowed
-        misses, so all of them do but for all of it; and where they do, so does what `boxes` makes of them.
+    Proof: a ratio's, a moment's or a chosen value's is that of its law. Of k different ones each holds but for a
+        k-th of the allowed misses, so all of them do but for all of it; and where they do, so does what `boxes`
+        makes of them.
+        Where a divisor may be zero nothing is ruled out: that is told by the `none` of ColumnEnds, and None is where no
+        law was worked out.
     Reference: Boole's inequality; Moore, Interval Analysis, 1966.
     Checked by: rooms::every_interval_above_the_cut_holds_what_it_promises, rooms::half_an_interval_is_too_little
     """
@@ -293,19 +297,21 @@ def ends_of_cells(
 
 
 def _ends(of: Told | None, count: int, confidence: Fraction) -> Steps[ColumnEnds | None]:
-    if isinstance(of, Ratio | Moment):
+    if isinstance(of, Basic):
         return (yield from _basic(of, count, confidence))
     if not isinstance(of, Function):
         return None
-    basics: dict[Ratio | Moment, boxes.Ends | None] = {}
+    basics: dict[Basic, boxes.Ends | None] = {}
     _collect(of, basics)
     noisy = sum(not (isinstance(one, Ratio) and one.fixed is not None) for one in basics)
     if noisy > _MOST:
         return None
     sure = 1 - (1 - confidence) / max(1, noisy)
-    columns: dict[Ratio | Moment, ColumnEnds | None] = {}
+    columns: dict[Basic, ColumnEnds | None] = {}
     for one in basics:
         columns[one] = yield from _basic(one, count, sure)
+    if None in columns.values():
+        return None  # one of them has a law that is not worked out
     found = [
         _box(of, {one: None if ends is None else ends.at(cell) for one, ends in columns.items()})
         for cell in range(count)
@@ -315,10 +321,14 @@ def _ends(of: Told | None, count: int, confidence: Fraction) -> Steps[ColumnEnds
     return ColumnEnds(list(lows), list(highs), frozenset(cell for cell, one in enumerate(found) if one is None))
 
 
-def _basic(of: Ratio | Moment, count: int, confidence: Fraction) -> Steps[ColumnEnds | None]:
+def _basic(of: Basic, count: int, confidence: Fraction) -> Steps[ColumnEnds | None]:
     if isinstance(of, Moment):
         known = yield from moments.told(of.aggregate, of.draws, confidence)
-        return None if known is None else ColumnEnds([known[0]], [known[1]])
+        low, high = known or (Fraction(0), Fraction(0))
+        return ColumnEnds([low], [high], frozenset() if known else frozenset((0,)))
+    if isinstance(of, Pick):
+        (found,) = yield [PickQuestion(of.draw, confidence)]
+        return found
     if not of.top.terms and not of.bottom.terms:
         if of.fixed is None:
             return None
@@ -334,17 +344,22 @@ def has_moments(of: Told | None) -> bool:
     return isinstance(of, Moment) or (isinstance(of, Function) and any(map(has_moments, of.args)))
 
 
-def _collect(of: Told, found: dict[Ratio | Moment, boxes.Ends | None]) -> None:
-    if isinstance(of, Ratio | Moment):
+def has_picks(of: Told | None) -> bool:
+    """Whether a number is made of values that were chosen by rank, of which nothing is known before."""
+    return isinstance(of, Pick) or (isinstance(of, Function) and any(map(has_picks, of.args)))
+
+
+def _collect(of: Told, found: dict[Basic, boxes.Ends | None]) -> None:
+    if isinstance(of, Basic):
         found[of] = None
     elif isinstance(of, Function):
         for arg in of.args:
             _collect(arg, found)
 
 
-def _box(of: Told, basics: dict[Ratio | Moment, boxes.Ends | None]) -> boxes.Ends | None:
+def _box(of: Told, basics: dict[Basic, boxes.Ends | None]) -> boxes.Ends | None:
     """What functions make of the intervals of their numbers; None where it might be NULL, or anything."""
-    if isinstance(of, Ratio | Moment):
+    if isinstance(of, Basic):
         return basics[of]
     if not isinstance(of, Function):
         return None
@@ -355,7 +370,7 @@ def _box(of: Told, basics: dict[Ratio | Moment, boxes.Ends | None]) -> boxes.End
     return boxes.apply(of.origin, known) if len(known) == len(found) else None
 
 
-def _box_of_case(of: Function, basics: dict[Ratio | Moment, boxes.Ends | None]) -> boxes.Ends | None:
+def _box_of_case(of: Function, basics: dict[Basic, boxes.Ends | None]) -> boxes.Ends | None:
     """Around all branches that may be the first whose condition holds."""
     *pairs, rest = of.args
     sides = []
@@ -371,7 +386,7 @@ def _box_of_case(of: Function, basics: dict[Ratio | Moment, boxes.Ends | None]) 
     return boxes.hull(known) if len(known) == len(sides) else None
 
 
-def _test(of: Told, basics: dict[Ratio | Moment, boxes.Ends | None]) -> bool | None:  # noqa: PLR0911  by its kind
+def _test(of: Told, basics: dict[Basic, boxes.Ends | None]) -> bool | None:  # noqa: PLR0911  by its kind
     """Whether a condition surely holds, or surely does not (or is unknown to SQL, which in CASE is the same)."""
     if isinstance(of, PublicCondition):
         return bool(of.value)

@@ -63,6 +63,11 @@ class _Rows:
         place = self._at[key[3]]
         return self._source.drawn_in(key, [row[place] for row in self._slots])
 
+    def picked(self, key: Draw, confidence: Fraction) -> list[tuple[Fraction, Fraction]]:
+        """The interval of the value that was chosen by rank in each row."""
+        place = self._at[key[3]]
+        return [self._source.picked((*key[:3], row[place]), confidence) for row in self._slots]
+
     def noise(self, pool: TrackSum) -> NoiseTerm:
         """The noise of a total: totals are never here, each row has its own."""
         return self._source.noise(pool)

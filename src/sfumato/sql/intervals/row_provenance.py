@@ -139,8 +139,11 @@ def _(old: Release, walk: Walk) -> Traced:
     walk.sums |= {name for name, aggregate in old.aggregates if AGGREGATES[aggregate.name].never_null}
     staged = is_staged(old)
     for name, aggregate in old.aggregates:
-        told = not staged and AGGREGATES[aggregate.name].measure != CHOICE and aggregate.facts.kind != BOOLEAN
-        known[name] = known[fine_name(name)] = ReleasedColumn(name, place) if told else None
+        told = not staged and aggregate.name != "mode" and aggregate.facts.kind != BOOLEAN
+        one: Origin | None = ReleasedColumn(name, place) if told else None
+        if one is not None and AGGREGATES[aggregate.name].measure == CHOICE:
+            one = Maybe(one)  # it is NULL where its own interval says nothing
+        known[name] = known[fine_name(name)] = one
     return Traced(old, known, not any(is_open(node, old.below) for _, node in old.keys))
 
 

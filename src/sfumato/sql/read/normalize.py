@@ -16,6 +16,7 @@ from sqlglot import exp
 from sfumato.errors import QueryError
 from sfumato.interrupts import step
 from sfumato.sql.read.arrays import written_array
+from sfumato.sql.read.clock_parts import part_of_clock
 from sfumato.sql.read.lateral import without_lateral
 
 UTC = ("utc", "gmt", "z", "zulu", "universal", "etc/utc", "etc/gmt", "uct", "+00", "+00:00", "00:00")
@@ -365,13 +366,14 @@ def _rows(node: Any) -> Any:
     return selects[0]
 
 
-_TITLES: dict[type[Any], str] = {exp.AtTimeZone: "timezone", exp.Date: "date"}
+_TITLES: dict[type[Any], str] = {exp.AtTimeZone: "timezone", exp.Date: "date", exp.Add: "?column?"}
 """What PostgreSQL calls a column that is shown under no name of its own."""
 _CHANGES: dict[type[Any], Callable[[Any], Any]] = {
     exp.Limit: _limit,
     exp.Offset: _limit,
     exp.Fetch: _fetch,
     exp.AtTimeZone: _zone,
+    exp.Add: part_of_clock,
     exp.TimestampTrunc: _truncated,
     exp.DateTrunc: _truncated,
     exp.Date: _date,

@@ -57,6 +57,15 @@ class Summed:
     extras: tuple[Aggregate, ...]
     sources: Sources
 
+    @property
+    def arguments(self) -> tuple[frozenset[Node], ...]:
+        """Of each bundle, what the aggregates that come of it are about."""
+        found: list[set[Node]] = [set() for _ in self.bundles]
+        for _, aggregate, source in self.sources:
+            if 0 <= source.bundle < len(found):
+                found[source.bundle] |= {node for node in (aggregate.arg, aggregate.second) if node is not None}
+        return tuple(map(frozenset, found))
+
 
 @remembered
 def bundles_of(release: Release) -> Summed:
@@ -185,4 +194,4 @@ def job_of(
     """The job of the grouping set that keeps these keys, under these limits."""
     made = bundles_of(release)
     job = Job(release, limits, kept, chosen, made.bundles, clip, made.extras)
-    return replace(held(job), together=together, different_values=different_values)
+    return replace(held(job, made.arguments), together=together, different_values=different_values)

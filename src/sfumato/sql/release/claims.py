@@ -98,7 +98,7 @@ def _cut(cut: Cut, adjacency: Adjacency) -> Iterator[Reason]:
             _thresholded(part, part.selection, derived, adjacency, spent_together)
             continue  # paid for by the selection
         loss += spent_together
-        chosen += sum((r.extra.law.epsilon for r in part.bundles if r.extra and r.extra.law), Fraction(0))
+        chosen += sum((law.epsilon for r in part.bundles if r.extra for law in r.extra.choices), Fraction(0))
     _afford(cut, loss, chosen, keys)
 
 
@@ -171,18 +171,22 @@ def _number(name: str, released: ReleasedBundle, moved: Moved, adjacency: Adjace
 
 
 def _choice(name: str, released: ReleasedBundle, moved: Moved, adjacency: Adjacency) -> Reason:
-    """A choice: the weight of one unit, twice where it may leave one group for another, against the norm of its law."""
+    """A choice: the weight of one unit, twice where it may leave one group for another, against the norm of its laws.
+
+    What is chosen around a quantile is looked at, too: the first law that claims too little is told of.
+    """
     assert released.extra is not None
-    law = released.extra.law
-    assert law is not None
     if moved.l1 is None:
         raise PlanError(f"nothing bounds the weight of one unit in {name}")
-    weight, norm = moved.l1, law.norm
-    if adjacency is Adjacency.REPLACE and not (
-        law.adjacency is Adjacency.REPLACE and (moved.single or isinstance(law, MostFrequent))
-    ):
-        weight *= 2
-    return _compared(Reason(name, weight, norm, " in weight", moved.why))
+    reasons = []
+    for law in released.extra.choices:
+        weight = moved.l1
+        if adjacency is Adjacency.REPLACE and not (
+            law.adjacency is Adjacency.REPLACE and (moved.single or isinstance(law, MostFrequent))
+        ):
+            weight *= 2
+        reasons.append(_compared(Reason(name, weight, law.norm, " in weight", moved.why)))
+    return reasons[0]
 
 
 def _compared(reason: Reason) -> Reason:

@@ -17,8 +17,10 @@ from sfumato.sql.relations import Relation, Release, named, scans_in
 from sfumato.sql.tree import Aggregate, Call, Column, Constant, Node
 
 
-def held(job: Job) -> Job:
+def held(job: Job, arguments: tuple[frozenset[Node], ...]) -> Job:
     """The job whose computed numbers are columns of their own, clamped to their bounds where they are read.
+
+    `arguments` are those of each bundle: its parts read these, and no other number that looks like a piece of them.
 
     Guarantee: whatever rows there are, a number that is summed or ranked lies between the bounds of its facts, or is
         NULL; where interval arithmetic is right, nothing changes.
@@ -37,9 +39,12 @@ def held(job: Job) -> Job:
     read: dict[Node, Node] = {node: Column(f"{number}.held{i}", node.facts) for i, node in enumerate(numbers)}
     computed = named(below, [*columns, *((raw[node].name, node) for node in numbers)])
     clamped = named(computed, [*columns, *((f"{number}.held{i}", _clamp(raw[n])) for i, n in enumerate(numbers))])
-    bundles = tuple(replace(b, parts=tuple(rewrite(part, read.get) for part in b.parts)) for b in job.bundles)
+    bundles = []
+    for bundle, own in zip(job.bundles, arguments, strict=True):
+        mine = {node: read[node] for node in own if node in read}
+        bundles.append(replace(bundle, parts=tuple(rewrite(part, mine.get) for part in bundle.parts)))
     extras = tuple(_read(aggregate, read) for aggregate in job.extras)
-    return replace(job, release=replace(job.release, below=clamped), bundles=bundles, extras=extras)
+    return replace(job, release=replace(job.release, below=clamped), bundles=tuple(bundles), extras=extras)
 
 
 def _numbers(release: Release) -> list[Node]:

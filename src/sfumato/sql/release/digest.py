@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.mechanisms.order import OrderStatistic
 from sfumato.policy import Policy
 from sfumato.sql.intervals.fine_numbers import fine_name
 from sfumato.sql.relations import Release
@@ -155,6 +156,8 @@ def _noise(part: Part, released: ReleasedBundle) -> list[Any]:
         found += [released.extra.aggregate.name, released.extra.low, released.extra.high, listed]
         if released.extra.steps:
             found.append(key_of(list(released.extra.steps)))
+        if isinstance(released.extra.law, OrderStatistic):  # stored answers without intervals are other answers
+            found.append("no end without rows" if released.extra.around is None else "with its interval")
     if released.running is not None:
         tracks = released.running.reading.tracks(part.groups)
         found.append(released.running.text([len(track) for track in tracks]))

@@ -1,16 +1,21 @@
-"""What a choice by rank is worth: how many ranks it is off at most, and in how small a group nothing is guaranteed.
+"""What a choice by rank is worth: how many ranks it is off at most, in how small a group nothing is guaranteed, and
+between which values the true one lies.
 
 Comes in: what was planned for MIN, MAX, MEDIAN, percentiles or MODE. Goes out: numbers of rows, and a sentence; from
-the question, the policy and epsilon alone. Where the answer tells a noisy COUNT(*) of the same group, and even its
-upper end is a group of which the choice says nothing, it is shown as NULL: post-processing of released numbers.
+the question, the policy and epsilon alone. From what was drawn: the interval of the value. A value whose interval is
+all that was declared is shown as NULL, a mode where a noisy COUNT(*) of the same rows tells a group of which it says
+nothing: post-processing of released numbers.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 
-from sfumato.mechanisms.order import OrderStatistic
+from sfumato.mechanisms.order import MISS, OrderStatistic
+from sfumato.sql.aggregates import order
 from sfumato.sql.job import FINE
 from sfumato.sql.release.releases import Cut, ReleasedBundle
 from sfumato.words import show
@@ -29,6 +34,10 @@ class Ranks:
     error: int
     nothing: int
     fraction: Fraction | None = None
+    margin: int = 0
+    """So many ranks beyond a quantile its interval reaches, about."""
+    starts: int = 1
+    """About the size of groups from which on the choice says something: twice the margin that an interval needs."""
 
     def words(self, confidence: Fraction) -> str:
         """A sentence for people."""
@@ -38,7 +47,9 @@ class Ranks:
             return f"about the value that {self.reach:,} rows reach; {sure}: within ± {self.error:,} ranks; {small}"
         if self.fraction is None:
             return f"{sure}: no other value occurs more than {self.error:,} times more often; {small}"
-        return f"{sure}: within ± {self.error:,} ranks; {small}"
+        return (
+            f"{sure}: within ± {self.error:,} ranks, its interval reaches about {self.margin:,} ranks further; {small}"
+        )
 
 
 def ranks(cut: Cut, released: ReleasedBundle, confidence: Fraction) -> Ranks | None:
@@ -59,8 +70,45 @@ def ranks(cut: Cut, released: ReleasedBundle, confidence: Fraction) -> Ranks | N
     law, candidates = extra.law, extra.candidates[1] - extra.candidates[0] + 1
     error = -(-law.rank_error(candidates, confidence) // whole)
     if not isinstance(law, OrderStatistic):
-        return Ranks(None, error, error)
+        return Ranks(None, error, error, starts=error)
     if law.fraction is None:
         reach = -(-law.reach(candidates) // whole)
-        return Ranks(reach, error, reach + error)
-    return Ranks(None, error, int(error / max(law.fraction, 1 - law.fraction)), law.fraction)
+        return Ranks(reach, error, reach + error, starts=reach)
+    margin, q = 0 if extra.around is None else -(-extra.around.enough // whole), law.fraction
+    starts = ceil(2 * margin / (min(q, 1 - q) or Fraction(1)))
+    return Ranks(None, error, int(error / max(q, 1 - q)), q, margin, starts)
+
+
+def value_ends(released: ReleasedBundle, cells: tuple[int, ...], confidence: Fraction) -> tuple[Fraction, Fraction]:
+    """The interval of a value that was chosen by rank, given what was drawn for it.
+
+    Guarantee: with this probability it holds what SQL gives of the rows under the bounds of semantics 3.1.
+    Proof: of a quantile, `RankInterval`. Of an end, `OrderStatistic`: but for one chance in ten thousand there is a row
+        at what was chosen or further out, or all candidates are in the interval. A row lies at its place or, among
+        steps, at the step of its number; all rows lie from the first candidate to the last.
+    Reference: semantics 3.5.
+    Checked by: laws::rank_intervals_hold_the_quantile, laws::an_end_has_a_row_or_says_nothing,
+        laws::intervals_of_choices_hold_what_they_promise
+    """
+    extra = released.extra
+    assert extra is not None
+    assert isinstance(extra.law, OrderStatistic)
+    first, last = extra.candidates
+    chosen = bisect_left(extra.steps, cells[0]) if extra.steps else cells[0]
+    if extra.around is not None:
+        first, last = extra.around.ends(first, last, chosen, cells[1], confidence)
+    elif 1 - confidence >= MISS:
+        first, last = (first, chosen) if extra.law.from_end == "low" else (chosen, last)
+    grid = Fraction(order.value(extra.aggregate, 1))
+    low, high = (extra.steps[end] if extra.steps else end for end in (first, last))
+    return min(low, extra.low if first == extra.candidates[0] else low) * grid, max(
+        high, extra.high if last == extra.candidates[1] else high
+    ) * grid
+
+
+def says_nothing(released: ReleasedBundle, cells: tuple[int, ...]) -> bool:
+    """Whether the interval of a value is all that was declared: the same for everybody who is told a stored answer."""
+    assert released.extra is not None
+    grid = Fraction(order.value(released.extra.aggregate, 1))
+    whole = released.extra.low * grid, released.extra.high * grid
+    return value_ends(released, cells, SURE) == whole

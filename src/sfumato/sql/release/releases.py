@@ -17,7 +17,7 @@ from sfumato.accounting import Event
 from sfumato.accounting.events import GaussianRelease as GaussianEvent
 from sfumato.accounting.events import Pure
 from sfumato.errors import QueryError
-from sfumato.mechanisms import GaussianKeySelection, KeySelection, ThresholdedCounts
+from sfumato.mechanisms import GaussianKeySelection, KeySelection, RankInterval, ThresholdedCounts
 from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.policy import ROW, Policy, Table
 from sfumato.sql import keys
@@ -48,6 +48,8 @@ from sfumato.words import Adjacency, show, whole
 _MOST_ROWS = 1 << 40
 GEOMETRIC, GAUSSIAN = "geometric", "gaussian"
 _BOUND = " (contribution bound)"
+_ON_ENDS = Fraction(1, 4)
+"""What of the price of a quantile pays for its interval."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ class ReleasedBundle:
 class Extra:
     """What is not a sum: a number of different values, or a choice by ranks, whose law chooses from `low` to `high`.
 
-    Where not all of these are values of the argument, the law chooses among the numbers of `steps`, which are.
+    Where not all of these are values of the argument, the law chooses among the numbers of `steps`, which are. Around a
+    quantile, `around` chooses how far its interval reaches.
     """
 
     aggregate: Aggregate
@@ -101,6 +104,12 @@ class Extra:
     low: int = 0
     high: int = 0
     steps: tuple[int, ...] = ()
+    around: RankInterval | None = None
+
+    @property
+    def choices(self) -> tuple[OrderStatistic | MostFrequent | RankInterval, ...]:
+        """All that is chosen in a group, each for its own price."""
+        return tuple(law for law in (self.law, self.around) if law is not None)
 
     @property
     def candidates(self) -> tuple[int, int]:
@@ -390,16 +399,9 @@ class _Work:
         nothing, entries = Bundle((), Fraction(0)), 1 if every == 1 else None
         if AGGREGATES[aggregate.name].measure == CHOICE:
             low, high = order.candidates(aggregate)
-            fine = 1 if self.alone else FINE
-            norm, epsilon = Fraction(self.most * fine), _root_of_eight(share) if self.gaussian else share
-            law: OrderStatistic | MostFrequent = MostFrequent(norm, epsilon, self.adjacency)
-            if aggregate.name != "mode":
-                end = "high" if aggregate.name == "max" else "low"
-                law = OrderStatistic(order.fraction(aggregate), norm, epsilon, self.adjacency, end)
-                if self.adjacency is Adjacency.REPLACE and entries is None:
-                    # she may leave one group and enter another: two comings and goings, each in its own group
-                    law = OrderStatistic(order.fraction(aggregate), 2 * norm, epsilon, from_end=end)
-            extra = Extra(aggregate, law, low, high, steps_of(aggregate, self.release.below, rows))
+            steps = steps_of(aggregate, self.release.below, rows)
+            law, around = self._choice(aggregate, share, one_group=entries is not None)
+            extra = Extra(aggregate, law, low, high, steps, around)
             return ReleasedBundle(nothing, Fraction(0), Fraction(0), Fraction(1), self.terms.noise, extra)
         _, kept = self._different(aggregate, every)
         extra, size, unit = Extra(aggregate), distinct.size_of_value(aggregate), distinct.unit_of(aggregate)
@@ -413,12 +415,29 @@ class _Work:
         moved = self.adjacency.sensitivity_l1(kept * size, entries=entries, nonnegative=up)
         return ReleasedBundle(nothing, moved, moved / share, unit, GEOMETRIC, extra)
 
+    def _choice(
+        self, aggregate: Aggregate, share: Fraction, *, one_group: bool
+    ) -> tuple[OrderStatistic | MostFrequent, RankInterval | None]:
+        """The law of a choice; of a quantile also that of its interval, for a part of the price."""
+        fine, fraction, adjacency = 1 if self.alone else FINE, order.fraction(aggregate), self.adjacency
+        norm = Fraction(self.most * fine)
+        for_ends = share * _ON_ENDS if fraction is not None else Fraction(0)
+        epsilon, more = (_root_of_eight(one) if self.gaussian else one for one in (share - for_ends, for_ends))
+        if aggregate.name == "mode":
+            return MostFrequent(norm, epsilon, adjacency), None
+        if adjacency is Adjacency.REPLACE and not one_group:
+            # she may leave one group and enter another: two comings and goings, each in its own group
+            norm, adjacency = 2 * norm, Adjacency.ADD_REMOVE
+        end = "high" if aggregate.name == "max" else "low"
+        law = OrderStatistic(fraction, norm, epsilon, adjacency, end)
+        return law, None if fraction is None else RankInterval(fraction, norm, more, adjacency, fine)
+
     def events(self, parts: tuple[Part, ...]) -> list[Event]:
         """What the values cost: noise on sums and counts as one, each choice by itself."""
         made = [part for part in parts if part.bundles and part.groups]
         if not made or self.one_noise:  # the event of the selection is that of the noise
             return []
-        laws = [r.extra.law for part in made for r in part.bundles if r.extra is not None and r.extra.law is not None]
+        laws = [law for part in made for r in part.bundles if r.extra is not None for law in r.extra.choices]
         noisy = self.entries - sum(AGGREGATES[aggregate.name].measure == CHOICE for aggregate in self.extras)
         share = made[0].share * noisy * len(self.release.sets)
         events: list[Event] = []

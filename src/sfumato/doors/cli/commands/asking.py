@@ -30,6 +30,7 @@ class NoiseOption(StrEnum):
 
     GEOMETRIC = "geometric"
     GAUSSIAN = "gaussian"
+    AUTO = "auto"
 
 
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="A query in PostgreSQL's SQL.")]
@@ -39,7 +40,8 @@ Epsilon = Annotated[str | None, typer.Option("--epsilon", metavar="E", help="Wha
 Within = Annotated[str | None, typer.Option("--within", metavar="W", help="Spend what gives ± W, instead of E.")]
 Confidence = Annotated[str, typer.Option("--confidence", metavar="C", help="Confidence of the intervals.")]
 Rows = Annotated[int | None, typer.Option("--rows-per-unit", metavar="C", help="A lower contribution bound.")]
-Law = Annotated[NoiseOption | None, typer.Option("--noise", help="Noise (default: geometric, or gaussian under zcdp).")]
+_NOISE = "Noise (default: geometric, or gaussian under zcdp); auto takes the better one for the same price."
+Law = Annotated[NoiseOption | None, typer.Option("--noise", help=_NOISE)]
 QUESTION = {
     "policy": (PolicyFile, HERE),
     "analyst": (Analyst, "owner"),

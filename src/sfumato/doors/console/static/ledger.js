@@ -28,7 +28,7 @@ async function list(last) {
   const after = Math.max(0, last - PAGE);
   const page = await call(`/api/ledger?after=${after}&limit=${PAGE}`);
   const rows = page.entries.filter((entry) => entry.seq <= last && entry.kind !== "answer").reverse().map(rowOf);
-  if (last === spending.entries) $("list").replaceChildren(tableOf(["no", "when (UTC)", "what", "who", "cost", "", "receipt"], rows, { name: "Entries", right: [0, 4], kind: "statement" }));
+  if (last === spending.entries) $("list").replaceChildren(tableOf(["entry", "when (UTC)", "what", "who", "cost", "", "receipt"], rows, { name: "Entries", right: [0, 4], kind: "statement" }));
   else $("list").querySelector("tbody").append(...rows);
   $("list").querySelector(".earlier")?.remove();
   if (after > 0) $("list").append(h("button", { class: "earlier", onclick: () => list(after) }, "Earlier ones"));
@@ -73,7 +73,7 @@ function freezer() {
     await refresh();
   };
   if (spending.frozen) return h("span", { class: "group" }, h("strong", { class: "bad" }, "Frozen: no query is answered"), h("button", { onclick: () => turn(false).catch(tell) }, "Unfreeze"));
-  const ask = () => openDialog("Freeze all answers?", h("p", {}, "No query is answered until an owner unfreezes: by no interface, and not from stored answers either. The ledger records who froze it."), h("p", {}, h("button", { class: "danger", onclick: () => turn(true).catch(tell) }, "Freeze")));
+  const ask = () => openDialog("Freeze all answers?", h("p", {}, "No query is answered until an owner unfreezes: by no interface, and not from stored answers either. The ledger records who froze it."), h("p", {}, h("button", { class: "danger", onclick: () => turn(true).catch(tell) }, "Freeze"), h("button", { class: "plain", onclick: () => $("dialog").close() }, "Cancel")));
   return h("button", { class: "danger", onclick: ask }, "Freeze");
 }
 

@@ -79,10 +79,11 @@ function near(here, seen, cloud, { protect, noise, interest }) {
     return s("circle", { cx, cy, r, class: kind }, s("title", {}, title));
   };
   const bar = 10 ** Math.floor(Math.log10(span / 2));
-  const label = (place, text, kind) => {
+  const label = (place, text, up) => {
     const [x, y] = at(place);
-    return s("text", { x: x + 8, y: y - 8, class: kind }, text);
+    return s("text", { x: x + 8, y: up ? y - 8 : y + 18, class: "quiet" }, text);
   };
+  const above = at(here)[1] <= at(seen)[1]; // one name above its dot, the other below: they never overlap
   $("near").replaceChildren(
     s("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img", class: "sfumato-picture map", "aria-label": "True position, report and circles" },
       s("rect", { width: SIZE, height: SIZE, class: "paper" }),
@@ -92,7 +93,7 @@ function near(here, seen, cloud, { protect, noise, interest }) {
       circle(seen, noise, "noise", `the true position is within ${brief(noise)} m`),
       circle(seen, noise + interest, "retrieval", `area of retrieval, ${brief(noise + interest)} m`),
       dot(here, "true", 5, "true position"), dot(seen, "report", 5, "report"),
-      label(here, "true position", "quiet"), label(seen, "report", "quiet"),
+      label(here, "true position", above), label(seen, "report", !above),
       s("line", { x1: 16, x2: 16 + bar * scale, y1: SIZE - 16, y2: SIZE - 16, class: "axis scale" }),
       s("text", { x: 16, y: SIZE - 22, class: "quiet" }, bar >= 1000 ? `${bar / 1000} km` : `${bar} m`)),
   );

@@ -46,8 +46,10 @@ export function wide(value) {
 
 // A value and what stands beside it in a quieter tone; never more digits than the noise allows. Keys are as they are.
 export function shown(value, ends, type, unknown = false) {
-  if (value === null) return { text: "NULL", beside: "" };
-  if (!["bigint", "numeric"].includes(type)) return { text: String(value), beside: "" };
+  const counted = ["bigint", "numeric"].includes(type);
+  if (unknown && (!ends || !counted)) return { text: "unknown", beside: ends ? `(${ends[0]} to ${ends[1]})` : "" };
+  if (value === null && !unknown) return { text: "NULL", beside: "" };
+  if (!counted) return { text: String(value), beside: ends ? `(${ends[0]} to ${ends[1]})` : "" };
   if (!ends || ends[0] === null || ends[1] === null) return { text: String(value).replace("-", "−"), beside: "" };
   const [low, high, number] = [toNumber(ends[0]), toNumber(ends[1]), toNumber(value)];
   const width = (high - low) / 2;

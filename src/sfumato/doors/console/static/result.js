@@ -76,10 +76,10 @@ function tableOf(answer, withEnds) {
 
 function cell(value, ends, type, unknown) {
   const right = isNumber(type) ? "right" : null;
-  if (value === null) return h("td", { class: right }, h("span", { class: "null" }, "NULL"));
+  if (value === null && !unknown) return h("td", { class: right }, h("span", { class: "null" }, "NULL"));
   const { text, beside } = shown(value, ends, type, unknown);
   const full = ends && ends.every((end) => end !== null) ? `${value}, between ${ends[0]} and ${ends[1]}` : String(value);
-  if (!isNumber(type)) return h("td", { title: text.length > 40 ? text : null }, word(text));
+  if (!isNumber(type)) return h("td", { title: text.length > 40 ? text : null }, word(text), beside ? h("span", { class: "ends" }, beside) : null);
   return h("td", { class: right, title: full }, h("span", { class: "value" }, text), ends === undefined ? null : h("span", { class: "ends" }, beside));
 }
 
