@@ -105,11 +105,11 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "persons under one key only": ("other open keys", (CUT, "return self.keys_per_unit * dense if every is None else every", "return dense if every is None else every"),),
     # what is not a sum
     "different values without limit": ("different values", (WRITE, 'f" <= {most}) SELECT', 'f" <= 1000) SELECT'),),
-    "different values are one": ("different values", (CUT, "moved = self.adjacency.sensitivity_l1(kept, entries", "moved = self.adjacency.sensitivity_l1(1, entries"),),
+    "different values are one": ("different values", (CUT, "moved = self.adjacency.sensitivity_l1(kept * size, entries", "moved = self.adjacency.sensitivity_l1(size, entries"),),
     "a list that is too short": ("different values of a list", (DIFFERENT, "min(kept, listed_values * cells)", "min(kept, listed_values * cells - 1)"),),
     "one list for all groups": ("different values of a list by group", (DIFFERENT, "min(kept, listed_values * cells)", "min(kept, listed_values)"),),
     "nothing comes of the unknown": ("different values of a function", (DIFFERENT, "[size_of(column.facts) for column", "[size_of(replace(column.facts, nullable=False)) for column"),),
-    "a norm of one group's values": ("a norm of different values of a list", (CUT, "sensitivity_l2_squared(one * kept", "sensitivity_l2_squared(one * one"),),
+    "a norm of one group's values": ("a norm of different values of a list", (CUT, "length = self._in_one_group(aggregate, kept) * kept * size**2", "length = self._in_one_group(aggregate, kept) ** 2 * size**2"),),
     "places without weight": ("a most frequent value", (WRITE, 'weight = f"CASE WHEN w._n <= {most} THEN {FINE} ELSE ({FINE}::HUGEINT * {most}) // w._n END"', 'weight = f"{FINE}"'),),
     "a choice is free": ("a most frequent value", (CUT, "return [*events, *(law.event for law in laws)]", "return [*events, *(law.event for law in laws[1:])]"),),
     # cells
