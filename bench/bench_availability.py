@@ -23,12 +23,12 @@ from pathlib import Path
 import httpx
 import psycopg
 
-from sfumato.doors.cli.clinic import write_clinic
-from sfumato.doors.tokens import issue
-from sfumato.doors.users import Users
+from sfumato.cli.clinic import write_clinic
 from sfumato.policy import load
+from sfumato.server.tokens import issue
+from sfumato.server.users import Users
 
-COMMAND = [sys.executable, "-c", "from sfumato.doors.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from sfumato.cli import main; main()"]
 PASSWORD = "correct horse"
 PUBLIC = f"SELECT COUNT(*) FROM region r0 {' '.join(f'CROSS JOIN region r{i}' for i in range(1, 30))}"
 CATALOG = "SELECT COUNT(*) FROM generate_series(1, 1000000000) a, generate_series(1, 1000000000) b WHERE a <> b"

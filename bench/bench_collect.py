@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.doors.cli.clinic import write_clinic
+from sfumato.cli.clinic import write_clinic
 from sfumato.local.collecting import Collection, install
 from sfumato.local.kary import KAryResponse
 from sfumato.local.tape import SystemTape
@@ -30,9 +30,9 @@ from sfumato.local.task import planned_task
 SERVE = """
 import asyncio, sys
 import sfumato
-from sfumato.doors.http import HttpDoor
-from sfumato.doors.audit_log import Journal
-from sfumato.doors.users import Users
+from sfumato.server.http import HttpDoor
+from sfumato.server.audit_log import Journal
+from sfumato.server.users import Users
 async def main(policy):
     with sfumato.open(policy) as gate:
         door = HttpDoor(gate, Users(gate.policy.data.state), Journal(gate.policy.data.state))

@@ -25,7 +25,7 @@ import numpy as np
 from suite import FLOOR, QUESTIONS, make, opened, plain_of
 
 from sfumato.gateway.answer import mechanism_of
-from sfumato.words import Exact
+from sfumato.types import Exact
 
 KEYS = [key for key in QUESTIONS if key.startswith("q")]
 COUNTS = ("q1", "q2", "q3", "q6", "q7", "q11")

@@ -23,12 +23,12 @@ from pathlib import Path
 import asyncpg
 
 import sfumato
-from sfumato.doors.audit_log import Journal
-from sfumato.doors.cli import clinic
-from sfumato.doors.http import HttpDoor
-from sfumato.doors.pgwire.server import WireServer
-from sfumato.doors.tokens import issue
-from sfumato.doors.users import Users
+from sfumato.cli import clinic
+from sfumato.server.audit_log import Journal
+from sfumato.server.http import HttpDoor
+from sfumato.server.pgwire.server import WireServer
+from sfumato.server.tokens import issue
+from sfumato.server.users import Users
 
 PASSWORD = "correct horse"
 COUNT = "SELECT disease, COUNT(*) AS n FROM patient GROUP BY disease"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sfumato.accounting import Pure
 from sfumato.ledger import Ledger
-from sfumato.ledger.decide import decide, make_request
+from sfumato.ledger.charging import decide, make_request
 
 ONE_BY_ONE = 400
 THREADS = 64

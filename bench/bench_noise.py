@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.chance import gaussian, laplace, sample_gaussian, sample_laplace
+from sfumato.sampling import gaussian, laplace, sample_gaussian, sample_laplace
 
 SCALES = (1, 3, 10, 100, 1000, 10**4, 10**5, 10**6)
 

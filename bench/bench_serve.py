@@ -15,12 +15,12 @@ import threading
 import time
 from pathlib import Path
 
-from sfumato.doors.cli.clinic import write_clinic
-from sfumato.doors.pgwire.caller import Caller
-from sfumato.doors.users import Users
+from sfumato.cli.clinic import write_clinic
 from sfumato.policy import load
+from sfumato.server.pgwire.simple_client import Caller
+from sfumato.server.users import Users
 
-COMMAND = [sys.executable, "-c", "from sfumato.doors.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from sfumato.cli import main; main()"]
 PASSWORD = "correct horse"
 
 

@@ -29,7 +29,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.doors import pg
+from tests.end_to_end import pg
 
 GROUPED = "SELECT disease, COUNT(*) AS n, AVG(age) AS age FROM patient GROUP BY disease"
 CATALOG = {
@@ -65,8 +65,8 @@ int fdatasync(int f) { wait(); return ((int (*)(int))dlsym(RTLD_NEXT, "fdatasync
 def serve(home, first):
     """A door over the sample clinic with a wide budget; a line comes in, numbers go out."""
     import sfumato
-    from sfumato.doors.cli import clinic
-    from sfumato.doors.pgwire.entrance import WireLimits
+    from sfumato.cli import clinic
+    from sfumato.server.pgwire.startup import WireLimits
 
     os.sched_setaffinity(0, {first})
     written = Path(home) / "written"

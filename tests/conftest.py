@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from sfumato.chance.bits import scripted
-from sfumato.doors.cli import clinic
+from sfumato.cli import clinic
+from sfumato.sampling.bits import scripted
 from tests.fixed_noise import FixedBits
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -22,7 +22,7 @@ settings.load_profile("house")
 def fixed_noise(request):
     """What a test draws in its own thread is fixed by its name: no landing waits for a test that has bad luck.
 
-    Other threads and processes draw as in production, and so do the tests of the samplers, in tests/chance.
+    Other threads and processes draw as in production, and so do the tests of the samplers, in tests/sampling.
     """
     with scripted(FixedBits(request.node.nodeid)):
         yield

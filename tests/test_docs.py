@@ -13,8 +13,8 @@ from tools.make_reference import POLICY_KEYS, REFERENCE
 from tools.make_site import build
 from tools.run_notebooks import cells_of, run
 
-from sfumato.doors.cli import main
-from sfumato.doors.cli.clinic import POLICY as CLINIC
+from sfumato.cli import main
+from sfumato.cli.clinic import POLICY as CLINIC
 from sfumato.policy import parse
 from sfumato.policy.sections import Section
 

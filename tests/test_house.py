@@ -20,7 +20,7 @@ import typer
 from tools.make_docs import LABELS, PAGE, make_page, promise_of, read_promise
 
 from sfumato import errors
-from sfumato.doors.cli import app
+from sfumato.cli import app
 from sfumato.engines import ENGINES
 from sfumato.mechanisms import MECHANISMS
 from sfumato.sql.aggregates import AGGREGATES
@@ -181,7 +181,7 @@ def test_every_idea_of_the_course_says_where_it_stands_and_names_tests_that_exis
 
 
 def test_exact_is_opened_by_mechanisms_only():
-    may = {path for path in MODULES if path == SOURCE / "words.py" or "mechanisms" in path.relative_to(SOURCE).parts}
+    may = {path for path in MODULES if path == SOURCE / "types.py" or "mechanisms" in path.relative_to(SOURCE).parts}
     assert len(may) > 1
     assert not [name_of(path) for path in MODULES if path not in may and "_sealed" in path.read_text(encoding="utf-8")]
 
@@ -223,13 +223,13 @@ def test_nothing_inside_imports_from_the_front_page(path):
     assert "import sfumato\n" not in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("module", ["sfumato", "sfumato.doors.cli"])
+@pytest.mark.parametrize("module", ["sfumato", "sfumato.cli"])
 def test_the_front_page_and_the_command_line_are_light(module):
     code = f"import {module}, sys, json; print(json.dumps(sorted(sys.modules)))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
     assert module in loaded
     heavy = {"numpy", "cryptography", "duckdb", "sqlglot", "pandas", "pyarrow", "scipy", "sqlite3.dbapi2"}
-    rooms = {f"sfumato.{room}" for room in ("gateway", "sql", "engines", "ledger", "policy", "mechanisms", "chance")}
+    rooms = {f"sfumato.{room}" for room in ("gateway", "sql", "engines", "ledger", "policy", "mechanisms", "sampling")}
     assert not (heavy | rooms) & set(loaded)
 
 

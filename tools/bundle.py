@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 WORK = ROOT / "console"
-VENDOR = ROOT / "src" / "sfumato" / "doors" / "console" / "static" / "vendor"
+VENDOR = ROOT / "src" / "sfumato" / "server" / "console" / "static" / "vendor"
 BUNDLE = "codemirror.js"
 
 

@@ -22,17 +22,17 @@ import typer
 
 import sfumato
 from sfumato import errors, gateway
-from sfumato.doors.cli import app
-from sfumato.doors.http.routes import ROUTES
-from sfumato.doors.pgwire.settings import OURS
+from sfumato.cli import app
 from sfumato.engines.duckdb import expressions as of_duckdb
 from sfumato.engines.postgres import expressions as of_postgres
 from sfumato.engines.spark import expressions as of_spark
 from sfumato.policy import parse
+from sfumato.server.http.routes import ROUTES
+from sfumato.server.pgwire.settings import OURS
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.functions.interval_ends import ENDS
-from sfumato.words import show
+from sfumato.types import show
 
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / "docs" / "reference"

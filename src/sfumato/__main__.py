@@ -1,6 +1,6 @@
 """`python -m sfumato`: the command line, where the `sfumato` script is not on the path."""
 
-from sfumato.doors.cli import main
+from sfumato.cli import main
 
 if __name__ == "__main__":
     main()

@@ -150,7 +150,8 @@ def step() -> None:
         above all nothing after a charge.
     Proof: only `planning` sets a pace; within it nothing is charged, and `detached` takes the pace away.
     Reference: docs/threats.md, Availability.
-    Checked by: doors::planning_ends_with_its_client, rooms::planning_has_its_time, rooms::what_was_paid_for_has_no_pace
+    Checked by: end_to_end::planning_ends_with_its_client, unit::planning_has_its_time,
+        unit::what_was_paid_for_has_no_pace
     """
     pace = _pace.get()
     if pace is not None and (pace.leash.why is not None or monotonic() >= pace.look):
@@ -239,8 +240,8 @@ def watched(interrupt: Callable[[], None], *leashes: Leash | None, seconds: floa
         left; never after that.
     Proof: the watchdog holds its lock while it calls, and the block is left only after `end` has taken that lock.
     Reference: docs/threats.md, Availability.
-    Checked by: rooms::a_run_ends_with_its_leash, rooms::a_run_ends_with_its_time,
-        rooms::an_interrupt_that_came_too_early_comes_again
+    Checked by: unit::a_run_ends_with_its_leash, unit::a_run_ends_with_its_time,
+        unit::an_interrupt_that_came_too_early_comes_again
     """
     known = tuple(leash for leash in leashes if leash is not None)
     for leash in known:
@@ -268,7 +269,7 @@ class Slots:
     Guarantee: while fewer than `total / each` analysts take all that they may, everybody else gets a slot at once.
     Proof: one analyst holds at most `each`; who waits beyond that holds none.
     Reference: docs/threats.md, Availability.
-    Checked by: rooms::one_analyst_cannot_take_every_slot, rooms::a_cancelled_request_stops_waiting
+    Checked by: unit::one_analyst_cannot_take_every_slot, unit::a_cancelled_request_stops_waiting
     """
 
     def __init__(self, total: int, each: int) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from sfumato.errors import InputError
-from sfumato.words import show
+from sfumato.types import show
 
 _WIDTH, _HEIGHT = 420, 322
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 412, 66, 236

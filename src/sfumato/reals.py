@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
 
-from sfumato.words import UNIT
+from sfumato.types import UNIT
 
 Enclosure = tuple[int, int]
 

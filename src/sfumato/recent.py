@@ -30,7 +30,7 @@ class Recent(Generic[V]):
         more than a quarter of that.
     Proof: the sum of the weights is kept with the entries, under one lock; what weighs too much is not put in.
     Reference: docs/threats.md, Availability.
-    Checked by: rooms::caches_are_bounded_in_bytes, rooms::what_an_entry_holds_is_what_it_weighs
+    Checked by: unit::caches_are_bounded_in_bytes, unit::what_an_entry_holds_is_what_it_weighs
     """
 
     def __init__(self, most: int) -> None:

@@ -12,7 +12,7 @@ from sfumato.attacks.gate import table_endpoint
 from sfumato.attacks.report import referee
 from sfumato.attacks.scene import set_scene
 from sfumato.attacks.sheet import TABLE, read_sheet
-from sfumato.doors.cli import main
+from sfumato.cli import main
 from tests.attacks.people import QUASI, write_people
 
 

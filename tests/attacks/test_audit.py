@@ -16,8 +16,8 @@ from sfumato.audit import run as running
 from sfumato.audit.bounds import bound_above, bound_below, epsilon_from_guesses, guessing_p_value
 from sfumato.audit.outputs import encode, show_row
 from sfumato.audit.run import MISS
-from sfumato.doors.cli import main
-from sfumato.doors.cli.clinic import write_clinic
+from sfumato.cli import main
+from sfumato.cli.clinic import write_clinic
 from sfumato.errors import InputError
 from sfumato.mechanisms import MECHANISMS, Geometric
 from tests.attacks import wrong

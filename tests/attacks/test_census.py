@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from sfumato.attacks.census import Published, agree, reconstruct
-from sfumato.doors.cli import main
+from sfumato.cli import main
 from sfumato.errors import InputError
 
 SEX, RACE, STATE = 0, 1, 2

@@ -6,7 +6,7 @@ import stat
 from sfumato.attacks.document import FILE, document
 from sfumato.attacks.gate import policy_endpoint
 from sfumato.attacks.page import page
-from sfumato.doors.cli.clinic import write_clinic
+from sfumato.cli.clinic import write_clinic
 from tests.attacks.people import scene_of, write_people
 
 

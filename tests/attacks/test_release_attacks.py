@@ -15,7 +15,7 @@ from sfumato.attacks.base import Knowledge, Person, SecretFact
 from sfumato.attacks.graph import attack_graph, sample_graph
 from sfumato.attacks.minimality import posterior_of_minimality
 from sfumato.attacks.releases import RELEASE_ATTACKS, view
-from sfumato.doors.cli.attack_release import releases
+from sfumato.cli.attack_release import releases
 
 
 def write(path, head, rows):

@@ -13,7 +13,7 @@ from sfumato.attacks.matching import forced
 from sfumato.attacks.releases import RELEASE_ATTACKS, ReleaseView, view
 from sfumato.attacks.report import referee
 from sfumato.attacks.scene import set_release_scene
-from sfumato.doors.cli.attack_release import releases
+from sfumato.cli.attack_release import releases
 
 
 def write(path, head, rows):

@@ -16,11 +16,11 @@ from sfumato.attacks.document import document
 from sfumato.attacks.remote import _postgres, _Price
 from sfumato.attacks.report import referee
 from sfumato.attacks.sheet import read_sheet
-from sfumato.doors.cli.clinic import write_clinic
+from sfumato.cli.clinic import write_clinic
 from sfumato.errors import BudgetError, EngineError
 from tests.attacks.people import scene_of, write_people
-from tests.doors.pg import Served
-from tests.doors.web import Web
+from tests.end_to_end.pg import Served
+from tests.end_to_end.web import Web
 
 
 def test_a_server_is_asked_as_an_analyst_asks_it(tmp_path, call, monkeypatch):

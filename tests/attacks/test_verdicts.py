@@ -11,7 +11,7 @@ from sfumato.attacks.base import AttackResult, Claim, Endpoint
 from sfumato.attacks.gate import table_endpoint
 from sfumato.attacks.promise import chance_to_read, crowd, most_right, percent, promise_in_words, repeats
 from sfumato.attacks.report import referee
-from sfumato.doors.cli.clinic import write_clinic
+from sfumato.cli.clinic import write_clinic
 from tests.attacks.people import scene_of
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 from sfumato.errors import InputError
 from sfumato.geo.lattice_noise import LatticeNoise, exp_neg, mass_total
 from sfumato.reals import ln, sqrt
-from tests.chance.enumerate_bits import exact_law
+from tests.sampling.enumerate_bits import exact_law
 
 F = Fraction
 mpmath.mp.prec = 300

@@ -15,7 +15,7 @@ from sfumato.errors import QueryError
 from sfumato.gateway import answer_codec as keeping
 from sfumato.gateway.answer import Spent, build
 from sfumato.gateway.released_tables import Draws, ReleasedSet
-from sfumato.sql.question import bind
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import ALLOWED, parse
 from sfumato.sql.relations import (
     Combined,

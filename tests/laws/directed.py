@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.policy import Policy, from_dict
-from sfumato.sql.question import bind
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.release.plan import plan
 from tests import tableless

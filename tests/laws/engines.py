@@ -26,12 +26,12 @@ from sfumato.engines.duckdb.scans import enforced
 from sfumato.engines.reference import NotInReference, Reference
 from sfumato.gateway.released_tables import ReleasedSet, released_tables
 from sfumato.policy import DataSource, Policy, UnitJoin
-from sfumato.sql.question import bind
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.relations import fixed_in
 from sfumato.sql.release.plan import Plan, plan
 from sfumato.sql.tree import Facts
-from sfumato.words import identifier
+from sfumato.types import identifier
 from tests.laws.neighbours import Broken, Vector
 from tests.laws.twins import drawn, unstepped
 from tests.laws.worldgen import world

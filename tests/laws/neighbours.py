@@ -23,8 +23,8 @@ from sfumato.accounting import price
 from sfumato.engines.duckdb.scans import enforced
 from sfumato.gateway.released_tables import ReleasedSet, released_tables
 from sfumato.policy import UnitJoin
-from sfumato.sql.declared import facts_of
-from sfumato.words import identifier
+from sfumato.sql.column_facts import facts_of
+from sfumato.types import identifier
 from tests.compiled import fixed_tables, temporary, unclamped
 from tests.laws.worlds import World, fill, owned, text
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import duckdb
 
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 NAMES = (
     "age",

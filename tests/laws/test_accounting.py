@@ -34,7 +34,7 @@ from sfumato.accounting import (
     sequential,
 )
 from sfumato.errors import BudgetError
-from sfumato.words import UNIT, Loss
+from sfumato.types import UNIT, Loss
 
 amounts = st.fractions(Fraction(1, 1000), 3, max_denominator=1000)
 deltas = st.integers(1, 10**6).map(lambda n: Fraction(n, 3 * 10**12))

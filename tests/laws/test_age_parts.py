@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.errors import QueryError
 from sfumato.sql.interval_values import part_of, read
-from sfumato.sql.question import bind
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from tests import tableless
 from tests.laws.asking import TODAY

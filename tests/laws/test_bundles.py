@@ -9,12 +9,12 @@ import pytest
 
 from sfumato.engines.duckdb.expressions import literal, steps
 from sfumato.policy import from_dict
-from sfumato.sql.declared import facts_of
+from sfumato.sql.column_facts import facts_of
 from sfumato.sql.functions import common_grid
-from sfumato.sql.question import bind
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.release.plan import plan
-from sfumato.words import identifier
+from sfumato.types import identifier
 from tests import tableless
 
 F = Fraction

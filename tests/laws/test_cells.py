@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sfumato.accounting import GaussianRelease, Heights, PrivacyFilter, Pure, Selection, TouchedCells, price
 from sfumato.errors import BudgetError
 from sfumato.ledger import Ledger
-from sfumato.words import UNIT, Adjacency, Loss
+from sfumato.types import UNIT, Adjacency, Loss
 from tests.laws.test_accounting import STEP, menu, strongest
 
 REGIONS = ("north", "south", "east", "west")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sfumato
 from sfumato.mechanisms.order import numbers_of_steps
-from sfumato.words import Exact
+from sfumato.types import Exact
 
 FIRST = date(2021, 1, 15)
 PEOPLE = 300

@@ -17,8 +17,8 @@ from sfumato.errors import QueryError
 from sfumato.sql.contribution import contribution
 from sfumato.sql.domains import Domains
 from sfumato.sql.release import claims
-from sfumato.words import Adjacency
-from tests.doors.test_golden_sql import ASKED, planned
+from sfumato.types import Adjacency
+from tests.end_to_end.test_golden_sql import ASKED, planned
 from tests.laws import asking, directed
 from tests.laws.neighbours import Vector, combined, loss
 from tests.laws.shapes import askings, meetings

@@ -11,10 +11,10 @@ import pytest
 from sfumato.engines.duckdb.expressions import expression
 from sfumato.gateway import protect
 from sfumato.sql.aggregates.distinct import most_values
-from sfumato.sql.question import bind
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.tree import columns_of
-from sfumato.words import identifier
+from sfumato.types import identifier
 from tests import tableless
 from tests.laws.asking import TODAY
 from tests.laws.directed import policy

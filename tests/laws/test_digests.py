@@ -18,8 +18,8 @@ from sfumato.gateway.query import Query
 from sfumato.policy import load
 from sfumato.sql.release import digest as digests
 from sfumato.sql.release import normal_form
-from tests.doors import pg
-from tests.doors.test_golden_sql import TODAY, planned
+from tests.end_to_end import pg
+from tests.end_to_end.test_golden_sql import TODAY, planned
 from tests.laws import shapes, twins
 from tests.laws.spellings import OTHER, SAME
 

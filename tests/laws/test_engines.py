@@ -33,7 +33,7 @@ from sfumato.errors import QueryError
 from sfumato.policy import load
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.functions.interval_ends import ENDS
-from sfumato.words import identifier
+from sfumato.types import identifier
 from tests.laws import test_functions as functions
 from tests.laws import twins
 from tests.laws.engines import everywhere, some_world

@@ -21,9 +21,9 @@ from sfumato.engines.duckdb.prepared_file import look
 from sfumato.engines.duckdb.row_counts import people_of, sizes_of
 from sfumato.errors import QueryError
 from sfumato.gateway.released_tables import ReleasedSet, bare, is_bare, released_tables
-from sfumato.owner.prepare import prepare
+from sfumato.owner.preparation import prepare
 from sfumato.policy import Policy, load, with_schema
-from sfumato.sql.question import bind
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.release.plan import Plan, plan
 from sfumato.sql.release.releases import Part

@@ -19,7 +19,7 @@ from sfumato.policy import Table
 from sfumato.policy.columns import NUMBERS
 from sfumato.policy.unknown import MOST_STEPS, steps_of
 from sfumato.sql.release.unit_histogram import Histogram, histogram
-from sfumato.words import Adjacency
+from sfumato.types import Adjacency
 from tests.laws.neighbours import Bench
 from tests.laws.worldgen import world
 from tests.laws.worlds import World

@@ -41,7 +41,7 @@ from sfumato.sql.tree import (
     Node,
     Value,
 )
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 ONE, CENT = Fraction(1), Fraction(1, 100)
 FIRST, LAST = Fraction(intervals.FIRST), Fraction(intervals.LAST)

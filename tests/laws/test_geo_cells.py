@@ -19,7 +19,7 @@ from sfumato.errors import PolicyError, QueryError
 from sfumato.sql import geo_cells
 from sfumato.sql.bind.points import cell_of
 from sfumato.sql.geo_cells import CellGrid, GridRefused, grid_over
-from sfumato.sql.keys import groups
+from sfumato.sql.group_keys import groups
 from sfumato.sql.tree import DECIMAL, DOUBLE, Call, Column, Constant, Facts
 from tests.laws import directed, twins
 from tests.laws.mutants import planted

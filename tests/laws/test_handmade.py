@@ -17,7 +17,7 @@ import pytest
 
 from sfumato.engines.reference import NotInReference, Results
 from sfumato.sql.contribution import Contribution, contribution
-from sfumato.words import Adjacency
+from sfumato.types import Adjacency
 from tests.laws.jobs import WORDS, hostile
 from tests.laws.shapes import BY, PRIVATE, asking
 from tests.laws.test_twins import world

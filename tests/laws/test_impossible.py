@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato
-from sfumato.doors.cli.clinic import write_clinic
+from sfumato.cli.clinic import write_clinic
 from sfumato.engines.duckdb.expressions import expression
-from sfumato.sql.question import bind
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.relations import Filter
 from sfumato.sql.release import impossible, joint_sensitivity
 from sfumato.sql.release.impossible import nearest, nobody
 from sfumato.sql.release.plan import plan
-from sfumato.words import identifier
+from sfumato.types import identifier
 from tests import tableless
 from tests.laws.test_longest_row import DOMAIN, POLICY, atoms, conditions, opaque
 

@@ -12,8 +12,8 @@ import duckdb
 import pytest
 
 from sfumato.engines.duckdb.expressions import expression
-from sfumato.sql import keys
-from sfumato.sql.question import bind
+from sfumato.sql import group_keys
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.relations import conditions
 from tests import tableless
@@ -74,8 +74,8 @@ def test_no_row_is_outside_of_the_list_of_its_key(key: str) -> None:
         text = f"SELECT {key}, COUNT(*) FROM t WHERE {where} GROUP BY {key}"
         release = bind(parse(text), POLICY, TODAY, tableless.tableless()).releases[0]
         nodes = [node for _, node in release.keys]
-        assert not any(keys.is_open(node, release.below) for node in nodes), where
-        listed = set(keys.groups(release.below, nodes, tableless.tableless()))
+        assert not any(group_keys.is_open(node, release.below) for node in nodes), where
+        listed = set(group_keys.groups(release.below, nodes, tableless.tableless()))
         passing = " AND ".join(map(expression, conditions(release.below)))
         shown = engine.execute(f"SELECT {', '.join(map(expression, nodes))} FROM rows WHERE {passing}").fetchall()
         checked += len(shown)
@@ -96,7 +96,7 @@ def test_conditions_shorten_lists() -> None:
     for text, count in wanted.items():
         release = bind(parse(text), POLICY, TODAY, tableless.tableless()).releases[0]
         nodes = [node for _, node in release.keys]
-        found = [group for group in keys.groups(release.below, nodes, tableless.tableless()) if None not in group]
+        found = [group for group in group_keys.groups(release.below, nodes, tableless.tableless()) if None not in group]
         assert len(found) == count, (text, found[:3])
 
 
@@ -107,7 +107,7 @@ def test_a_range_of_more_than_a_million_values_is_an_open_key() -> None:
         "SELECT big, COUNT(*) FROM t WHERE big < 100 GROUP BY big",
     ):
         release = bind(parse(text), POLICY, TODAY, tableless.tableless()).releases[0]
-        counted[keys.is_open(release.keys[0][1], release.below)] += 1
+        counted[group_keys.is_open(release.keys[0][1], release.below)] += 1
     assert counted == {True: 1, False: 1}
 
 
@@ -125,4 +125,4 @@ def test_lists_of_steps_are_as_long_as_their_steps(text: str, groups: int) -> No
     """NULL is a group where a column or an outer join may miss."""
     release = bind(parse(text), POLICY, TODAY, tableless.tableless()).releases[0]
     nodes = [node for _, node in release.keys]
-    assert len(keys.groups(release.below, nodes, tableless.tableless())) == groups
+    assert len(group_keys.groups(release.below, nodes, tableless.tableless())) == groups

@@ -15,7 +15,7 @@ from sqlglot import parse_one
 from sfumato.engines.reference import Reference
 from sfumato.policy import from_dict
 from sfumato.sql.bind.factoring import factored
-from sfumato.sql.question import bind
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.release.claims import check
 from sfumato.sql.release.plan import plan

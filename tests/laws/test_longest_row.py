@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from sfumato.engines.duckdb.expressions import expression
 from sfumato.policy import from_dict
 from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.question import bind
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.relations import Filter
 from sfumato.sql.release import joint_sensitivity as rows
 from sfumato.sql.release.joint_sensitivity import TRUE
-from sfumato.words import identifier
+from sfumato.types import identifier
 from tests import tableless
 
 F = Fraction

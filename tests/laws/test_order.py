@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.mechanisms.order import MostFrequent, OrderStatistic
-from sfumato.words import Adjacency, Exact
+from sfumato.types import Adjacency, Exact
 
 LOW, HIGH = 0, 4
 ROWS = st.lists(st.tuples(st.integers(LOW, HIGH), st.integers(1, 3)), max_size=6)

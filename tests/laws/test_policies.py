@@ -9,8 +9,8 @@ import pytest
 
 import sfumato
 from sfumato.errors import PolicyError, QueryError
-from sfumato.owner.admit import check
-from sfumato.words import identifier
+from sfumato.owner.admission import check
+from sfumato.types import identifier
 from tests.laws.policygen import DECLARED, FILES, cells_of, make_world
 
 QUERIES = {

@@ -17,10 +17,10 @@ from sfumato.engines.duckdb import prepared_tables, relations
 from sfumato.engines.duckdb.prepared_file import look
 from sfumato.errors import EngineError
 from sfumato.gateway import open_policy
-from sfumato.owner.prepare import prepare
+from sfumato.owner.preparation import prepare
 from sfumato.policy import load
 from sfumato.sql.job import FINE
-from sfumato.words import identifier
+from sfumato.types import identifier
 from tests.compiled import plain
 from tests.laws.test_fast import Home, fast_on, found, run_on, same_numbers, text_on
 
@@ -253,7 +253,7 @@ def _vector(home: Home, sql: str) -> tuple[Counter[Any], Counter[Any]]:
 
 def test_one_person_moves_stored_numbers_by_what_is_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Prepared with her and without her, under one hash key: nobody else's keys are chosen anew."""
-    monkeypatch.setattr("sfumato.owner.prepare.secrets.token_hex", lambda n: "5a" * n)
+    monkeypatch.setattr("sfumato.owner.preparation.secrets.token_hex", lambda n: "5a" * n)
     asked = ["SELECT COUNT(*) FROM stay", "SELECT tag, COUNT(*) FROM stay GROUP BY tag",
              "SELECT tag, COUNT(*) FROM stay WHERE cost > 20 GROUP BY tag", "SELECT MEDIAN(cost) FROM stay",
              "SELECT code, COUNT(*) FROM stay WHERE sex = 'f' GROUP BY code"]  # fmt: skip

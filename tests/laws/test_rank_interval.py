@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato.mechanisms import OrderStatistic, RankInterval
 from sfumato.mechanisms.rank_interval import rungs
-from sfumato.words import Adjacency, Exact
+from sfumato.types import Adjacency, Exact
 
 F = Fraction
 LOW, HIGH = 0, 6

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import sfumato
-from sfumato.doors.cli.clinic import write_clinic
+from sfumato.cli.clinic import write_clinic
 from sfumato.gateway.answer import rank_start
 from sfumato.mechanisms import MostFrequent, OrderStatistic
-from sfumato.words import Adjacency
+from sfumato.types import Adjacency
 
 F = Fraction
 

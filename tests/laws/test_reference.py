@@ -26,7 +26,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     found: Counter[str] = Counter()
     monkeypatch.setattr(Here, "reference", found)
     monkeypatch.setattr(slices, "_LARGE", 0)
-    monkeypatch.setattr("sfumato.owner.prepare.secrets.token_hex", lambda n: "5a" * n)
+    monkeypatch.setattr("sfumato.owner.preparation.secrets.token_hex", lambda n: "5a" * n)
     return found
 
 

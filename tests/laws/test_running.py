@@ -18,7 +18,7 @@ from scipy import stats
 
 import sfumato
 from sfumato.gateway import Gateway
-from sfumato.gateway import draw as drawing
+from sfumato.gateway import run_and_sample as drawing
 from sfumato.mechanisms import PrefixSums
 from sfumato.sql.prefix_sums import Running, WindowReading
 from tests.laws import neighbours

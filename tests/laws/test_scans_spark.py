@@ -25,7 +25,7 @@ from sfumato.engines.spark.session import SparkServer
 from sfumato.engines.spark.spelling import absolute, negative, quotient, text, type_of, whole
 from sfumato.engines.spark.tables import open_table
 from sfumato.policy import PolicyColumn
-from sfumato.sql.declared import facts_of
+from sfumato.sql.column_facts import facts_of
 from sfumato.sql.tree import Facts
 
 pytest.importorskip("pyspark")

@@ -15,7 +15,7 @@ from scipy import stats
 
 from sfumato.mechanisms import GaussianKeySelection, KeySelection
 from sfumato.reals import exp
-from sfumato.words import Adjacency
+from sfumato.types import Adjacency
 
 F = Fraction
 laws = st.builds(

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from sfumato.mechanisms import ThresholdedCounts
-from sfumato.words import Adjacency
+from sfumato.types import Adjacency
 
 F = Fraction
 LAWS = [

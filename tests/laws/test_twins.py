@@ -63,7 +63,9 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     found: Counter[str] = Counter()
     with monkeypatch.context() as patch:
         patch.setattr(slices, "_LARGE", 0)
-        patch.setattr("sfumato.owner.prepare.secrets.token_hex", lambda n: "5a" * n)  # one hash key for all neighbours
+        patch.setattr(
+            "sfumato.owner.preparation.secrets.token_hex", lambda n: "5a" * n
+        )  # one hash key for all neighbours
         for form, (room, name) in FORMS.items():
             patch.setattr(room, name, partial(_counted, found, form, getattr(room, name)))
         yield found

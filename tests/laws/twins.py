@@ -29,13 +29,13 @@ from sfumato.engines.duckdb.prepared_file import look
 from sfumato.engines.reference import NotInReference, Reference
 from sfumato.errors import QueryError
 from sfumato.gateway.released_tables import ReleasedSet, released_tables
-from sfumato.owner.prepare import prepare
+from sfumato.owner.preparation import prepare
 from sfumato.policy import load
-from sfumato.sql.question import bind
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.relations import fixed_in
 from sfumato.sql.release.plan import Plan, plan
-from sfumato.words import identifier
+from sfumato.types import identifier
 from tests.compiled import ask, fixed_tables, knowledge, number_of_rows, physical, plain
 from tests.laws.neighbours import Broken, Vector, chosen, claimed, combined, loss
 

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 
 from sfumato.policy import Policy, Table, UnitJoin
-from sfumato.words import identifier
+from sfumato.types import identifier
 from tests.compiled import Rows, finish
 
 _PUBLIC: list[duckdb.DuckDBPyConnection] = []

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from sfumato.doors.cli import main
+from sfumato.cli import main
 from sfumato.errors import InputError
 from sfumato.learn import EXERCISES, check
 from sfumato.learn.exercises import read_number

@@ -14,7 +14,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from sfumato.accounting.events import Pure
-from sfumato.chance.bits import SystemBits, scripted
 from sfumato.errors import BudgetError, ClaimError, InputError, SfumatoError
 from sfumato.local import ENCODERS, read_task
 from sfumato.local.kary import KAryResponse
@@ -25,6 +24,7 @@ from sfumato.local.signing import check_signature, sign_task
 from sfumato.local.tape import SystemTape
 from sfumato.local.task import charge, planned_task
 from sfumato.reals import ln, round_up
+from sfumato.sampling.bits import SystemBits, scripted
 from tests.local import vectors
 
 GOOD = planned_task("colours", KAryResponse.planned(3, 1), values=("red", "green", "blue")).to_toml()

@@ -4,7 +4,7 @@ import contextlib
 import io
 import sys
 
-from sfumato.doors.cli import main
+from sfumato.cli import main
 
 
 def command(*words):

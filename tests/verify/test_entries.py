@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sfumato.doors.cli.prove import check
+from sfumato.cli.verify import check
 from sfumato.errors import InputError
 from sfumato.verify.checking import faults_of
 from sfumato.verify.parse import read_program

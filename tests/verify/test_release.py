@@ -9,10 +9,10 @@ from itertools import permutations
 import pytest
 from scipy import stats
 
+from sfumato.types import Exact
 from sfumato.verify import program
 from sfumato.verify.release import refused, released, run_exactly, shuffled
 from sfumato.verify.run import Runner, TooLong
-from sfumato.words import Exact
 
 F = Fraction
 RUNS = 2000

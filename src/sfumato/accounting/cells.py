@@ -13,7 +13,7 @@ from heapq import nlargest
 from typing import TypeAlias
 
 from sfumato.errors import InputError
-from sfumato.words import UNIT, Adjacency, Loss, show
+from sfumato.types import UNIT, Adjacency, Loss, show
 
 Rooms: TypeAlias = tuple[int | None, int | None, int | None]
 """What is left of epsilon, rho and delta, in units; None where a door is shut, overrun or missing."""
@@ -79,8 +79,8 @@ class TouchedCells:
         version, so versions add up.
     Reference: semantics 5.3; McSherry, SIGMOD 2009; docs/decisions/002-best-filter.md, which is for each pair.
     Checked by: laws::spent_is_the_worst_path, laws::no_person_pays_more_than_is_promised,
-        laws::rooms_of_cells_are_exact, laws::no_adversary_gains_by_cells, rooms::cells_are_parallel,
-        rooms::replace_takes_the_two_largest, rooms::versions_add_up
+        laws::rooms_of_cells_are_exact, laws::no_adversary_gains_by_cells, unit::cells_are_parallel,
+        unit::replace_takes_the_two_largest, unit::versions_add_up
     """
 
     adjacency: Adjacency

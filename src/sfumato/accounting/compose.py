@@ -12,7 +12,7 @@ from fractions import Fraction
 from sfumato.accounting.events import add
 from sfumato.errors import InputError
 from sfumato.reals import Enclosure, Real, TooCoarse, as_real, bound_exp_neg, ceil_shift, exp, ln, round_up, sqrt
-from sfumato.words import Loss, as_written, positive, probability, show, whole
+from sfumato.types import Loss, as_written, positive, probability, show, whole
 
 FINE = Fraction(1, 10**40)
 """Computed deltas are rounded up to a multiple of this: 1e-15 would be coarse for a delta of 1e-12."""
@@ -37,7 +37,7 @@ def parallel(losses: Iterable[Loss]) -> Loss:
         the person alone, all of them together cost the largest loss in each currency.
     Proof: neighbours differ in one person, hence in the input of one release; the laws of the others cancel.
     Reference: McSherry, SIGMOD 2009.
-    Checked by: laws::parallel_is_the_least_upper_bound, rooms::parallel_takes_the_largest
+    Checked by: laws::parallel_is_the_least_upper_bound, unit::parallel_takes_the_largest
     """
     every = list(losses)
     return Loss(
@@ -59,7 +59,7 @@ def group(loss: Loss, people: int) -> Loss:
         delta_k = e^epsilon delta_(k-1) + delta, a geometric sum, which is k delta at epsilon 0. For rho the triangle
         inequality of Renyi divergences gives k². With delta above 0 the rho beside it is that of the good part.
     Reference: Vadhan, The Complexity of Differential Privacy, 2017, lemma 2.2; Bun, Steinke, TCC 2016, proposition 1.9.
-    Checked by: laws::group_formula, rooms::three_people_at_epsilon_four, rooms::group_of_a_gaussian
+    Checked by: laws::group_formula, unit::three_people_at_epsilon_four, unit::group_of_a_gaussian
     """
     k = whole(people, "people", low=1)
     if k == 1:
@@ -91,7 +91,7 @@ def advanced(epsilon: object, delta: object, count: int, slack: object) -> tuple
     Guarantee: epsilon sqrt(2 k ln(1/slack)) + k epsilon (e^epsilon - 1), and k delta + slack; rounded up.
     Proof: the log-ratio of a step lies within ± epsilon and has mean at most epsilon (e^epsilon - 1); Azuma.
     Reference: Dwork, Rothblum, Vadhan, FOCS 2010; Dwork, Roth 2014, theorem 3.20.
-    Checked by: rooms::advanced_composition_of_the_table, laws::optimal_is_below_the_others
+    Checked by: unit::advanced_composition_of_the_table, laws::optimal_is_below_the_others
     """
     e, d, k = positive(epsilon, "epsilon"), _delta(delta), whole(count, "count", low=1)
     s = probability(slack, "slack")
@@ -112,7 +112,7 @@ def optimal(
         B_m = sum of C(k,i) x^(k-i) over i <= m, it is d = max(0, max over m of (A_m - e^total B_m)) / (1+x)^k, for a
         sum of positive parts is the largest partial sum. Solve each m for e^total and take the largest.
     Reference: Kairouz, Oh, Viswanath, ICML 2015, theorem 3.3.
-    Checked by: rooms::optimal_composition_agrees_with_dp_accounting, rooms::optimal_composition_of_the_table,
+    Checked by: unit::optimal_composition_agrees_with_dp_accounting, unit::optimal_composition_of_the_table,
         laws::optimal_is_the_hockey_stick, laws::optimal_inverts_itself, laws::optimal_is_below_the_others
     """
     e, d, k = positive(epsilon, "epsilon"), _delta(delta), whole(count, "count", low=1)

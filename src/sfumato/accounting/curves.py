@@ -16,7 +16,7 @@ from sfumato.accounting.compose import FINE
 from sfumato.accounting.events import BoundedRange, Event, GaussianRelease, GaussianSelection, Pure, Selection, Together
 from sfumato.errors import InputError
 from sfumato.reals import Real, exp, ln, round_down, round_up
-from sfumato.words import as_written, positive, probability, show
+from sfumato.types import as_written, positive, probability, show
 
 
 def _bound_excess(order: Fraction, delta: Fraction) -> Real:
@@ -32,7 +32,7 @@ def epsilon_of_renyi(order: object, value: object, delta: object) -> Fraction:
         with c = e^(-(alpha-1) epsilon) (1 - 1/alpha)^(alpha-1) / alpha, where they touch; the mean of e^((alpha-1) Z)
         is at most e^((alpha-1) value). Solve for epsilon.
     Reference: Canonne, Kamath, Steinke, NeurIPS 2020, proposition 12.
-    Checked by: rooms::renyi_conversion_agrees_with_dp_accounting, laws::conversions_cover_the_gaussian
+    Checked by: unit::renyi_conversion_agrees_with_dp_accounting, laws::conversions_cover_the_gaussian
     """
     alpha, divergence = _order(order), _at_least_zero(value, "value")
     return max(Fraction(0), round_up(divergence + _bound_excess(alpha, probability(delta, "delta"))))
@@ -56,7 +56,7 @@ def epsilon_of_rho(rho: object, delta: object) -> Fraction:
     Guarantee: rho-zCDP is (epsilon, delta)-private for the returned epsilon; within 1e-14 of the best over all orders.
     Proof: zCDP bounds the divergence of every order alpha by alpha rho; convert the one that is best.
     Reference: Canonne, Kamath, Steinke, NeurIPS 2020, corollary 13.
-    Checked by: rooms::zcdp_conversion_agrees_with_dp_accounting, laws::conversions_cover_the_gaussian
+    Checked by: unit::zcdp_conversion_agrees_with_dp_accounting, laws::conversions_cover_the_gaussian
     """
     return _epsilon_of_rho(_at_least_zero(rho, "rho"), probability(delta, "delta"))
 
@@ -97,7 +97,7 @@ def rho_star(epsilon: object, delta: object) -> Fraction:
     Proof: for each order the conversion is at most epsilon exactly when rho is at most (epsilon - excess) / alpha. So
         any order gives a safe rho, and the largest of them over all orders is the answer.
     Reference: Canonne, Kamath, Steinke, NeurIPS 2020, corollary 13.
-    Checked by: laws::rho_star_is_safe_and_maximal, rooms::rho_star_is_the_number_rounded_down
+    Checked by: laws::rho_star_is_safe_and_maximal, unit::rho_star_is_the_number_rounded_down
     """
     return _rho_star(positive(epsilon, "epsilon"), probability(delta, "delta"))
 
@@ -140,7 +140,7 @@ def renyi(event: Event, order: object) -> Fraction | None:
     Proof: pure: the worst pair is randomized response, for it is convex in the log-ratio; alpha epsilon²/2 bounds it
         for small epsilon. Range: alpha epsilon²/8, and never above pure. Gaussian: alpha rho. Parts add.
     Reference: Mironov, CSF 2017; Bun, Steinke, TCC 2016; Cesar, Rogers, ALT 2021.
-    Checked by: rooms::renyi_agrees_with_dp_accounting, laws::renyi_of_randomized_response
+    Checked by: unit::renyi_agrees_with_dp_accounting, laws::renyi_of_randomized_response
     """
     alpha = _order(order)
     bound: Fraction | None = None
@@ -191,7 +191,7 @@ def belief(prior: object, epsilon: object) -> Fraction:
     Proof: by Bayes' rule the odds of the statement are multiplied by a ratio of two probabilities of the answer, which
         is at most e^epsilon; p e^epsilon/(1 - p + p e^epsilon) = p/(p + (1 - p) e^-epsilon) grows with epsilon.
     Reference: Dwork, Roth 2014, section 2.3; Kasiviswanathan, Smith, Journal of Privacy and Confidentiality 6, 2014.
-    Checked by: rooms::a_belief_moves_by_the_ratio, rooms::a_belief_is_reached_by_randomized_response
+    Checked by: unit::a_belief_moves_by_the_ratio, unit::a_belief_is_reached_by_randomized_response
     """
     before, loss = probability(prior, "prior"), _at_least_zero(epsilon, "epsilon")
     if loss == 0:

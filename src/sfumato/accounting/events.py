@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from sfumato.errors import InputError, LedgerError
 from sfumato.reals import round_up
-from sfumato.words import Loss, positive, probability, show
+from sfumato.types import Loss, positive, probability, show
 
 
 class _Record:
@@ -165,7 +165,7 @@ def charge(event: Event) -> Loss:
         the answer before it are together a random function of the better answer alone, so the log-ratios of the two
         add up to at most the later epsilon; no such bound is known for rho. Parts of one question compose.
     Reference: Bun, Steinke, TCC 2016; Cesar, Rogers, ALT 2021; Durfee, Rogers, NeurIPS 2019.
-    Checked by: rooms::charges_are_those_of_the_table, laws::randomized_response_costs_what_is_charged,
+    Checked by: unit::charges_are_those_of_the_table, laws::randomized_response_costs_what_is_charged,
         laws::a_range_costs_an_eighth, laws::together_adds
     """
     match event:
@@ -205,7 +205,7 @@ def price(event: Event) -> Loss:
     Guarantee: a price is at least the charge, and above it by less than 1e-15; prices add up as integers.
     Proof: rounding is upward, and happens after the parts of a question have been added exactly.
     Reference: semantics 5.3.
-    Checked by: rooms::a_price_is_rounded_up_once, laws::a_price_covers_the_charge
+    Checked by: unit::a_price_is_rounded_up_once, laws::a_price_covers_the_charge
     """
     exact = charge(event)
     return Loss(

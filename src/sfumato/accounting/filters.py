@@ -20,7 +20,7 @@ from sfumato.accounting.curves import renyi, renyi_limit, rho_star
 from sfumato.accounting.events import Event, charge
 from sfumato.accounting.refusals import refusal
 from sfumato.errors import BudgetError, InputError, LedgerError, PolicyError
-from sfumato.words import UNIT, Loss, as_written, positive, show
+from sfumato.types import UNIT, Loss, as_written, positive, show
 
 COMPOSITIONS = ("pure", "zcdp", "best")
 
@@ -60,9 +60,9 @@ class PrivacyFilter:
         without a second delta. The exceptional events of releases add up to delta_selection. Limits are rounded
         down, prices up. In full: docs/decisions/002-best-filter.md. For charges to some people only, see `Cells`.
     Reference: Rogers, Roth, Ullman, Vadhan, NeurIPS 2016; Whitehouse, Ramdas, Rogers, Wu, ICML 2023.
-    Checked by: laws::a_filter_never_exceeds, laws::no_adversary_exceeds_the_best_filter, rooms::ten_tenths_are_one,
-        rooms::fifty_nine_tenths_under_best, rooms::a_gaussian_shuts_the_pure_door,
-        rooms::a_refinement_shuts_the_rho_door
+    Checked by: laws::a_filter_never_exceeds, laws::no_adversary_exceeds_the_best_filter, unit::ten_tenths_are_one,
+        unit::fifty_nine_tenths_under_best, unit::a_gaussian_shuts_the_pure_door,
+        unit::a_refinement_shuts_the_rho_door
     """
 
     __slots__ = ("_delta", "_epsilon", "_rho", "_sums", "composition")
@@ -200,7 +200,7 @@ class RenyiFilter:
     Proof: that of the zcdp filter for this alpha alone. A second order tried on the same answers would need its own
         share of delta.
     Reference: Feldman, Zrnic, NeurIPS 2021; Canonne, Kamath, Steinke, NeurIPS 2020.
-    Checked by: rooms::renyi_filter_counts, laws::a_renyi_filter_never_exceeds
+    Checked by: unit::renyi_filter_counts, laws::a_renyi_filter_never_exceeds
     """
 
     __slots__ = ("_delta", "_spent", "_spent_delta", "limit", "order")

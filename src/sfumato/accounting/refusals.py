@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import isqrt
 
 from sfumato.errors import BudgetError
-from sfumato.words import Loss, show, told
+from sfumato.types import Loss, show, told
 
 STEP = Fraction(1, 10**6)
 """A proposed epsilon is rounded down to this, so that a person can type it."""

@@ -17,7 +17,7 @@ from sfumato.anonymity.classes import Codes, Ints, Ladder, Tuples
 from sfumato.anonymity.hierarchies import Hierarchy
 from sfumato.anonymity.source import SourceTable, unreadable
 from sfumato.errors import InputError
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 _UNITS = 1 << 32
 """The loss of one suppressed row, in units, about: shares are rounded to whole units, so that losses add up exactly."""

@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from sfumato.errors import InputError
-from sfumato.words import whole
+from sfumato.types import whole
 
 _MOST_SIGNS = 1000
 """Characters of a code."""

@@ -74,7 +74,7 @@ class Checker:
         a union with fewer rows than `least` is empty. `must` sums what is left over. The loss is the sum over kept rows
         of their shares and over suppressed rows of the whole: `floor` counts every row as kept.
     Reference: LeFevre, DeWitt, Ramakrishnan, SIGMOD 2005 (roll-up); Kohlmayer and others, SocialCom 2012 (paths).
-    Checked by: rooms::the_search_agrees_with_enumeration, rooms::no_finer_node_suppresses_less_than_the_bound
+    Checked by: unit::the_search_agrees_with_enumeration, unit::no_finer_node_suppresses_less_than_the_bound
     """
 
     def __init__(self, tuples: Tuples, models: Sequence[Model], limit: int) -> None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from sfumato.anonymity.classes import Classes, Ints
 from sfumato.anonymity.close_calls import entropy_is_at_least, is_close
 from sfumato.errors import InputError
-from sfumato.words import as_written, positive, show, whole
+from sfumato.types import as_written, positive, show, whole
 
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]

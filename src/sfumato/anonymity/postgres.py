@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from sfumato.errors import EngineError, InputError
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 
 def _connect(address: str) -> Any:

@@ -39,7 +39,7 @@ from sfumato.anonymity.recoding import Recoding, at_node
 from sfumato.anonymity.source import open_source
 from sfumato.anonymity.writing import Dummies, write
 from sfumato.errors import InputError
-from sfumato.words import as_written, show, whole
+from sfumato.types import as_written, show, whole
 
 Progress = Callable[[int, float, float], None]
 """Told now and then: nodes checked, the best loss, and the lower bound."""

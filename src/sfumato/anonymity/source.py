@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 
 from sfumato.errors import EngineError, InputError
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 _SIGNS = ",;\t|"
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz")

@@ -18,7 +18,7 @@ import numpy as np
 from sfumato.anonymity.compress import Compressed
 from sfumato.anonymity.recoding import Recoding
 from sfumato.errors import InputError
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 _DATABASE = (".duckdb", ".db")
 _REMOTE = ("postgresql://", "postgres://")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, not_applicable, some
 from sfumato.errors import BudgetError
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 _PEOPLE = 40
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, each, some
 from sfumato.attacks.promise import crowd
 from sfumato.errors import BudgetError
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 PEOPLE = 64
 REPEATS = 10_000

@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import BudgetError, SfumatoError
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 Rows = list[tuple[Any, ...]]
 

@@ -17,11 +17,11 @@ import duckdb
 
 from sfumato.audit import AuditVerdict
 from sfumato.audit.canary import verdict_of_guesses
-from sfumato.chance import sample_bernoulli
 from sfumato.errors import InputError
 from sfumato.gateway import fork_policy
 from sfumato.policy import ROW, Policy, PolicyColumn, Table, load
-from sfumato.words import identifier, string
+from sfumato.sampling import sample_bernoulli
+from sfumato.types import identifier, string
 
 MOST = 1000
 """Persons that are planted or not."""

@@ -1,7 +1,7 @@
 """Defences to attack: the classical ones, small and honest, over one table; and the gateway.
 
 Comes in: rows, and the name of a defence. Goes out: an Endpoint. The classical ones answer one aggregate over one
-condition, as statistical databases of their time did. Noise that an attacker must not predict comes from `chance`.
+condition, as statistical databases of their time did. Noise that an attacker must not predict comes from `sampling`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import duckdb
 from sfumato.anonymity import generalize
 from sfumato.attacks.base import Endpoint, Rows
 from sfumato.attacks.sheet import TABLE, Sheet
-from sfumato.chance import sample_laplace, sample_uniform
 from sfumato.errors import EngineError, InputError, QueryError
-from sfumato.words import identifier
+from sfumato.sampling import sample_laplace, sample_uniform
+from sfumato.types import identifier
 
 SMALLEST = 20
 """Query sets below this size, and complements below it, are refused by `suppress`."""

@@ -28,7 +28,7 @@ from sfumato.attacks.base import (
 )
 from sfumato.attacks.promise import crowd, repeats
 from sfumato.errors import BudgetError, SfumatoError
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 _MOST = 400
 Trick = Callable[[Endpoint, Knowledge, int], float | None]

@@ -50,7 +50,7 @@ from sfumato.attacks.base import Knowledge
 from sfumato.attacks.defences import DEFENCES
 from sfumato.attacks.releases import RELEASE_ATTACKS
 from sfumato.attacks.report import AttackReport
-from sfumato.owner.admit import write_whole
+from sfumato.owner.admission import write_whole
 
 FILE = "redteam.json"
 FORMAT = 2

@@ -24,7 +24,7 @@ from sfumato.gateway import Gateway, open_policy
 from sfumato.gateway.opening import Loaded, enter, read_rows
 from sfumato.ledger import Ledger, has_ledger
 from sfumato.policy import load
-from sfumato.words import identifier, show, string
+from sfumato.types import identifier, show, string
 
 _PLACES = 6
 """Decimals of a number that a policy is declared with, at most."""

@@ -13,7 +13,7 @@ from typing import Any
 from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, is_exact, not_applicable, plain
 from sfumato.design.worlds import Minimum, posterior_of_minima
 from sfumato.errors import BudgetError
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 _SURE = Fraction(9, 10)
 """How probable a secret must be, or its opposite, to be claimed."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, is_over, not_applicable
 from sfumato.errors import BudgetError, SfumatoError
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 _FORMS = ("%Y-%m-%d", "%m/%d/%Y", "%m/%d/%y", "%d.%m.%Y", "%d.%m.%y", "%Y%m%d", "%d %b %Y")
 _GENERAL = re.compile(r"[*|]|\.\.|^[<>≤≥]")

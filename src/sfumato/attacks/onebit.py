@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, not_applicable, some
 from sfumato.attacks.subsets import listed, random_numbers
 from sfumato.errors import BudgetError
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 _PEOPLE, _DESCRIBED, _EACH = 40, 28, 20
 """People; where they have no key and conditions are long; and questions for each of them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sfumato.attacks.base import AttackResult, Claim, Endpoint, Knowledge, Person, each, is_over, literal
 from sfumato.errors import BudgetError, SfumatoError
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 _MOST = 200
 _TRIED = 5

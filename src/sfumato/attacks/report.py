@@ -18,7 +18,7 @@ from typing import Any
 from sfumato.attacks.base import AttackResult, Bet, Claim, Endpoint, Knowledge, TranscriptEntry
 from sfumato.attacks.promise import SURE, most_right, percent, promise_in_words
 from sfumato.audit.bounds import bound_above, bound_below
-from sfumato.words import show
+from sfumato.types import show
 
 _FIRST, _LAST, _LONG = 8, 4, 600
 """Questions of a transcript that are kept, from its beginning and its end; characters of one."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from sfumato.attacks.base import Knowledge, Person, SecretFact, equals, literal, person, plain, some
 from sfumato.errors import InputError
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 _MOST = 1000
 _DESCRIBED = 400

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 
 from sfumato.errors import InputError
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 TABLE = "data"
 _WHOLE = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UINTEGER", "USMALLINT", "UTINYINT")

@@ -20,7 +20,7 @@ from sfumato.attacks.report import AttackReport
 from sfumato.attacks.sheet import TABLE
 from sfumato.audit.bounds import bound_above, bound_below
 from sfumato.errors import InputError, SfumatoError
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 KNOWN = 6
 """Items that are known of a person, where no list says which."""

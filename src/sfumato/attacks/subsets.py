@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.base import Knowledge, literal
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 Lines = NDArray[np.bool_]
 _PRIME = 10_007

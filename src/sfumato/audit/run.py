@@ -16,7 +16,7 @@ from sfumato.audit.events import OutputEvent
 from sfumato.audit.find import Finder
 from sfumato.audit.neighbours import Pair
 from sfumato.audit.subjects import Subject
-from sfumato.words import show, whole
+from sfumato.types import show, whole
 
 MISS = Fraction(1, 1000)
 """The whole audit accuses an innocent with at most this probability."""

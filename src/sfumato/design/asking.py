@@ -15,7 +15,7 @@ from sfumato.design.queries import QUERIES, query_named
 from sfumato.design.ranges import ladder, tidy
 from sfumato.errors import InputError, SfumatoError
 from sfumato.mechanisms.metrics import Metric
-from sfumato.words import as_written, show, whole
+from sfumato.types import as_written, show, whole
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
 from sfumato.mechanisms.metrics import Distance, Metric, distances
 from sfumato.reals import Real, as_real, round_down, total
-from sfumato.words import as_written, show
+from sfumato.types import as_written, show
 
 Entry = Fraction | Real
 LARGEST = 20_000

@@ -22,7 +22,7 @@ from sfumato.design.problem import BITS, Problem, apart_of
 from sfumato.errors import ClaimError
 from sfumato.mechanisms.metrics import Metric
 from sfumato.reals import Real
-from sfumato.words import as_written, show
+from sfumato.types import as_written, show
 
 
 def check(matrix: Sequence[Sequence[Any]], epsilon: Any, metric: Metric = None, inputs: Sequence[Any] = ()) -> None:

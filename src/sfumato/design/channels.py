@@ -29,7 +29,7 @@ from sfumato.mechanisms import (
 )
 from sfumato.mechanisms.metrics import Metric
 from sfumato.reals import Real, as_real
-from sfumato.words import as_written, positive, show
+from sfumato.types import as_written, positive, show
 
 Entry = Fraction | Real
 

@@ -16,7 +16,7 @@ from sfumato.design.level import Level, as_level
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
 from sfumato.reals import Real, as_real
-from sfumato.words import as_written, positive, show
+from sfumato.types import as_written, positive, show
 
 
 @dataclass(frozen=True)

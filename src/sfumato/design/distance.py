@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from sfumato.errors import InputError
 from sfumato.reals import Real, exp, ln
-from sfumato.words import as_written, show
+from sfumato.types import as_written, show
 
 Value = TypeVar("Value", bound=Hashable)
 Law = Mapping[Value, Fraction]
@@ -29,7 +29,7 @@ class Skew(Generic[Value]):
     other: Fraction
     factor: Fraction | Real
     swapped: bool
-    """Whether `chance` is that of the second law."""
+    """Whether `sampling` is that of the second law."""
 
     @property
     def value(self) -> Fraction | Real:

@@ -13,7 +13,7 @@ from typing import Any
 from sfumato.errors import InputError
 from sfumato.mechanisms.metrics import Distance, Metric, distances, largest
 from sfumato.reals import Real
-from sfumato.words import as_written
+from sfumato.types import as_written
 
 Gain = str | Callable[[Any, Any], Any] | Sequence[Sequence[Any]]
 """A word of GAINS, a function of guess and truth, or a matrix with a row for each guess and a column for each truth."""

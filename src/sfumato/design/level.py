@@ -15,7 +15,7 @@ from math import isqrt
 from sfumato.errors import InputError
 from sfumato.mechanisms.metrics import Distance
 from sfumato.reals import Real, as_real, exp, ln, round_down
-from sfumato.words import as_written, positive, show
+from sfumato.types import as_written, positive, show
 
 _LOGARITHM = re.compile(r"(?:(?P<times>[\d./]+)\s*\*?\s*)?(?:ln|log)\s*\(?\s*(?P<odds>[\d./e-]+)\s*\)?", re.IGNORECASE)
 

@@ -16,7 +16,7 @@ from typing import Any
 from sfumato.design.distance import Law, check_law, factor_of
 from sfumato.errors import InputError
 from sfumato.reals import Real
-from sfumato.words import as_written
+from sfumato.types import as_written
 
 Relation = Callable[[Any, Any], bool] | Collection[tuple[Any, Any]]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.mechanisms.metrics import METRICS, Distance, Metric, distances, largest, root, same, triangle_fault
-from sfumato.words import positive, whole
+from sfumato.types import positive, whole
 
 Table = tuple[tuple[Distance, ...], ...]
 

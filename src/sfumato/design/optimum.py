@@ -31,7 +31,7 @@ from sfumato.errors import ClaimError, InputError
 from sfumato.mechanisms import Channel
 from sfumato.mechanisms.metrics import Metric
 from sfumato.reals import as_real
-from sfumato.words import as_written, show
+from sfumato.types import as_written, show
 
 Floats = NDArray[np.float64]
 TOUCHING = 1e-8

@@ -18,7 +18,7 @@ from sfumato.design.queries import QUERIES, query_named
 from sfumato.design.worlds import all_worlds
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
-from sfumato.words import as_written, whole
+from sfumato.types import as_written, whole
 
 World = tuple[bool, ...]
 MOST = 12

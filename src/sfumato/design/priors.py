@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.words import as_written, show
+from sfumato.types import as_written, show
 
 Prior = str | Mapping[Any, Any] | Sequence[Any]
 SLACK = Fraction(1, 10**9)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.words import as_written, positive, show
+from sfumato.types import as_written, positive, show
 
 
 def ladder(low: Any, high: Any, step: Any = 1) -> list[Any]:

@@ -28,7 +28,7 @@ from sfumato.mechanisms.metrics import (
     same,
     word_function,
 )
-from sfumato.words import as_written, show
+from sfumato.types import as_written, show
 
 CLOSED = ("manhattan", NORMALISED)
 ONE = Fraction(1)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.reals import Real
-from sfumato.words import show
+from sfumato.types import show
 
 LONG = 24
 """Characters of a fraction that people read; longer ones are shown as a decimal, and given whole to programs."""

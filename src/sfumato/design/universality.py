@@ -25,7 +25,7 @@ from sfumato.design.telling import html_table, say
 from sfumato.design.utilities import utility
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
-from sfumato.words import as_written
+from sfumato.types import as_written
 
 Edge = tuple[Any, Any]
 _PEOPLE = 4

@@ -21,7 +21,7 @@ from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
 from sfumato.mechanisms.metrics import Metric
 from sfumato.reals import Enclosure, Real, as_real
-from sfumato.words import as_written
+from sfumato.types import as_written
 
 _BITS = 512
 """Two gains that agree to this many bits count as equal when a guess is chosen: either is as good to 1e-150."""

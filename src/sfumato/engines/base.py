@@ -19,12 +19,12 @@ from sfumato.policy import Policy, Table
 from sfumato.sql.finished_tables import FinishedTable
 from sfumato.sql.job import Job
 from sfumato.sql.public_rows import PublicRows
-from sfumato.sql.question import Question
+from sfumato.sql.query_binding import Question
 from sfumato.sql.relations import Fixed
 from sfumato.sql.release.column_elements import Elements
 from sfumato.sql.release.releases import Cut
 from sfumato.sql.release.unit_histogram import Histogram
-from sfumato.words import Exact
+from sfumato.types import Exact
 
 OPERATOR = logging.getLogger("sfumato.operator")
 Rows = list[tuple[tuple[Any, ...], Exact]]

@@ -11,10 +11,10 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.gateway import charts, display, frames
+from sfumato.gateway.amounts import FREE, Spent
 from sfumato.gateway.interval_sources import DrawnNumbers, Planned, Supposed, laws, possible, released_as
 from sfumato.gateway.released_tables import Draws, bare, is_bare, released_tables
 from sfumato.gateway.shown_intervals import Range, ShownInterval, decimal_of, intervals_shown
-from sfumato.gateway.spent import FREE, Spent
 from sfumato.mechanisms import Gaussian, Geometric
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.aggregates.base import CHOICE
@@ -23,13 +23,13 @@ from sfumato.sql.functions.interval_ends import HIGH, LOW
 from sfumato.sql.intervals.cell_intervals import Null, PublicCondition, ends, has_picks, told
 from sfumato.sql.intervals.provenance import Choice, Made, Maybe, Origin, ReleasedColumn
 from sfumato.sql.noise_sums import ONE, Ratio
-from sfumato.sql.question import Question
+from sfumato.sql.query_binding import Question
 from sfumato.sql.release.plan import Plan
 from sfumato.sql.release.ranks import ranks
 from sfumato.sql.release.releases import GAUSSIAN, Part, ReleasedBundle
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Column, Facts
 from sfumato.sql.tree import columns_of as columns_in
-from sfumato.words import certainty, show
+from sfumato.types import certainty, show
 
 __all__ = ["FREE", "TYPES", "Answer", "Spent"]
 

@@ -27,7 +27,7 @@ def write(draws: Draws, layout: Layout | None, rows: str = "") -> bytes:
     Proof: whole numbers, texts and truths are JSON's own, without a limit of digits; dates and timestamps are written
         in ISO's form, and come back by the type of their key. A layout is a permutation, and is undone.
     Reference: semantics 5.2 and 5.4.
-    Checked by: rooms::what_is_written_is_what_was_drawn
+    Checked by: unit::what_is_written_is_what_was_drawn
     """
     document = [
         [{"keys": [[_plain(value) for value in key] for key in part.keys], "cells": part.cells} for part in drawn]

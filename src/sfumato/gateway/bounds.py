@@ -1,4 +1,4 @@
-"""Bounds that the policy leaves to be found: `rows_per_unit = "auto"`, `sum_per_unit = "auto"` (semantics 1.3).
+"""Bounds that the policy leaves to be estimated: `rows_per_unit = "auto"`, `sum_per_unit = "auto"` (semantics 1.3).
 
 Comes in: a policy, a ledger, an engine. Goes out: what is known for a data version, or what is bought: one noisy
 histogram of persons for each bound, once for each version, paid for in the owner's name before a row is read, stored
@@ -25,14 +25,14 @@ from sfumato.gateway.timing import Grid
 from sfumato.ledger import Ledger, Receipt, Stored
 from sfumato.policy import Policy, Unknown, unknown, with_bounds
 from sfumato.policy.unknown import STAND_IN
-from sfumato.sql.question import Question
+from sfumato.sql.query_binding import Question
 from sfumato.sql.relations import scans_in
 from sfumato.sql.release.digest import PREFIX
 from sfumato.sql.release.normal_form import key_of
 from sfumato.sql.release.plan import pays
 from sfumato.sql.release.releases import summed
 from sfumato.sql.release.unit_histogram import Histogram, histogram
-from sfumato.words import Exact, Loss, show
+from sfumato.types import Exact, Loss, show
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ class AutoBounds:
             failure after it is recorded, and the debit stands. Which number is chosen is post-processing, and a
             question's own noise is scaled to that number, true or not.
         Reference: semantics 1.3, 5.2 and 5.4; Amin, Kulesza, Munoz, Vassilvitskii, ICML 2019 (bounds by paid numbers).
-        Checked by: rooms::a_bound_is_paid_before_it_is_read_and_only_once, laws::a_person_is_in_one_bucket,
-            laws::replaced_she_leaves_one_bucket_and_enters_one, rooms::a_bound_that_failed_is_recorded
+        Checked by: unit::a_bound_is_paid_before_it_is_read_and_only_once, laws::a_person_is_in_one_bucket,
+            laws::replaced_she_leaves_one_bucket_and_enters_one, unit::a_bound_that_failed_is_recorded
         """
         with self._buying:  # two threads would pay for one bound twice
             known = self.known(version)

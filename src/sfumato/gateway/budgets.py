@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sfumato.gateway.display import budget_html, budget_text
 from sfumato.ledger import Standing
-from sfumato.words import Loss
+from sfumato.types import Loss
 
 
 @dataclass(frozen=True, repr=False)

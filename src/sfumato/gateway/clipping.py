@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.mechanisms import Geometric
-from sfumato.words import Adjacency
+from sfumato.types import Adjacency
 
 SURE = Fraction(95, 100)
 """How sure we are that no empty bucket of a histogram passes for one with persons."""

@@ -20,7 +20,7 @@ from sfumato.sql.release.plan import Plan
 from sfumato.sql.release.releases import GEOMETRIC
 from sfumato.sql.tree import DATE, TIMESTAMP, Aggregate, Node
 from sfumato.sql.tree import columns_of as columns_in
-from sfumato.words import show
+from sfumato.types import show
 
 Noise = Geometric | Gaussian
 Choice = OrderStatistic | MostFrequent
@@ -78,7 +78,7 @@ class ColumnNumbers:
         chosen cost delta: then nothing is claimed. The column is computed from the numbers alone, which is
         post-processing.
     Reference: semantics 2.3; accounting.compose.
-    Checked by: rooms::a_column_gives_away_no_more_than_its_question
+    Checked by: unit::a_column_gives_away_no_more_than_its_question
     """
 
     numbers: tuple[ReleasedNumber, ...] = ()

@@ -12,6 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import SfumatoError
+from sfumato.gateway.amounts import Spent
 from sfumato.gateway.charts import draw
 from sfumato.gateway.rounding import (
     WHY_UNKNOWN,
@@ -29,9 +30,8 @@ from sfumato.gateway.rounding import (
     plain,
     width,
 )
-from sfumato.gateway.spent import Spent
 from sfumato.policy import ROW, Policy, Table, UnitJoin
-from sfumato.words import show
+from sfumato.types import show
 
 if TYPE_CHECKING:
     from sfumato.gateway.answer import Answer

@@ -14,9 +14,9 @@ from sfumato.engines import Engine
 from sfumato.errors import EngineError, QueryError
 from sfumato.gateway.answer import FREE, build
 from sfumato.gateway.answer_codec import first_groups, nothing
-from sfumato.gateway.draw import dry_run
+from sfumato.gateway.run_and_sample import dry_run
 from sfumato.sql.finished_tables import FinishedTable
-from sfumato.sql.question import Question
+from sfumato.sql.query_binding import Question
 from sfumato.sql.release.plan import Plan
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.policy.records import utc
-from sfumato.words import as_written, show
+from sfumato.types import as_written, show
 
 _LONGEST = 200
 """Characters of a text column that is not declared: longer texts are cut."""

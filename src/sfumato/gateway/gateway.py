@@ -19,8 +19,8 @@ from sfumato.gateway.answer import FREE, Answer, Spent, build
 from sfumato.gateway.answer_codec import nothing, read, rows_of, write
 from sfumato.gateway.bounds import AutoBounds, FoundBound
 from sfumato.gateway.budgets import AnalystBudget
-from sfumato.gateway.draw import BetweenStages, draw, is_refinable, refine
-from sfumato.gateway.foreseen import Foresight
+from sfumato.gateway.expected_refusals import Foresight
+from sfumato.gateway.handover import Line, handed_on
 from sfumato.gateway.per_query_lock import Turns
 from sfumato.gateway.planner import Planner
 from sfumato.gateway.preview import (
@@ -35,7 +35,7 @@ from sfumato.gateway.query import AUTO, OWNER, Query, QueryTime
 from sfumato.gateway.recent_answers import Memory, RememberedAnswer
 from sfumato.gateway.rederive import Rederived, rederive
 from sfumato.gateway.released_tables import Draws
-from sfumato.gateway.succession import Line, handed_on
+from sfumato.gateway.run_and_sample import BetweenStages, draw, is_refinable, refine
 from sfumato.gateway.timing import grid_of
 from sfumato.gateway.which_noise import about_the_other, chosen
 from sfumato.interrupts import FINISHING, Slots, Stopped, check_wanted, detached, who
@@ -266,7 +266,7 @@ class Gateway:
             compared as they are written. A stamp of files changes with each write; rows of a frame, and those that
             changed while they were read, have a name that nobody else has.
         Reference: semantics 5.4; for another number the pair would lose up to twice the earlier epsilon more.
-        Checked by: rooms::a_better_answer_is_for_the_same_rows, rooms::a_better_answer_is_for_the_same_statement
+        Checked by: unit::a_better_answer_is_for_the_same_rows, unit::a_better_answer_is_for_the_same_statement
         """
         pure = self.policy.privacy.composition == "pure" and isinstance(asked.event, Pure)
         if not pure or not is_refinable(asked):
@@ -412,7 +412,7 @@ class Gateway:
             again once something was written (`Engine.marker`). The version that the ledger counts by stays the same:
             new rows refill nothing, for a person's rows over time are one unit.
         Reference: semantics 5.4.
-        Checked by: rooms::answers_about_live_rows_are_told_again_until_rows_change
+        Checked by: unit::answers_about_live_rows_are_told_again_until_rows_change
         """
         return QueryTime(self._clock().date(), self._engine.marker() if self._is_live else "")
 

@@ -22,7 +22,7 @@ from sfumato.gateway.rederive import Rederived
 from sfumato.gateway.tracebacks import short_tracebacks
 from sfumato.ledger import Ledger, has_ledger, is_address, place_of_last_head
 from sfumato.policy import Policy, load, units_of, with_bounds, with_public_numbers, with_schema
-from sfumato.sql.question import refused_views
+from sfumato.sql.query_binding import refused_views
 
 
 @short_tracebacks

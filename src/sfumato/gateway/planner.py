@@ -19,22 +19,22 @@ from sfumato.engines.base import OPERATOR
 from sfumato.errors import EngineError, InputError, QueryError
 from sfumato.gateway.bounds import AutoBounds
 from sfumato.gateway.dry_run import Rehearsal
+from sfumato.gateway.epsilon_for_width import epsilon_within
 from sfumato.gateway.query import Query, QueryTime
 from sfumato.gateway.rederive import record
-from sfumato.gateway.within import epsilon_within
 from sfumato.interrupts import planning
 from sfumato.ledger import Entry, Ledger
 from sfumato.policy import Policy, Unknown
 from sfumato.recent import Recent
 from sfumato.sql.functions import bounded_work
-from sfumato.sql.question import Question, bind
+from sfumato.sql.query_binding import Question, bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.release.claims import Reason, check
 from sfumato.sql.release.digest import PREFIX
 from sfumato.sql.release.normal_form import key_of
 from sfumato.sql.release.plan import Plan, noise_of, plan
 from sfumato.sql.release.releases import GAUSSIAN, GEOMETRIC
-from sfumato.words import positive, show, told, whole
+from sfumato.types import positive, show, told, whole
 
 _PLANS, _QUESTIONS = 64 * 2**20, 128 * 2**20
 """Bytes of plans and of bound queries that are kept at most, with the public rows that an engine keeps for them."""

@@ -35,7 +35,7 @@ from sfumato.sql.release.claims import Reason
 from sfumato.sql.release.plan import Plan
 from sfumato.sql.release.releases import GAUSSIAN, GEOMETRIC, contribution
 from sfumato.sql.tree import columns_of as columns_in
-from sfumato.words import Loss, certainty, show, told
+from sfumato.types import Loss, certainty, show, told
 
 _FINE = Fraction(1, 10**6)
 """Square roots are shown to this step, rounded up."""

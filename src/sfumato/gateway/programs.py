@@ -12,8 +12,8 @@ Proof: the kernel checks the certificate anew, so the program keeps its claim fo
     list, so every list on the way is admitted. The output has the law of the program exactly (verify.release), the
     debit is durable before a row is read, and the output is stored before it is told.
 Reference: semantics 1.2, 5.2, 5.4; Dwork, Roth, 2014, theorem 2.2 (groups).
-Checked by: rooms::a_proved_program_is_paid_before_it_reads, rooms::a_program_costs_its_claim_for_every_row,
-    rooms::what_is_not_proved_is_not_released, verify::elements_come_in_any_order
+Checked by: unit::a_proved_program_is_paid_before_it_reads, unit::a_program_costs_its_claim_for_every_row,
+    unit::what_is_not_proved_is_not_released, verify::elements_come_in_any_order
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from sfumato.ledger import Ledger, Receipt, Stored
 from sfumato.policy import Policy, Table
 from sfumato.reals import round_up
 from sfumato.sql.release.column_elements import Elements, elements
+from sfumato.types import Adjacency, as_written, positive, show
 from sfumato.verify.parse import read_program
 from sfumato.verify.release import price_of, refused, released
 from sfumato.verify.run import NotRun, Runner
 from sfumato.verify.tree import Expr, Param, Program, Type, names
-from sfumato.words import Adjacency, as_written, positive, show
 
 
 @dataclass(frozen=True)

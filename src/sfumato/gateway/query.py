@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from sfumato.words import certainty
+from sfumato.types import certainty
 
 OWNER = "owner"
 """The name under which the owner asks: the owner has no share of the budget."""

@@ -37,8 +37,8 @@ class Memory:
     Proof: the mark that is kept was read before the ledger was asked; if it is the same now, nothing was committed in
         between (`Ledger.mark`), and asking the ledger again would read the same rows.
     Reference: semantics 5.2 and 5.4.
-    Checked by: rooms::what_is_remembered_honours_a_freeze, rooms::what_is_remembered_shows_the_budget_of_today,
-        rooms::what_is_remembered_is_forgotten_with_the_version, doors::a_freeze_is_heard_by_the_next_question
+    Checked by: unit::what_is_remembered_honours_a_freeze, unit::what_is_remembered_shows_the_budget_of_today,
+        unit::what_is_remembered_is_forgotten_with_the_version, end_to_end::a_freeze_is_heard_by_the_next_question
     """
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from sfumato.sql.aggregates.base import CHOICE
 from sfumato.sql.finished_tables import FinishedTable
 from sfumato.sql.intervals.fine_numbers import fine_name
 from sfumato.sql.noise_widths import NoiseTerm, ends_of
-from sfumato.sql.question import Question
+from sfumato.sql.query_binding import Question
 from sfumato.sql.relations import Release, released_name
 from sfumato.sql.release.bundles import BundleSource
 from sfumato.sql.release.ranks import SURE, ranks, says_nothing

@@ -13,8 +13,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_UP, Decim
 from fractions import Fraction
 from typing import Any
 
-from sfumato.gateway.spent import Spent
-from sfumato.words import show
+from sfumato.gateway.amounts import Spent
+from sfumato.types import show
 
 Interval = tuple[Any, Any] | None
 UNKNOWN = "unknown"

@@ -1,4 +1,4 @@
-"""When numbers that were drawn from rows come to light: at once, or on a grid of times (semantics 6.3).
+"""When results drawn from rows become visible: at once, or on a fixed time grid (semantics 6.3).
 
 Comes in: the moment at which a question arrived, and the work on rows. Goes out: the same result, at a moment of the
 grid. Two things can be seen, and each has its moments, counted from the arrival:
@@ -41,9 +41,9 @@ class Grid:
             not cover which k it is: log2 of the number of moments per question, and nothing where both runs end
             between the same two. It does not cover what other questions feel of processor, memory and disk.
         Reference: semantics 6.3; Haeberlen, Pierce, Narayan, USENIX Security 2011 (fixed durations).
-        Checked by: rooms::what_follows_begins_on_the_grid, rooms::an_answer_is_stored_on_the_grid,
-            rooms::a_failure_waits_like_an_answer, doors::padded_replies_cannot_be_told_apart,
-            doors::plain_replies_can_be_told_apart
+        Checked by: unit::what_follows_begins_on_the_grid, unit::an_answer_is_stored_on_the_grid,
+            unit::a_failure_waits_like_an_answer, end_to_end::padded_replies_cannot_be_told_apart,
+            end_to_end::plain_replies_can_be_told_apart
         """
         try:
             yield

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.chance import source
 from sfumato.design.level import as_level
 from sfumato.errors import InputError
-from sfumato.words import positive
+from sfumato.sampling import source
+from sfumato.types import positive
 
 FORMS = ("lecture", "ccs13")
 

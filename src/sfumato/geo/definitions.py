@@ -23,7 +23,7 @@ from sfumato.design.priors import Prior, as_prior
 from sfumato.mechanisms import Channel
 from sfumato.mechanisms.metrics import Distance, Metric, distances
 from sfumato.reals import Real, as_real
-from sfumato.words import as_written
+from sfumato.types import as_written
 
 _BITS = 160
 

@@ -13,7 +13,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.chance import sample_uniform
 from sfumato.design.metrics import grid
 from sfumato.design.optimum import Optimum, optimal
 from sfumato.errors import InputError
@@ -30,6 +29,7 @@ from sfumato.geo.grid_channels import (
     solve_loss,
 )
 from sfumato.geo.shokri import INTERIOR, VERTEX, optimal_for_prior
+from sfumato.sampling import sample_uniform
 
 Floats = NDArray[np.float64]
 _SAMPLES = 3000

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.geo.earth import EQUATOR, POLE, check_degrees, rounded, to_degrees, to_metres
-from sfumato.words import as_written, positive, show
+from sfumato.types import as_written, positive, show
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

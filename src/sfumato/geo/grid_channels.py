@@ -19,7 +19,7 @@ from sfumato.design.certificate import check
 from sfumato.design.level import Level
 from sfumato.design.metrics import distances, grid
 from sfumato.errors import ClaimError, InputError
-from sfumato.words import whole
+from sfumato.types import whole
 
 Floats = NDArray[np.float64]
 _WIDE = 64

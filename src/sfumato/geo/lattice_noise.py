@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.chance import Bits, sample_laplace, source
 from sfumato.errors import InputError
 from sfumato.reals import Real, as_real, exp, sqrt
+from sfumato.sampling import Bits, sample_laplace, source
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

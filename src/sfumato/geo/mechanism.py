@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.chance import Bits
 from sfumato.design.level import Level, as_level
 from sfumato.errors import InputError
 from sfumato.geo.frames import Around, Frame, Worldwide, slack
 from sfumato.geo.lattice_noise import LatticeNoise
 from sfumato.geo.zones import Zone, Zoned
-from sfumato.words import positive
+from sfumato.sampling import Bits
+from sfumato.types import positive
 
 Floats = NDArray[np.float64]
 _STEPS = 200

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from sfumato.errors import BudgetError
-from sfumato.words import show
+from sfumato.types import show
 
 Point = tuple[int, ...]
 

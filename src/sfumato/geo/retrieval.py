@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.geo.earth import ground_distance
 from sfumato.geo.mechanism import LocationMechanism
-from sfumato.words import certainty, positive
+from sfumato.types import certainty, positive
 
 Floats = NDArray[np.float64]
 

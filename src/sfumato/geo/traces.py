@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.chance import Bits, sample_laplace
 from sfumato.design.level import Level, as_level
 from sfumato.errors import BudgetError
 from sfumato.geo.frames import slack
@@ -36,6 +35,7 @@ from sfumato.geo.mechanism import LocationMechanism
 from sfumato.geo.purse import MemoryPurse, Point, Purse
 from sfumato.geo.retrieval import planar_tail, quantile, spatial_tail
 from sfumato.reals import round_down, round_up
+from sfumato.sampling import Bits, sample_laplace
 
 Floats = NDArray[np.float64]
 FRESH, REPEATED, HELD = "fresh", "repeated", "held"

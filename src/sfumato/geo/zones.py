@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.geo.frames import Frame
-from sfumato.words import as_written, positive
+from sfumato.types import as_written, positive
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -18,7 +18,7 @@ from sfumato.attacks.promise import chance_to_read, most_right
 from sfumato.design.distance import skewed_distance
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel, Geometric
-from sfumato.words import Loss
+from sfumato.types import Loss
 
 _CLOSE = 1e-3
 """How far, in parts of the answer, one may be off: what is written with three digits is right."""

@@ -9,8 +9,8 @@ of a store: `sqlite` is one, with `schema` inside, `store` outside and `guard` a
 other, with `postgres_schema` inside and `postgres_link` for one connection.
 """
 
-from sfumato.ledger.book import Ledger
 from sfumato.ledger.last_head import accept_loss, check_found, place_of_last_head, read_last_head
+from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.opening import accept_server, has_ledger, is_address
 from sfumato.ledger.records import (
     Bought,

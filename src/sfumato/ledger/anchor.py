@@ -14,8 +14,8 @@ from pathlib import Path
 from sfumato.errors import LedgerError
 from sfumato.files import PRIVATE, real_path, remove_leftovers, replace_file
 from sfumato.ledger.chain import hash_at, head
+from sfumato.ledger.operator_messages import AGAIN, words_of
 from sfumato.ledger.protocol import StoreConnection
-from sfumato.ledger.tell import AGAIN, words_of
 
 OLDER = "Restore the newest ledger: an older one lacks later charges and would refund them."
 _LINE = re.compile(r"([0-9]{1,18}) ([0-9a-f]{64})\n")

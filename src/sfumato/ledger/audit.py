@@ -18,11 +18,11 @@ from sfumato.ledger.cells import scope_of, units_of
 from sfumato.ledger.chain import FIRST, canonical, digest, walk
 from sfumato.ledger.protocol import StoreConnection, dialect_of
 from sfumato.ledger.records import EVERYBODY, ChainReport, Entry, SpendingTerms, loss_from_dict
+from sfumato.ledger.running_sums import AMOUNTS, ZERO, add, columns, limits_of, write_units
 from sfumato.ledger.schema import FORMAT
 from sfumato.ledger.spending import row_of
-from sfumato.ledger.sums import AMOUNTS, ZERO, add, columns, limits_of, write_units
 from sfumato.ledger.units import find_conflict, known_units
-from sfumato.words import UNIT, Loss
+from sfumato.types import UNIT, Loss
 
 
 class Tally:

@@ -16,8 +16,8 @@ from sfumato.errors import InputError
 from sfumato.ledger.chain import canonical
 from sfumato.ledger.protocol import StoreConnection, dialect_of
 from sfumato.ledger.records import SpendingTerms
-from sfumato.ledger.sums import AMOUNTS, write_units
-from sfumato.words import UNIT, Adjacency, Loss
+from sfumato.ledger.running_sums import AMOUNTS, write_units
+from sfumato.types import UNIT, Adjacency, Loss
 
 LONGEST_CELL = 10_000
 """Characters in the name of a cell: a declared value, as the gateway writes it."""

@@ -22,8 +22,8 @@ from typing import NamedTuple
 from sfumato.errors import LedgerError
 from sfumato.files import PRIVATE, make_private_directory, sync_directory
 from sfumato.ledger.chain import hash_at, head
+from sfumato.ledger.operator_messages import AGAIN, words_of
 from sfumato.ledger.protocol import StoreConnection
-from sfumato.ledger.tell import AGAIN, words_of
 
 ACCEPT = (
     "Restore the newest ledger. If it is lost for good, `sfumato ledger accept` lets this one be served;"

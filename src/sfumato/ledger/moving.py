@@ -16,7 +16,7 @@ from sfumato.errors import InputError, LedgerError
 from sfumato.files import PRIVATE
 from sfumato.ledger import chain, schema
 from sfumato.ledger.audit import audit
-from sfumato.ledger.moved import find_move
+from sfumato.ledger.moved_ledger import find_move
 from sfumato.ledger.postgres_schema import TABLES
 from sfumato.ledger.protocol import StoreConnection, dialect_of
 from sfumato.ledger.records import ChainReport
@@ -51,8 +51,8 @@ def arrive(connection: StoreConnection, new: PostgresStore, went: dict[str, Any]
     Proof: the old place ended with an entry that names the new one, and its rows were read after that. What was written
         is recomputed by `audit` before it is committed, and its head is that of the old place.
     Reference: semantics 5.1 and 5.6.
-    Checked by: doors::a_ledger_is_moved_with_its_chain, doors::a_move_that_was_interrupted_goes_on,
-        doors::what_was_moved_is_spent_at_one_place
+    Checked by: end_to_end::a_ledger_is_moved_with_its_chain, end_to_end::a_move_that_was_interrupted_goes_on,
+        end_to_end::what_was_moved_is_spent_at_one_place
     """
     with new.receive(str(went["place"])) as link:
         if link is None:  # it was done before, and only its end was not heard

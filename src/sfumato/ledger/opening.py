@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError, LedgerError, PolicyError
-from sfumato.ledger import chain, schema, store, sums
+from sfumato.ledger import chain, running_sums, schema, store
 from sfumato.ledger.anchor import OLDER, check_anchor, open_anchor, write_anchor
-from sfumato.ledger.decide import Rules
-from sfumato.ledger.groupcommit import LedgerWriter
+from sfumato.ledger.charging import Rules
+from sfumato.ledger.group_commit import LedgerWriter
 from sfumato.ledger.last_head import LastHead, advance_last_head, check_found, check_holds, read_last_head
-from sfumato.ledger.moved import check_here
+from sfumato.ledger.moved_ledger import check_here
+from sfumato.ledger.operator_messages import OPERATOR, Owner
 from sfumato.ledger.protocol import Head, Store, StoreConnection
 from sfumato.ledger.records import EVERYBODY, ServerError, SpendingTerms, name
 from sfumato.ledger.sqlite import SqliteStore
-from sfumato.ledger.tell import OPERATOR, Owner
 from sfumato.ledger.units import describe_changes, find_conflict, known_units
 
 if TYPE_CHECKING:
@@ -182,13 +182,13 @@ def _adopt(connection: StoreConnection, data_id: str, request: Opening, lost: La
         if lost is not None:
             body["lost"] = {"seq": lost.seq, "hash": lost.hash}
         sealed = chain.append(connection, stamp(request.clock), "policy", None, body).hash
-        sums.write_limits(connection, terms)
+        running_sums.write_limits(connection, terms)
     return Rules(data_id, terms, terms.filters(), sealed)
 
 
 def _check_adjacency(connection: StoreConnection, before: dict[str, Any] | None, terms: SpendingTerms) -> None:
     """What was spent is what the promise says it is: prices for add-remove do not bound what replace promises."""
-    spent = sums.read_sums(connection, EVERYBODY)["debits"] if terms.covers_less(before) else 0
+    spent = running_sums.read_sums(connection, EVERYBODY)["debits"] if terms.covers_less(before) else 0
     if spent:
         raise PolicyError(
             'adjacency cannot become "replace" any more',
@@ -202,7 +202,7 @@ def check_change(connection: StoreConnection, before: dict[str, Any] | None, ter
     _check_adjacency(connection, before, terms)
     conflict = find_conflict(known_units(chain.read_policies(connection)), terms.units)
     if conflict is not None:
-        spent = sums.read_sums(connection, EVERYBODY)["debits"]
+        spent = running_sums.read_sums(connection, EVERYBODY)["debits"]
         raise PolicyError(
             conflict,
             detail=f"{spent} queries were charged under the units that the ledger has recorded;"

@@ -26,9 +26,9 @@ from types import TracebackType
 from sfumato.accounting.events import Pure
 from sfumato.errors import BudgetError, InputError, LedgerError
 from sfumato.geo.purse import Held, Point, check_budget
-from sfumato.ledger.book import Ledger
+from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.records import ChainReport, Receipt, Stored
-from sfumato.words import Adjacency
+from sfumato.types import Adjacency
 
 _WHO = "locations"
 _ROWS = "people"

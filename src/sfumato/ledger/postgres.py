@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 
 from sfumato.errors import InputError, LedgerError
 from sfumato.ledger import chain, postgres_schema, schema
+from sfumato.ledger.operator_messages import OPERATOR
 from sfumato.ledger.postgres_link import NotThere, PostgresLink, read_address
 from sfumato.ledger.protocol import Head, StoreConnection, Work
 from sfumato.ledger.records import Older, OutcomeUnknown, ServerError
 from sfumato.ledger.steps import Heard
 from sfumato.ledger.store import unreachable
-from sfumato.ledger.tell import OPERATOR
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 T = TypeVar("T")
 
@@ -55,9 +55,9 @@ class PostgresStore:
         After a failover, a restored dump or a recovery the server has another identifier or timeline than the one
         recorded in the row, for every gateway alike, until the owner accepts it (`sfumato ledger accept`).
     Reference: semantics 5.2, 5.6; postgresql.org/docs, 26.3 (timelines), 52.20 (system identifier).
-    Checked by: doors::a_restored_dump_is_another_server, doors::a_promoted_standby_is_another_server,
-        doors::an_older_chain_on_the_same_server_is_refused, doors::a_server_that_does_not_sync_is_refused,
-        doors::a_gateway_that_is_stopped_holding_the_lock_loses_its_transaction
+    Checked by: end_to_end::a_restored_dump_is_another_server, end_to_end::a_promoted_standby_is_another_server,
+        end_to_end::an_older_chain_on_the_same_server_is_refused, end_to_end::a_server_that_does_not_sync_is_refused,
+        end_to_end::a_gateway_that_is_stopped_holding_the_lock_loses_its_transaction
     """
 
     readable = shares_commits = True

@@ -21,7 +21,7 @@ from sfumato.ledger import postgres_schema
 from sfumato.ledger.protocol import Rows, StoreConnection
 from sfumato.ledger.records import ServerError
 from sfumato.ledger.steps import Heard
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 T = TypeVar("T")
 SCHEMA = "sfumato_ledger"

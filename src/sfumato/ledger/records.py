@@ -14,7 +14,7 @@ from sfumato.accounting import PrivacyFilter
 from sfumato.errors import InputError, LedgerError, PolicyError
 from sfumato.ledger.steps import Heard
 from sfumato.ledger.units import Units, read_units
-from sfumato.words import Adjacency, Loss, as_written, positive, show, whole
+from sfumato.types import Adjacency, Loss, as_written, positive, show, whole
 
 EVERYBODY = ""
 """Whose sums the total is, in the table of sums; no analyst has this name."""

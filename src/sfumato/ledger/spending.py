@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from sfumato.ledger.chain import head, read_last
 from sfumato.ledger.protocol import StoreConnection
 from sfumato.ledger.records import EVERYBODY, Entry, SpendingCurve, SpendingPoint
-from sfumato.ledger.sums import AMOUNTS, read_sums
-from sfumato.words import UNIT, Loss
+from sfumato.ledger.running_sums import AMOUNTS, read_sums
+from sfumato.types import UNIT, Loss
 
 _SHUT = ("epsilon_shut", "rho_shut")
 
@@ -45,7 +45,7 @@ def read_spending(connection: StoreConnection, most: int) -> SpendingCurve:
     Guarantee: the number of rows that are read does not depend on how many entries there are.
     Proof: every statement is answered by a primary key or an index.
     Reference: docs/threats.md, Availability.
-    Checked by: rooms::looking_at_a_long_ledger_reads_few_rows
+    Checked by: unit::looking_at_a_long_ledger_reads_few_rows
     """
     debits = read_sums(connection, EVERYBODY)["debits"]
     step = max(1, -(-debits // most))

@@ -17,7 +17,7 @@ from typing import TypeVar
 from sfumato.errors import LedgerError
 from sfumato.files import real_path, sync_directory
 from sfumato.ledger import schema, store
-from sfumato.ledger.guard import FileGuard, Overwritten, has_log, leave_open
+from sfumato.ledger.file_guard import FileGuard, Overwritten, has_log, leave_open
 from sfumato.ledger.protocol import Head, StoreConnection, Work
 from sfumato.ledger.readers import Readers, snapshot
 from sfumato.ledger.records import Busy

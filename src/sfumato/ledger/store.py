@@ -17,9 +17,9 @@ from typing import TypeVar
 from sfumato.errors import LedgerError
 from sfumato.files import PRIVATE, fresh_file, real_path, sync_directory
 from sfumato.ledger import schema
+from sfumato.ledger.operator_messages import AGAIN, OPERATOR, words_of
 from sfumato.ledger.records import Busy, ServerError
 from sfumato.ledger.steps import Heard
-from sfumato.ledger.tell import AGAIN, OPERATOR, words_of
 
 MEMORY = ":memory:"
 MOUNTS = Path("/proc/mounts")

@@ -1,4 +1,4 @@
-"""What one unit is, table by table, and which changes of it a used ledger refuses.
+"""The privacy unit of each table, and which changes of it a used ledger refuses.
 
 Every charge bounds what one unit lost. If a later policy makes a unit of something larger (a household instead of a
 person), the charges made so far bound only a part of what that larger unit lost. The ledger cannot tell a larger unit
@@ -58,8 +58,8 @@ def find_conflict(known: Units, units: Units) -> str | None:
         had when it was charged for, and the policy keeps at least one of these tables if it protects any table.
     Proof: the two loops below compare exactly that; a type is compared where both are recorded.
     Reference: semantics 5.8.
-    Checked by: rooms::a_used_ledger_keeps_its_unit, rooms::a_unit_is_not_changed_by_way_of_another_policy,
-        rooms::replay_knows_that_a_unit_changed, doors::a_coarser_unit_is_refused_where_anybody_was_charged
+    Checked by: unit::a_used_ledger_keeps_its_unit, unit::a_unit_is_not_changed_by_way_of_another_policy,
+        unit::replay_knows_that_a_unit_changed, end_to_end::a_coarser_unit_is_refused_where_anybody_was_charged
     """
     for table, unit in units.items():
         before = known.get(table)

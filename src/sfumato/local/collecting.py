@@ -23,10 +23,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sfumato.chance import sample_uniform
 from sfumato.errors import InputError
 from sfumato.files import replace_file
 from sfumato.local.task import LocalTask, read_task
+from sfumato.sampling import sample_uniform
 
 ID = 16
 """Bytes of the id by which a sender can repeat a report."""

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.local.base import Frequencies, Tally, Worth
-from sfumato.words import certainty
+from sfumato.types import certainty
 
 POPULATIONS = ("fixed", "sampled")
 POST = ("none", "nonnegative", "simplex")

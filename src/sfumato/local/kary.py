@@ -25,7 +25,7 @@ from sfumato.local.tape import (
     unpack_integers,
 )
 from sfumato.local.thresholds import BITS, Odds, check_bits, check_size, check_tells, check_threshold, epsilon_of
-from sfumato.words import whole
+from sfumato.types import whole
 
 
 @dataclass(frozen=True)

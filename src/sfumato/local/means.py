@@ -20,7 +20,7 @@ from math import log, sqrt
 from sfumato.local.base import Tally
 from sfumato.local.estimates import allowed_part, check_asked, quantile
 from sfumato.local.numbers import Means
-from sfumato.words import certainty
+from sfumato.types import certainty
 
 _STEPS = 60
 

@@ -27,7 +27,7 @@ from sfumato.local.tape import (
 )
 from sfumato.local.thresholds import BITS, Odds, check_bits, check_tells, check_threshold, epsilon_of
 from sfumato.reals import ceil
-from sfumato.words import whole
+from sfumato.types import whole
 
 GRID = 1 << 16
 

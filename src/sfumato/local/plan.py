@@ -21,7 +21,7 @@ from sfumato.local.estimates import quantile, share_variance
 from sfumato.local.rappor import Rappor
 from sfumato.local.sketch import CountMeanSketch, PrefixExtending
 from sfumato.local.table import ENCODERS
-from sfumato.words import whole
+from sfumato.types import whole
 
 _LONGEST = 1 << 17
 """Bytes of a report that anybody would send."""

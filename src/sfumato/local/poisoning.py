@@ -25,7 +25,7 @@ from sfumato.local.base import Tally, Worth
 from sfumato.local.numbers import Means
 from sfumato.local.rappor import Rappor
 from sfumato.local.strings import design, solution
-from sfumato.words import whole
+from sfumato.types import whole
 
 
 def check_fakes(n: int, fake: int) -> None:

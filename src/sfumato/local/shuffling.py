@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.local.binomials import log_binomial
-from sfumato.words import positive, probability, whole
+from sfumato.types import positive, probability, whole
 
 _MARGIN = 1 + 1e-6
 _BLOCKS = 64

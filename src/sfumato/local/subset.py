@@ -16,7 +16,7 @@ from sfumato.local.base import CHUNK, Law, Tally, Worth, clean_padding, column_s
 from sfumato.local.tape import Flags, Indices, Octets, Tape, sample_coins, sample_uniform_bytes
 from sfumato.local.thresholds import BITS, Odds, check_bits, check_size, check_tells, check_threshold, epsilon_of
 from sfumato.reals import ceil
-from sfumato.words import whole
+from sfumato.types import whole
 
 
 @dataclass(frozen=True)

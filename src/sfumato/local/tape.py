@@ -22,8 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.chance import source
 from sfumato.errors import InputError
+from sfumato.sampling import source
 
 Octets = NDArray[np.uint8]
 Indices = NDArray[np.int64]

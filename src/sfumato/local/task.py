@@ -36,7 +36,7 @@ from sfumato.local.rappor import Rappor
 from sfumato.local.table import ENCODERS
 from sfumato.local.tape import Indices, Octets, SystemTape, Tape
 from sfumato.reals import round_up
-from sfumato.words import as_written, positive, show, whole
+from sfumato.types import as_written, positive, show, whole
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _KEYS = (

@@ -13,7 +13,7 @@ from math import isqrt
 
 from sfumato.errors import InputError
 from sfumato.reals import Real, as_real, ceil, exp, ln, round_down, round_up, sqrt
-from sfumato.words import as_written, positive, show, whole
+from sfumato.types import as_written, positive, show, whole
 
 BITS = 32
 """Bits of a threshold, unless a task says otherwise."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.accounting.events import Event
 from sfumato.errors import InputError
 from sfumato.mechanisms.inputs import as_count, as_integers, narrowed, opened
-from sfumato.words import Loss, as_written, probability, show
+from sfumato.types import Loss, as_written, probability, show
 
 __all__ = [
     "Mechanism",

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.accounting.events import Pure
-from sfumato.chance import choice_table, source
-from sfumato.chance.cuts import CutTable
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_distance, as_integers, opened, pure_loss
 from sfumato.mechanisms.inputs import as_rational, is_plain_number
 from sfumato.mechanisms.metrics import Distance, Metric, distances, is_zero
 from sfumato.pictures import heat
 from sfumato.reals import Real, as_real, ln, round_up
-from sfumato.words import Loss, as_written, show, whole
+from sfumato.sampling import choice_table, source
+from sfumato.sampling.cuts import CutTable
+from sfumato.types import Loss, as_written, show, whole
 
 _BITS = 160
 

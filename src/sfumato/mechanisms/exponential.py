@@ -10,13 +10,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from sfumato.accounting.events import BoundedRange
-from sfumato.chance.energy import sample_lowest
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_count, as_distance, as_integers, opened
 from sfumato.mechanisms.inputs import as_rational
 from sfumato.mechanisms.parameters import AsFraction
 from sfumato.reals import Real, exp, total
-from sfumato.words import Loss, positive, whole
+from sfumato.sampling.energy import sample_lowest
+from sfumato.types import Loss, positive, whole
 
 
 def as_gaps(scores: Any) -> tuple[NDArray[Any], int]:
@@ -46,7 +46,7 @@ class Exponential:
     Reference: McSherry and Talwar, FOCS 2007; Dong, Durfee, Rogers, ICML 2020 (bounded range); Cesar and Rogers, ALT
         2021 (rho).
     Checked by: laws::loss_is_sup_of_log_ratio, laws::exponential_range_is_epsilon, laws::choices_add_up,
-        laws::choices_at_once_have_the_law_of_one, chance::lowest_has_the_exact_mass,
+        laws::choices_at_once_have_the_law_of_one, sampling::lowest_has_the_exact_mass,
         verify::certificates_of_the_library_hold
     """
 

@@ -9,13 +9,13 @@ from statistics import NormalDist
 from typing import Any
 
 from sfumato.accounting.events import GaussianRelease as GaussianEvent
-from sfumato.chance import sample_gaussian
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_confidence, as_distance, as_integers, least, with_noise
 from sfumato.mechanisms.parameters import AsFraction, MaybeFraction
 from sfumato.mechanisms.tails import gaussian_tail, gaussian_whole
 from sfumato.reals import Real, exp, round_up
-from sfumato.words import Loss, as_written, positive, probability, show, whole
+from sfumato.sampling import sample_gaussian
+from sfumato.types import Loss, as_written, positive, probability, show, whole
 
 _FINEST = Fraction(1, 10**12)
 
@@ -33,7 +33,7 @@ class Gaussian:
         shifts only help each tail.
     Reference: Canonne, Kamath, Steinke, NeurIPS 2020, theorems 4 and 7.
     Checked by: laws::gaussian_renyi_is_within_rho, laws::gaussian_curve_is_the_exact_sum, laws::gaussian_is_not_pure,
-        laws::mass_adds_up, laws::interval_is_the_smallest, chance::sigma_is_the_stated_one
+        laws::mass_adds_up, laws::interval_is_the_smallest, sampling::sigma_is_the_stated_one
     """
 
     sensitivity_l2: MaybeFraction = MaybeFraction()

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from sfumato.accounting.events import Pure, Refinement
-from sfumato.chance import choice_table, sample_geometric, sample_laplace, source
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_confidence, as_distance, as_integers, clamped, pure_loss, with_noise
 from sfumato.mechanisms.channel import Channel
 from sfumato.mechanisms.parameters import AsFraction, AsWhole
 from sfumato.reals import Real, as_real, ceil, exp, ln
-from sfumato.words import Loss, positive, show, whole
+from sfumato.sampling import choice_table, sample_geometric, sample_laplace, source
+from sfumato.types import Loss, positive, show, whole
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Geometric:
         such masses is at most |x - x'|/scale in each coordinate, and the coordinates add up.
     Reference: Ghosh, Roughgarden, Sundararajan, STOC 2009; Dwork, McSherry, Nissim, Smith, TCC 2006.
     Checked by: laws::loss_is_sup_of_log_ratio, laws::mass_adds_up, laws::interval_is_the_smallest,
-        chance::scale_is_the_stated_one, laws::refined_pair_costs_the_better_epsilon,
+        sampling::scale_is_the_stated_one, laws::refined_pair_costs_the_better_epsilon,
         verify::certificates_of_the_library_hold
     """
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.words import Exact
+from sfumato.types import Exact
 
 _INT64 = 1 << 63
 _MOST_DIGITS = 1000
@@ -31,7 +31,7 @@ _EXACT_FLOATS = frozenset({float, np.float16, np.float32, np.float64})
 
 
 def opened(value: Any) -> Any:
-    """The number inside: the one place, with words.py, where an Exact is opened."""
+    """The number inside: the one place, with types.py, where an Exact is opened."""
     return value._sealed if type(value) is Exact else value
 
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.accounting.events import Pure
-from sfumato.chance import sample_laplace
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_distance, as_integers, pure_loss, with_noise
 from sfumato.mechanisms.geometric import Geometric
 from sfumato.mechanisms.inputs import as_exact_number, as_items, as_rational
 from sfumato.mechanisms.parameters import AsFraction
 from sfumato.reals import Real, as_real
-from sfumato.words import Loss, as_written, positive, show
+from sfumato.sampling import sample_laplace
+from sfumato.types import Loss, as_written, positive, show
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.reals import Real, sqrt
-from sfumato.words import as_written, show
+from sfumato.types import as_written, show
 
 Distance = Fraction | Real
 Metric = str | Callable[[Any, Any], Any] | Sequence[Sequence[Any]] | None

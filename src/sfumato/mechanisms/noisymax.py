@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.accounting.events import Pure
-from sfumato.chance import sample_laplace
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_count, as_distance, as_integers, has_room, pure_loss, with_noise
 from sfumato.mechanisms.geometric import Geometric
 from sfumato.mechanisms.parameters import AsFraction
 from sfumato.reals import Enclosure, Real
-from sfumato.words import Loss, positive, whole
+from sfumato.sampling import sample_laplace
+from sfumato.types import Loss, positive, whole
 
 
 @dataclass(frozen=True)

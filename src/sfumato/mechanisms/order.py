@@ -14,14 +14,14 @@ from itertools import pairwise
 from typing import Any
 
 from sfumato.accounting.events import BoundedRange
-from sfumato.chance import sample_uniform
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_confidence, as_count, as_distance, as_integers
 from sfumato.mechanisms.inputs import narrowed
 from sfumato.mechanisms.parameters import AsAdjacency, AsFraction, MaybeFraction
 from sfumato.mechanisms.ranked import RankedChoice
 from sfumato.reals import Real, ceil, ln
-from sfumato.words import Adjacency, Exact, Loss, as_written, positive, whole
+from sfumato.sampling import sample_uniform
+from sfumato.types import Adjacency, Exact, Loss, as_written, positive, whole
 
 Stretch = tuple[int, int, Real]
 """Candidates that are equally likely: the first of them, how many, and the probability of all of them together."""
@@ -51,7 +51,7 @@ class OrderStatistic:
         Scores are multiplied by the denominators to be whole. The rest is the guarantee of RankedChoice, the candidate
         being drawn uniformly from its entry.
     Reference: Smith, STOC 2011 (quantiles by the exponential mechanism).
-    Checked by: laws::no_score_of_a_rank_moves_by_more_than_the_claim, rooms::order_statistics_find_what_is_there,
+    Checked by: laws::no_score_of_a_rank_moves_by_more_than_the_claim, unit::order_statistics_find_what_is_there,
         laws::an_end_has_a_row_or_says_nothing
     """
 
@@ -169,7 +169,7 @@ class MostFrequent:
         nothing. A person's rows only add to weights, so all move the same way by at most norm, and half the noise is
         enough; under replace each moves by at most norm either way.
     Reference: McSherry and Talwar, FOCS 2007.
-    Checked by: laws::no_score_of_a_rank_moves_by_more_than_the_claim, rooms::order_statistics_find_what_is_there
+    Checked by: laws::no_score_of_a_rank_moves_by_more_than_the_claim, unit::order_statistics_find_what_is_there
     """
 
     norm: AsFraction = AsFraction()

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sfumato.words import Adjacency
+from sfumato.types import Adjacency
 
 Number = int | float | str | Fraction | Decimal
 """A number as people write it; a float is the decimal that Python prints for it."""

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.accounting.events import Pure
-from sfumato.chance import sample_uniform
-from sfumato.chance.energy import sample_flips
 from sfumato.mechanisms.base import as_count, as_distance, pure_loss
 from sfumato.mechanisms.exponential import as_gaps
 from sfumato.mechanisms.parameters import AsFraction
 from sfumato.reals import Real, as_real, exp, total
-from sfumato.words import Loss, positive, whole
+from sfumato.sampling import sample_uniform
+from sfumato.sampling.energy import sample_flips
+from sfumato.types import Loss, positive, whole
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class PermuteAndFlip:
     Reference: McKenna and Sheldon, NeurIPS 2020; Ding and others 2021 (noisy max with exponential noise is the same
         law).
     Checked by: laws::loss_is_sup_of_log_ratio, laws::choices_add_up, laws::permute_and_flip_is_no_worse,
-        laws::choices_at_once_have_the_law_of_one, chance::flips_have_the_exact_mass,
+        laws::choices_at_once_have_the_law_of_one, sampling::flips_have_the_exact_mass,
         verify::certificates_of_the_library_hold
     """
 

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from sfumato.accounting.events import GaussianRelease as GaussianEvent
 from sfumato.accounting.events import Pure
-from sfumato.chance import sample_gaussian, sample_laplace
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_confidence, as_count, as_distance, as_integers, narrow, pure_loss, with_noise
 from sfumato.mechanisms.nodes import Tree, best_tree
 from sfumato.mechanisms.parameters import AsFraction, AsWhole, MaybeFraction
 from sfumato.mechanisms.sums import sum_width
 from sfumato.reals import ceil, ln, sqrt
-from sfumato.words import Loss, positive, whole
+from sfumato.sampling import sample_gaussian, sample_laplace
+from sfumato.types import Loss, positive, whole
 
 _GRID = 20
 """The factor of the square-root form has entries on multiples of 2^-20."""

@@ -16,7 +16,7 @@ from sfumato.mechanisms.order import OrderStatistic, checked_rows
 from sfumato.mechanisms.parameters import AsAdjacency, AsFraction, AsWhole
 from sfumato.mechanisms.ranked import RankedChoice
 from sfumato.reals import Real, ceil, ln
-from sfumato.words import Adjacency, Exact, Loss, whole
+from sfumato.types import Adjacency, Exact, Loss, whole
 
 MISSES = Fraction(1, 20)
 """How often the distance that is chosen may be too short; for fewer misses longer ones are taken."""

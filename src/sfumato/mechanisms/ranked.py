@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.accounting.events import BoundedRange
-from sfumato.chance.bands import sample_banded
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_count, as_distance, as_integers
 from sfumato.mechanisms.parameters import AsFraction
 from sfumato.reals import Real, exp, total
-from sfumato.words import Loss, positive
+from sfumato.sampling.bands import sample_banded
+from sfumato.types import Loss, positive
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class RankedChoice:
     Checked by: laws::ranked_loss_is_sup_of_log_ratio, laws::ranked_range_is_epsilon, laws::ranked_rho_holds,
         laws::ranked_monotone_needs_one_direction, laws::ranked_common_moves_do_not_count,
         laws::ranked_cuts_do_not_matter, laws::ranked_draws_have_their_law,
-        laws::ranked_choices_at_once_have_the_law_of_one, chance::bands_give_the_exact_mass
+        laws::ranked_choices_at_once_have_the_law_of_one, sampling::bands_give_the_exact_mass
     """
 
     sensitivity: AsFraction = AsFraction()

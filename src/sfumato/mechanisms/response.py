@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.accounting.events import Pure
-from sfumato.chance import choice_table, sample_uniform, source
-from sfumato.chance.cuts import CutTable
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_distance, as_integers, narrow, pure_loss
 from sfumato.mechanisms.channel import Channel
 from sfumato.mechanisms.parameters import AsFraction, AsWhole
 from sfumato.reals import Real, as_real, exp, ln, round_up
-from sfumato.words import Loss, positive, probability, show, whole
+from sfumato.sampling import choice_table, sample_uniform, source
+from sfumato.sampling.cuts import CutTable
+from sfumato.types import Loss, positive, probability, show, whole
 
 
 @dataclass(frozen=True)

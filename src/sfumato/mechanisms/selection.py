@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.accounting.events import GaussianSelection, Selection
-from sfumato.chance import sample_gaussian, source
-from sfumato.chance.choice import choice_table
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_distance, as_integers, least
 from sfumato.mechanisms.parameters import AsAdjacency, AsFraction, AsWhole
 from sfumato.mechanisms.tails import gaussian_tail
 from sfumato.reals import Real, as_real, ceil, exp, ln
-from sfumato.words import Adjacency, Loss, positive, probability, whole
+from sfumato.sampling import sample_gaussian, source
+from sfumato.sampling.choice import choice_table
+from sfumato.types import Adjacency, Loss, positive, probability, whole
 
 _ENOUGH = Fraction(100)
 

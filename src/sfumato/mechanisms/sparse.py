@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.accounting.events import Pure
-from sfumato.chance import epoch, sample_laplace
 from sfumato.errors import BudgetError, InputError
 from sfumato.mechanisms.base import as_count, as_distance, as_integers, has_room, pure_loss, with_noise
 from sfumato.mechanisms.inputs import as_integer
 from sfumato.mechanisms.parameters import AsFraction, AsWhole
-from sfumato.words import Loss, positive, whole
+from sfumato.sampling import epoch, sample_laplace
+from sfumato.types import Loss, positive, whole
 
 
 @dataclass(frozen=True)

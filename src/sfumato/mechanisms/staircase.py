@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.accounting.events import Pure
-from sfumato.chance import choice_table, sample_geometric, sample_uniform, source
-from sfumato.chance.cuts import CutTable
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import (
     as_confidence,
@@ -26,7 +24,9 @@ from sfumato.mechanisms.base import (
 )
 from sfumato.mechanisms.parameters import AsFraction, AsWhole
 from sfumato.reals import Real, as_real, ceil, exp
-from sfumato.words import Loss, positive, whole
+from sfumato.sampling import choice_table, sample_geometric, sample_uniform, source
+from sfumato.sampling.cuts import CutTable
+from sfumato.types import Loss, positive, whole
 
 
 @dataclass(frozen=True)

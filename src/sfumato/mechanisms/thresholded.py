@@ -14,7 +14,7 @@ from sfumato.mechanisms.base import as_confidence, as_distance, as_integers, lea
 from sfumato.mechanisms.geometric import Geometric
 from sfumato.mechanisms.parameters import AsAdjacency, AsFraction, AsWhole
 from sfumato.reals import Real, ceil, exp
-from sfumato.words import Adjacency, Loss, positive, probability, whole
+from sfumato.types import Adjacency, Loss, positive, probability, whole
 
 _SLACK = 1e-9
 """Ends of intervals are computed in doubles, and moved outward by this part of the scale and one step."""

@@ -1,4 +1,4 @@
-"""The owner's room: what she does before anybody asks.
+"""What the owner does before the first query: draft, check, prepare.
 
     schema      what a source says of itself: names and types, never a row
     presets     what a column's name alone suggests

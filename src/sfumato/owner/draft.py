@@ -20,9 +20,9 @@ from pathlib import Path
 from sfumato.engines.duckdb import text_files as texts
 from sfumato.errors import InputError
 from sfumato.owner import schema as _schema
-from sfumato.owner.people import UnitPath, ways
 from sfumato.owner.presets import identifier_of, propose
 from sfumato.owner.schema import Schema, kind_of
+from sfumato.owner.unit_columns import UnitPath, ways
 from sfumato.policy import ROW
 from sfumato.policy.sections import quote
 

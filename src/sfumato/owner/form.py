@@ -21,7 +21,7 @@ from sfumato.owner.weakening import odds
 from sfumato.policy import Policy
 from sfumato.policy.editing import edited
 from sfumato.policy.positions import Path, Spots, scan
-from sfumato.words import Adjacency, show
+from sfumato.types import Adjacency, show
 
 _BOUNDED = ("integer", "decimal", "double", "date", "timestamp", None)
 _ONLY: dict[str, tuple[str | None, ...]] = {

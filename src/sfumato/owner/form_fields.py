@@ -12,7 +12,7 @@ from sfumato.accounting import COMPOSITIONS
 from sfumato.errors import InputError
 from sfumato.policy import AUTO, TYPES
 from sfumato.policy.editing import as_text
-from sfumato.words import Adjacency
+from sfumato.types import Adjacency
 
 _NUMBER = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]+)?([eE][-+]?[0-9]+)?")
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z?)?")

@@ -19,7 +19,7 @@ from sfumato.engines.duckdb.text_files import ENDINGS as TEXT
 from sfumato.engines.duckdb.text_files import exactly, first_line, found, header_of, missing
 from sfumato.errors import PolicyError, SfumatoError
 from sfumato.policy.sections import quote
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 PARQUET = (".parquet", ".pq")
 LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".json")

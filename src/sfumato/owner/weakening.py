@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from sfumato.policy import ROW, Policy, Table, UnitJoin
 from sfumato.reals import exp, round_up
-from sfumato.words import Adjacency, show
+from sfumato.types import Adjacency, show
 
 _MOST = Fraction(50)
 """Beyond this epsilon a suspicion becomes a certainty, to all digits that are shown."""

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from sfumato.policy.records import Bound, PolicyColumn, utc
 from sfumato.policy.sections import Section, kind_of, quote
-from sfumato.words import show
+from sfumato.types import show
 
 TYPES = ("integer", "decimal", "double", "date", "timestamp", "boolean", "text")
 NUMBERS = ("integer", "decimal", "double")

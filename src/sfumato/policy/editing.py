@@ -25,7 +25,7 @@ def edited(text: str, path: Path, literal: str | None) -> str:
         a whole section is taken away, in tables above it that held nothing else.
     Proof: both are read by tomllib, and compared after the key was changed in the old document.
     Reference: none is needed.
-    Checked by: rooms::an_edit_changes_one_key_and_no_comment, rooms::an_edit_that_would_mean_something_else_is_refused
+    Checked by: unit::an_edit_changes_one_key_and_no_comment, unit::an_edit_that_would_mean_something_else_is_refused
     """
     plain = text.replace("\r\n", "\n")
     try:

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from sfumato.policy.records import DeclaredPoint, PolicyColumn
 from sfumato.policy.sections import Section, quote
-from sfumato.words import show
+from sfumato.types import show
 
 POINT = "point"
 _NUMBERS = ("decimal", "double", "integer", None)

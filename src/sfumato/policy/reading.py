@@ -17,7 +17,7 @@ from sfumato.policy.positions import Marks
 from sfumato.policy.records import Data, DataSource, Policy, Privacy, Share, Table, digest_of
 from sfumato.policy.sections import Section, quote
 from sfumato.policy.tables import read_tables
-from sfumato.words import Adjacency, show
+from sfumato.types import Adjacency, show
 
 ENGINES = ("duckdb", "postgres", "spark")
 _MASTER = re.compile(

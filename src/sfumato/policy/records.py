@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from sfumato.words import Adjacency
+from sfumato.types import Adjacency
 
 AUTO: Literal["auto"] = "auto"
 """A bound that is to be paid for and found, once for each data version: see `unknown`."""

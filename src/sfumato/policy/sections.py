@@ -19,7 +19,7 @@ from typing import Any, NoReturn, TypeVar
 
 from sfumato.errors import InputError
 from sfumato.policy.positions import Marks, Path
-from sfumato.words import as_written, show
+from sfumato.types import as_written, show
 
 MOST_BITS = 400
 """About 120 digits above or below the line. More is a slip of the hand, and would only make arithmetic slow."""

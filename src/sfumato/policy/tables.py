@@ -234,7 +234,7 @@ def _check_alone(section: Section, tables: dict[str, Table]) -> None:
     Proof: the test below. So no relation carries people of two tables, and a unit is a row of this one table: what a
         person changes in a query over it is what one row changes.
     Reference: semantics 1.1; docs/decisions/071-each-row-a-person.md.
-    Checked by: rooms::where_rows_are_people_no_other_table_is_private, rooms::nothing_leads_to_a_row
+    Checked by: unit::where_rows_are_people_no_other_table_is_private, unit::nothing_leads_to_a_row
     """
     others = [name for name, table in tables.items() if not table.public and name != section.path[-1]]
     if others:

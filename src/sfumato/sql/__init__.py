@@ -1,1 +1,1 @@
-"""SQL: text becomes a tree of known kinds, gets types and bounds, and is cut into a private part and a public one."""
+"""SQL: text becomes a tree with types and bounds, split into private releases and post-processing."""

@@ -23,7 +23,7 @@ from sfumato.sql.domains import Domains
 from sfumato.sql.job import FINE, Job, grid_of
 from sfumato.sql.relations import Combined, Fixed, Join, Limited, Marked, Relation, Release, Scan, below
 from sfumato.sql.tree import Aggregate, Call, Column, Constant, Node
-from sfumato.words import Adjacency, show
+from sfumato.types import Adjacency, show
 
 Polynomial = dict[tuple[str, ...], Fraction]
 """Coefficients by the sorted names of the columns that are multiplied."""

@@ -1,4 +1,4 @@
-"""Running totals above the cut: which windows add up a released column in an order of the groups, and how well.
+"""Prefix sums in post-processing: which windows add up a released column in the order of its groups, and how well.
 
 Comes in: a question. Goes out: the windows that are SUM(released column) OVER (… ORDER BY keys), each with its order;
 and which released columns are read in no other way, so that noise may be put where totals are best (PrefixSums) instead
@@ -33,7 +33,7 @@ from sfumato.sql.relations import (
     releases_in,
 )
 from sfumato.sql.tree import Column, Node, Over, columns_of
-from sfumato.words import Exact
+from sfumato.types import Exact
 
 _FRAMES = ("", *(f"{kind} BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" for kind in ("ROWS", "RANGE", "GROUPS")))
 _LONGEST_ROOT = 1 << 14

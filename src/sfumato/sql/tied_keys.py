@@ -9,7 +9,7 @@ Proof: a row that reaches the release fulfils all of the conditions; its columns
     there are is a function of the question, the policy and public rows, so privacy does not depend on it, but for
     the cells of a partition: a group that were left out wrongly would be a cell that is not charged.
 Reference: semantics 3.6a.
-Checked by: rooms::public_joins_leave_out_groups
+Checked by: unit::public_joins_leave_out_groups
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tree that a question becomes: our own few kinds of nodes, each knowing what is true of its value.
+"""The expression tree of a query: a few kinds of nodes of our own, each with facts about its value.
 
 Comes in: what `bind` has resolved. Goes out: what `plan` judges and `emit` writes. Nothing of the parser's tree is left
 here.

@@ -21,13 +21,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from sfumato.chance import sample_choice, sample_laplace, sample_uniform
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import opened
 from sfumato.reals import Real, exp, ln, sqrt
+from sfumato.sampling import sample_choice, sample_laplace, sample_uniform
+from sfumato.types import Exact
 from sfumato.verify.run import AtDraw, Env, Runner
 from sfumato.verify.tree import Draw, Expr, FunctionCall, Program, expressions, statements, walk
-from sfumato.words import Exact
 
 UNBOUNDED = math.inf
 """A release has no limit on rounds, elements or digits: all of them may follow from private rows, and so would whether

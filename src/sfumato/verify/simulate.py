@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.chance.bits import source
 from sfumato.errors import InputError
+from sfumato.sampling.bits import source
 from sfumato.verify.tree import (
     Assign,
     Binary,

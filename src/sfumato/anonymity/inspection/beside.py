@@ -16,7 +16,7 @@ from typing import Any
 
 import duckdb
 
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 _SMALL_GROUP = 10_000
 """Rows of a group of a Parquet file below which no writer ends it by itself."""

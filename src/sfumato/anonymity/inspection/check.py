@@ -35,7 +35,7 @@ from sfumato.anonymity.inspection.traces import (
     find_formats,
 )
 from sfumato.errors import InputError
-from sfumato.words import show
+from sfumato.types import show
 
 _SHOWN = 20
 """Faults of one kind that are listed one by one."""
@@ -111,7 +111,7 @@ def check_release(
     Proof: classes are counted from the file; the matching is a maximum flow, so it leaves a row over only if every
         matching does (max-flow min-cut).
     Reference: Sweeney 2002; Machanavajjhala and others 2006; Li, Li, Venkatasubramanian 2007; Ford and Fulkerson 1956.
-    Checked by: rooms::a_forged_release_is_refused, rooms::a_matching_is_found_exactly_where_one_exists
+    Checked by: unit::a_forged_release_is_refused, unit::a_matching_is_found_exactly_where_one_exists
     """
     columns = tuple(quasi)
     if not columns:

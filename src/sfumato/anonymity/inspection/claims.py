@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from sfumato.anonymity.inspection.exact import is_entropy_diverse, recursive_of
 from sfumato.errors import InputError
-from sfumato.words import as_written, positive, show, whole
+from sfumato.types import as_written, positive, show, whole
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from sfumato.anonymity.inspection.together import (
 )
 from sfumato.anonymity.inspection.traces import ReleaseFault
 from sfumato.errors import InputError
-from sfumato.words import show
+from sfumato.types import show
 
 
 @dataclass

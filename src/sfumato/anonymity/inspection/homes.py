@@ -24,7 +24,7 @@ def homes_of(masks: Sequence[int], sizes: Sequence[int]) -> list[int]:
     Proof: in every assignment of all released rows such a class needs everybody whom it covers, so that they are in no
         other class; without them the same holds of the rest.
     Reference: Hall 1935.
-    Checked by: rooms::homes_are_those_of_every_assignment, rooms::stars_for_suppressed_rows_hide_no_order
+    Checked by: unit::homes_are_those_of_every_assignment, unit::stars_for_suppressed_rows_hide_no_order
     """
     known = Counter(masks)
     if sum(mask.bit_count() for mask in known) > _MOST_EDGES:

@@ -121,7 +121,7 @@ def follows(values: Sequence[str], groups: Sequence[Hashable]) -> bool:
         probability 0.99, and else any value as often as in the table, is a law of all rows; the evidence is the
         logarithm of its likelihood over the one of values that know nothing of groups. Under the latter it exceeds 40
         bits with a chance of at most 2^-40 (Markov).
-    Checked by: rooms::a_kept_column_that_follows_from_quasi_identifiers_is_found
+    Checked by: unit::a_kept_column_that_follows_from_quasi_identifiers_is_found
     """
     total, many = Counter(values), len(values)
     seen: dict[Hashable, Counter[str]] = {}

@@ -41,7 +41,7 @@ def log_chance(units: Sequence[Unit]) -> float:
         the logarithms of independent p-values is at most a sum of exponential variables. Of small units the sum of LCS
         is bounded by the product of their bounds on E[z^LCS], over z^L (Chernoff). The smaller of both is doubled.
     Reference: Baer and Brock 1968; Chernoff 1952; Fisher 1932.
-    Checked by: rooms::rows_in_a_random_order_are_not_called_ordered, rooms::the_bound_is_above_the_exact_chance
+    Checked by: unit::rows_in_a_random_order_are_not_called_ordered, unit::the_bound_is_above_the_exact_chance
     """
     told = [(rows, _known(rows, people)) for rows, people in units if len(set(rows)) > 1]
     small = [unit for unit in told if len(unit[0]) <= _SMALL and len(unit[1]) <= 8 * _SMALL]

@@ -27,7 +27,7 @@ from sfumato.anonymity.inspection.beside import (
 )
 from sfumato.anonymity.inspection.containers import told_by_gzip, told_by_layout
 from sfumato.errors import EngineError, InputError
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 _QUOTED = re.compile(r'"[^"]*"')
 _FIRST_LINE = re.compile(r'[^"\r\n]*(?:"[^"]*"[^"\r\n]*)*')

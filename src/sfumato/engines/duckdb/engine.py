@@ -36,19 +36,19 @@ from sfumato.errors import EngineError, QueryError, SfumatoError
 from sfumato.interrupts import FREE_SECONDS, Leash, Slots, Stopped, current, stopped, watched
 from sfumato.policy import Policy, Table
 from sfumato.recent import Recent
-from sfumato.sql import keys as key_lists
+from sfumato.sql import group_keys as key_lists
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.aggregates.base import CHOICE
 from sfumato.sql.finished_tables import FinishedTable
 from sfumato.sql.job import Job
 from sfumato.sql.public_rows import KeyList, TableValues
-from sfumato.sql.question import Question
+from sfumato.sql.query_binding import Question
 from sfumato.sql.relations import Fixed, Relation, fixed_name
 from sfumato.sql.release.column_elements import Elements
 from sfumato.sql.release.releases import Cut
 from sfumato.sql.release.unit_histogram import Histogram
 from sfumato.sql.tree import INTEGER, Node
-from sfumato.words import Exact
+from sfumato.types import Exact
 
 _FREE = max(2, os.cpu_count() or 1)
 """Free runs at the same time, each with one thread; one analyst has half of them at most."""

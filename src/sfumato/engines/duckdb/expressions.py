@@ -1,4 +1,4 @@
-"""The room that writes engine SQL: total functions only, exact numbers as whole steps, everything quoted.
+"""Expressions as DuckDB's SQL: total functions only, exact numbers as whole steps, everything quoted.
 
 Comes in: nodes of our tree. Goes out: text for DuckDB. Names and values come from the policy and from the tree, never
 from the analyst's text; every partial operation is guarded by itself.
@@ -39,7 +39,7 @@ from sfumato.sql.tree import (
     Node,
     Over,
 )
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 ENGINE = "duckdb"
 _SMALL = 1 << 62

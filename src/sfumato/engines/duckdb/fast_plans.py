@@ -39,7 +39,7 @@ from sfumato.sql.aggregates.base import CHOICE, ONE
 from sfumato.sql.job import Job
 from sfumato.sql.relations import Filter, Join, Named, Relation, Scan
 from sfumato.sql.tree import Aggregate, Node
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 _LONGEST = 2_000_000
 """Characters of the SQL of one job."""

@@ -36,7 +36,7 @@ def fetch_bounded(
     Guarantee: the rows that are held when this returns or raises have at most `most` bytes and what one step adds.
     Proof: each step is counted before the next one is fetched.
     Reference: docs/threats.md, Availability.
-    Checked by: rooms::a_result_that_is_too_large_is_an_error_and_is_not_held
+    Checked by: unit::a_result_that_is_too_large_is_an_error_and_is_not_held
     """
     kinds = [str(column[1]) for column in cursor.description or ()]
     wide = [i for i, kind in enumerate(kinds) if _is_wide(kind)]

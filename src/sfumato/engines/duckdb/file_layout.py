@@ -38,7 +38,7 @@ def folder_options(files: Mapping[str, Iterable[str]], table: Table) -> str:
     Proof: types are not guessed; that there is such a column follows from the policy, and a file without it, or with a
         column of its own of that name, refuses the source.
     Reference: semantics 1.3, 1.4.
-    Checked by: rooms::a_folder_does_not_decide_how_others_are_read
+    Checked by: unit::a_folder_does_not_decide_how_others_are_read
     """
     declared = {name.lower(): name for name in table.columns}
     named = {key for file in files for key in folder_columns(file) & declared.keys()}
@@ -65,7 +65,7 @@ def parquet_reader(connection: duckdb.DuckDBPyConnection, files: list[str], tabl
     Proof: a declared column has the same type in every file that has it, or is a whole number in all of them, which the
         widest type holds unchanged; else the source is refused. For folder names see `folder_options`.
     Reference: semantics 1.3, 1.4.
-    Checked by: rooms::files_of_different_types_are_refused_as_a_whole
+    Checked by: unit::files_of_different_types_are_refused_as_a_whole
     """
     schemas = {file: _schema(connection, file) for file in files}
     options = folder_options(schemas, table)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from sfumato.engines.duckdb.expressions import expression, sort_key
 from sfumato.engines.duckdb.relations import Reads, ordering, reading, select
 from sfumato.sql.finished_tables import FinishedTable
-from sfumato.sql.question import Question
+from sfumato.sql.query_binding import Question
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TIMESTAMP, Column, columns_of
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 _TYPES = {
     INTEGER: "HUGEINT",

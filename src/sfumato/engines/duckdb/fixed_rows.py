@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary, finalize
 
 import duckdb
 
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 MOST_ROWS, MOST_BYTES = 1_000_000, 64 * 2**20
 """Rows of one public sub-query that private rows meet, and the bytes that they take."""

@@ -22,7 +22,7 @@ def in_memory(frame: Any) -> Any:
     Proof: a lazy frame or a dataset reads its files when it is asked, and takes types from all of them, from folder
         names and from values of text files. It is refused; whoever collects it sees its types and states them.
     Reference: semantics 1.3.
-    Checked by: rooms::rows_that_are_read_later_are_refused
+    Checked by: unit::rows_that_are_read_later_are_refused
     """
     if any(_is(frame, *kind) for kind in _FRAMES):
         return frame
@@ -47,8 +47,8 @@ def as_read(frame: Any) -> Any:
         them, and make doubles of numbers in categories where one is missing; here each becomes its own text, and a
         missing one stays missing.
     Reference: semantics 1.3.
-    Checked by: rooms::an_object_of_a_frame_does_not_change_what_others_hold,
-        rooms::a_category_of_a_frame_does_not_change_what_others_hold
+    Checked by: unit::an_object_of_a_frame_does_not_change_what_others_hold,
+        unit::a_category_of_a_frame_does_not_change_what_others_hold
     """
     held = in_memory(frame)
     if not _is(held, "pandas", "DataFrame"):

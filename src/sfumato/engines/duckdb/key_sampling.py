@@ -1,4 +1,4 @@
-"""Open keys: which of a person's keys are kept is drawn by lot, and the lots may be stored when rows are prepared.
+"""Undeclared keys: which of a person's keys are kept is decided by a keyed hash, stored when rows are prepared.
 
 Comes in: a Writer whose one key is open. Goes out: SQL that gives what `Writer.sql` gives, and the number of persons
 behind each key as its last column. A lot is the place of a key among all keys of a person in the whole table, in the
@@ -28,7 +28,7 @@ from sfumato.engines.duckdb.row_counts import (
 )
 from sfumato.sql.relations import Filter, Join, Marked, Named, Relation, Scan, Windowed
 from sfumato.sql.tree import Column, Node
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 LOT = "#lot {0}"
 """Where a prepared table keeps the lot of a row's key in this column: 1 for the first that is kept."""

@@ -22,7 +22,7 @@ from sfumato.engines.duckdb.sources import columns_of, kind_of, read_of, reader,
 from sfumato.engines.duckdb.spill import take_spill
 from sfumato.errors import EngineError, PolicyError
 from sfumato.policy import ROW, Policy, Table, UnitJoin
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 TWINS = "#twins"
 """The schema of empty tables."""
@@ -65,8 +65,8 @@ class Tables:
         optimizer sees what a file states about all of its rows. Afterwards none sees the least and the largest value
         of a column, so a statement that was planned on empty tables is planned in the same way on these.
     Reference: semantics 1.3, 1.4, 2.5.
-    Checked by: rooms::nan_in_a_file_is_missing_whatever_others_hold,
-        rooms::an_object_of_a_frame_does_not_change_what_others_hold, laws::no_outcome_depends_on_the_largest_value
+    Checked by: unit::nan_in_a_file_is_missing_whatever_others_hold,
+        unit::an_object_of_a_frame_does_not_change_what_others_hold, laws::no_outcome_depends_on_the_largest_value
     """
 
     def __init__(

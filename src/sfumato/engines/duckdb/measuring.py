@@ -15,7 +15,7 @@ import duckdb
 from sfumato.engines.base import OPERATOR, Measured, Say
 from sfumato.errors import EngineError
 from sfumato.policy import Policy, PolicyColumn, Table, UnitJoin
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 KINDS = ("nulls", "unreadable", "below", "above", "outside", "too_long")
 """What is counted of a column: missing; not of its type; below and above its bounds; not in its list; cut."""

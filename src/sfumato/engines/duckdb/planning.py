@@ -14,7 +14,7 @@ from sfumato.engines.duckdb.relations import select
 from sfumato.sql.public_rows import DeclaredValues, KeyList, TableValues
 from sfumato.sql.relations import Kept, Relation
 from sfumato.sql.tree import DATE, TIMESTAMP, Node, columns_of
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 _EPOCH = (date(1970, 1, 1).toordinal() - 1) * 86_400
 """1970, in seconds from the first day on."""

@@ -18,7 +18,7 @@ import duckdb
 from sfumato.engines.base import OPERATOR
 from sfumato.engines.duckdb.stamp import stamp
 from sfumato.policy import Policy
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 FILE = "prepared.duckdb"
 HOME = identifier("#prepared")
@@ -58,9 +58,10 @@ def look(policy: Policy, version: str) -> PreparedFile | None:
     Guarantee: what is returned was written from the files that the policy names in the state in which they are, under a
         policy that means the same. The caller still compares the scans with her own.
     Proof: the record is compared with the digest of the policy, the version and the stamp of the files; it was written
-        after the last row, and the file took its name when it was whole (`owner.prepare`).
+        after the last row, and the file took its name when it was whole (`owner.preparation`).
     Reference: semantics 1.4.
-    Checked by: doors::prepared_rows_of_changed_files_are_not_used, doors::prepared_rows_of_another_policy_are_not_used
+    Checked by: end_to_end::prepared_rows_of_changed_files_are_not_used,
+        end_to_end::prepared_rows_of_another_policy_are_not_used
     """
     place = place_of(policy)
     if policy.path is None or not place.is_file():

@@ -22,14 +22,14 @@ from sfumato.engines.duckdb.row_counts import ROWS, SAME, of_each, people_of, si
 from sfumato.errors import QueryError
 from sfumato.policy import Policy, Table, with_bounds
 from sfumato.sql.bind.sources import scan_of
+from sfumato.sql.group_keys import is_open
 from sfumato.sql.job import grid_of
-from sfumato.sql.keys import is_open
-from sfumato.sql.question import bind
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.relations import Release, Scan
 from sfumato.sql.release.bundles import bundles_of
 from sfumato.sql.tree import Column
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 _OF_A_COLUMN = ("COUNT({0})", "SUM({0})", "AVG({0})", "VAR_POP({0})", "COUNT(DISTINCT {0})")
 _SURELY = 1 << 31

@@ -8,7 +8,7 @@ from __future__ import annotations
 from sfumato.engines.duckdb.expressions import double, expression
 from sfumato.sql.bind.public_aggregates import DOUBLES
 from sfumato.sql.tree import DOUBLE, Aggregate
-from sfumato.words import string
+from sfumato.types import string
 
 
 def spelling(aggregate: Aggregate) -> str:

@@ -18,7 +18,7 @@ from sfumato.engines.duckdb.scans import enforced
 from sfumato.interrupts import step
 from sfumato.policy import Policy, UnitJoin
 from sfumato.sql.bind.sources import scan_of
-from sfumato.sql.declared import facts_of
+from sfumato.sql.column_facts import facts_of
 from sfumato.sql.relations import (
     Combined,
     Distinct,
@@ -41,7 +41,7 @@ from sfumato.sql.relations import (
     releases_in,
 )
 from sfumato.sql.tree import INTEGER, PERSON, TIMESTAMP, Column, Constant, Node, Sorted, columns_of
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 Reads = dict[str, set[str]]
 """The finished tables that a statement reads, by name, and which of their columns."""

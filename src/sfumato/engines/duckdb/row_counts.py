@@ -36,7 +36,7 @@ from sfumato.sql.relations import (
     scans_in,
 )
 from sfumato.sql.tree import DOUBLE, INTEGER, PERSON, Column, Facts, columns_of, conjuncts
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 Look = Callable[[str], list[tuple[Any, ...]]]
 ROWS = "#rows"

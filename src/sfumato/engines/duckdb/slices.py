@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from sfumato.engines.duckdb.jobs import EngineStatement
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 _LARGE = 500_000
 """Rows of the largest table from which on slices are worth their statements."""

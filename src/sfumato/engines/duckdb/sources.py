@@ -15,7 +15,7 @@ from sfumato.engines.duckdb import text_files
 from sfumato.engines.duckdb.file_layout import files_of, folder_options, parquet_reader
 from sfumato.errors import PolicyError
 from sfumato.policy import ROW, Table
-from sfumato.words import identifier, string
+from sfumato.types import identifier, string
 
 _LINES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
 

@@ -21,7 +21,7 @@ from typing import IO
 
 from sfumato.errors import PolicyError
 from sfumato.policy.sections import quote
-from sfumato.words import string
+from sfumato.types import string
 
 ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 _TABS = (".tsv", ".tsv.gz")
@@ -60,7 +60,7 @@ def found(pattern: str) -> list[str]:
     Guarantee: what is looked for here is what is read, and what `stamp` looks at; no file is matched again.
     Proof: engines are given these names as they are (`exactly`). A path that is a file and matches others is refused.
     Reference: semantics 1.3, 1.4.
-    Checked by: rooms::a_file_whose_name_is_a_pattern_is_one_file, rooms::the_stamp_sees_every_file_that_is_read
+    Checked by: unit::a_file_whose_name_is_a_pattern_is_one_file, unit::the_stamp_sees_every_file_that_is_read
     """
     matched = sorted(p for p in glob.glob(pattern, recursive=True) if Path(p).is_file())  # noqa: PTH207  a pattern may start at the root
     for file in matched:
@@ -80,7 +80,7 @@ def files_under(paths: Iterable[str]) -> list[str]:
     Guarantee: no row is read twice because a file was named twice.
     Proof: a name that two paths match is listed once; another name of the same file, such as a link, is refused.
     Reference: semantics 1.3.
-    Checked by: rooms::a_file_is_read_once_under_whatever_names
+    Checked by: unit::a_file_is_read_once_under_whatever_names
     """
     files = list(dict.fromkeys(file for path in paths for file in found(path)))
     names: dict[tuple[int, ...], str] = {}
@@ -119,7 +119,7 @@ def reader(paths: Iterable[str], folders: Folders) -> str:
     Proof: detection is off; every option that it would set is given here. Rows that do not fit are errors of the
         engine, but for a line longer than its buffer, which it would leave out: such a line is found here first.
     Reference: semantics 1.3, 1.4; RFC 4180.
-    Checked by: rooms::no_row_decides_how_others_are_read, rooms::a_text_file_is_read_whole_or_refused
+    Checked by: unit::no_row_decides_how_others_are_read, unit::a_text_file_is_read_whole_or_refused
     """
     return _all(paths, lambda header: f"auto_detect = false, columns = {{{_columns(header)}}}", folders)
 

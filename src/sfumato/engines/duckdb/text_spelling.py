@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sfumato.sql.pattern_meaning import groups, template
 from sfumato.sql.tree import Call, Constant
-from sfumato.words import string
+from sfumato.types import string
 
 _WORDS = r"'[\p{L}\p{N}]+|[^\p{L}\p{N}]+'"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sfumato.sql.functions.times import PARSED, names, parsed, pieces
 from sfumato.sql.tree import DATE, INTERVAL, Call, Node
-from sfumato.words import string
+from sfumato.types import string
 
 _FIRST = -62_135_596_800_000_000
 """The first moment of the year 1, in microseconds from 1970."""

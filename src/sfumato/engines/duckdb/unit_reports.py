@@ -10,7 +10,7 @@ from sfumato.engines.duckdb.relations import select
 from sfumato.sql.release.column_elements import Elements
 from sfumato.sql.release.unit_histogram import Histogram
 from sfumato.sql.tree import BOOLEAN
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 
 def histogram_sql(of: Histogram) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from sfumato.engines.postgres.server import PostgresServer
 from sfumato.engines.postgres.source import ForeignKey, ServerTable, SourceColumn
 from sfumato.errors import PolicyError
-from sfumato.words import identifier as quoted
+from sfumato.types import identifier as quoted
 
 _COLUMNS = """
 WITH RECURSIVE base AS (

@@ -19,7 +19,7 @@ Proof: `*` and `/` are computed only where their result is neither zero nor infi
     a branch of CASE only after its condition held, and columns are not constants.
 Reference: PostgreSQL, float.c and utils/float.h. T. J. Dekker, A floating-point technique for extending the available
     precision, 1971.
-Checked by: rooms::no_arithmetic_of_doubles_raises, rooms::products_and_quotients_at_the_edges_are_those_of_ieee
+Checked by: unit::no_arithmetic_of_doubles_raises, unit::products_and_quotients_at_the_edges_are_those_of_ieee
 """
 
 from __future__ import annotations

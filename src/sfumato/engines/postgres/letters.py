@@ -12,7 +12,7 @@ from functools import lru_cache
 import duckdb
 
 from sfumato.engines.postgres.spelling import once
-from sfumato.words import string
+from sfumato.types import string
 
 _LAST = 0x1FFFF
 

@@ -18,7 +18,7 @@ from sfumato.engines.postgres.source import ServerTable, SourceColumn, Tables
 from sfumato.engines.postgres.spelling import literal, number, text
 from sfumato.policy import Policy, PolicyColumn, Table
 from sfumato.sql.bind.sources import scan_of
-from sfumato.sql.declared import facts_of
+from sfumato.sql.column_facts import facts_of
 from sfumato.sql.tree import Facts
 
 

@@ -11,7 +11,7 @@ from sfumato.engines.postgres import casts
 from sfumato.engines.postgres.spelling import once
 from sfumato.sql.functions.times import PARSED, names, parsed, pieces
 from sfumato.sql.tree import DATE, INTERVAL, Call
-from sfumato.words import string
+from sfumato.types import string
 
 _DAY = 86_400_000_000
 _FIRST = -62_135_596_800_000_000

@@ -18,7 +18,7 @@ from sfumato.engines.postgres.source import DAY, FLOAT, MOMENT, NUMERIC, TEXTUAL
 from sfumato.engines.postgres.spelling import is_small, literal, null, number, once, text, type_of, whole
 from sfumato.policy import PolicyColumn as Declared
 from sfumato.sql.tree import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, Facts
-from sfumato.words import identifier as quoted
+from sfumato.types import identifier as quoted
 
 _TIME = "'^ *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})? *$'"
 _BYTES = 100_000_000

@@ -10,8 +10,8 @@ Proof: what could do so is set at the beginning of each transaction (`SET`) or, 
     looked at on each new connection (`LOOKED_AT`), which is refused. The rest concerns plans, logs, writing, or text
     that no statement of ours reads.
 Reference: PostgreSQL 13 to 18, chapter 19 (server configuration).
-Checked by: rooms::every_setting_of_the_server_is_set_looked_at_or_cannot_matter,
-    rooms::a_setting_of_the_role_changes_no_value
+Checked by: unit::every_setting_of_the_server_is_set_looked_at_or_cannot_matter,
+    unit::a_setting_of_the_role_changes_no_value
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP
-from sfumato.words import identifier as quoted
+from sfumato.types import identifier as quoted
 
 WHOLE, NUMERIC, FLOAT, TRUTH, DAY, MOMENT, ZONED, TEXTUAL, OTHER = (
     *("whole", "numeric", "float", "truth", "day", "moment", "zoned", "textual", "other"),

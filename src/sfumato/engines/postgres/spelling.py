@@ -14,8 +14,8 @@ from fractions import Fraction
 from sfumato.errors import QueryError
 from sfumato.sql.interval_values import Span
 from sfumato.sql.tree import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TEXT, TIMESTAMP, Facts, Node
-from sfumato.words import identifier as quoted
-from sfumato.words import string
+from sfumato.types import identifier as quoted
+from sfumato.types import string
 
 SMALL = 1 << 62
 """Exact numbers of fewer steps are bigint: no sum of two of them leaves 64 bits. All others are numeric."""

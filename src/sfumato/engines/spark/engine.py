@@ -42,13 +42,13 @@ from sfumato.sql.bind.sources import scan_of
 from sfumato.sql.finished_tables import FinishedTable
 from sfumato.sql.job import Job
 from sfumato.sql.public_rows import KeyList, TableValues
-from sfumato.sql.question import Question
+from sfumato.sql.query_binding import Question
 from sfumato.sql.relations import Fixed, Kept, Relation
 from sfumato.sql.release.column_elements import Elements
 from sfumato.sql.release.releases import Cut
 from sfumato.sql.release.unit_histogram import Histogram
 from sfumato.sql.tree import Node
-from sfumato.words import Exact
+from sfumato.types import Exact
 
 _REMEMBERED = 32 * 2**20
 """Bytes of dry runs that are held once, and of compiled jobs."""

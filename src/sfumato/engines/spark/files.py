@@ -10,8 +10,8 @@ Proof: files are compared with those of a listing that leaves out none but hidde
     keeps in its own schema, and not in the notes that Spark writes beside, a type that Spark reads without a failure;
     where it does not, or nothing is known, the columns are read once.
 Reference: semantics 1.3, 1.4, 2.5; decisions 082, 088, 101.
-Checked by: rooms::no_folder_decides_whether_others_are_read, rooms::a_file_that_lies_about_its_types_is_refused,
-    rooms::a_moment_that_spark_cannot_hold_refuses_its_file
+Checked by: unit::no_folder_decides_whether_others_are_read, unit::a_file_that_lies_about_its_types_is_refused,
+    unit::a_moment_that_spark_cannot_hold_refuses_its_file
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ Proof: by the number of pieces, from the last to the first. Let C be the steps o
     a group are tried one after the other, each followed by C. A search begins at each place, unless it begins with ^.
     Groups that are repeated are refused before.
 Reference: java.util.regex.Pattern; R. Cox, Regular expression matching can be simple and fast, 2007.
-Checked by: rooms::a_pattern_that_goes_back_too_often_is_refused, rooms::the_bound_is_above_what_a_machine_counts
+Checked by: unit::a_pattern_that_goes_back_too_often_is_refused, unit::the_bound_is_above_what_a_machine_counts
 """
 
 from __future__ import annotations

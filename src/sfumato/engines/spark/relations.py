@@ -20,7 +20,7 @@ from sfumato.engines.spark.spelling import identifier, null, type_of
 from sfumato.errors import QueryError
 from sfumato.interrupts import step
 from sfumato.policy import UnitJoin
-from sfumato.sql.declared import facts_of
+from sfumato.sql.column_facts import facts_of
 from sfumato.sql.relations import (
     Distinct,
     Filter,

@@ -9,8 +9,8 @@ Guarantee: in the gateway's session every setting of SQL is the gateway's own, S
 Proof: `SET` lists all that was set, by whoever; each name is in SETTINGS, matches KEPT, or is unset, which leaves
     Spark's default. Static ones cannot be set in a session, and hold for the process: caches, listeners, the warehouse.
 Reference: semantics 2.5, 3.1; decisions 077, 088, 101.
-Checked by: rooms::no_setting_of_a_cluster_changes_a_statement, rooms::a_setting_that_decides_types_is_looked_at,
-    rooms::a_person_in_several_buckets_is_one_person, rooms::no_private_row_is_sent_by_the_driver
+Checked by: unit::no_setting_of_a_cluster_changes_a_statement, unit::a_setting_that_decides_types_is_looked_at,
+    unit::a_person_in_several_buckets_is_one_person, unit::no_private_row_is_sent_by_the_driver
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ Proof: lines end at LF, CR or CRLF, and each is parsed by an expression over it 
     each part outside begins and ends at a comma or an end, or is empty between two quotes, so that it can be read in
     one way. Its commas outside of quotes are counted.
 Reference: semantics 1.3, 1.4; RFC 4180; decision 088.
-Checked by: rooms::a_line_decides_its_own_row_alone, rooms::a_text_file_is_read_whole_or_refused_over_spark,
-    rooms::a_line_is_whole_by_the_same_rule_in_spark_and_here
+Checked by: unit::a_line_decides_its_own_row_alone, unit::a_text_file_is_read_whole_or_refused_over_spark,
+    unit::a_line_is_whole_by_the_same_rule_in_spark_and_here
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from sfumato.sql.functions import call
 from sfumato.sql.noise_sums import Draw, Ratio, weighed
 from sfumato.sql.noise_widths import NoiseTerm
 from sfumato.sql.tree import DECIMAL, DOUBLE, INTEGER, Aggregate, Constant, Facts, Node
-from sfumato.words import show
+from sfumato.types import show
 
 
 def _bind(args: tuple[Node, ...], where: Node | None, position: int) -> Aggregate:

@@ -26,7 +26,7 @@ from sfumato.sql.tree import (
     Facts,
     Value,
 )
-from sfumato.words import as_written
+from sfumato.types import as_written
 
 _WHOLE, _MICRO = Fraction(1), Fraction(1, 10**6)
 

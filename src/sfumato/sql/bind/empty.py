@@ -34,7 +34,7 @@ def without_rows(bound: Bound) -> Bound | None:
     Guarantee: what comes back has the columns of the query and reads no table.
     Proof: it is a selection from the one row without columns by a condition that is the constant FALSE.
     Reference: semantics 2.4: whether a query is answered depends on its text and the policy alone.
-    Checked by: rooms::a_query_that_shows_no_row_reads_nothing
+    Checked by: unit::a_query_that_shows_no_row_reads_nothing
     """
     if bound.limit != 0 and not is_empty(bound.relation):
         return None

@@ -49,7 +49,7 @@ from sfumato.sql.tree import (
     Sorted,
     has,
 )
-from sfumato.words import as_written
+from sfumato.types import as_written
 
 _MOST_NODES = 30_000
 _FEW_VALUES = 100

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sfumato.errors import GeneralHint
 from sfumato.policy import ROW, Table
 from sfumato.sql.relations import Relation, scans_in
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 _LONGEST = 400
 

@@ -52,7 +52,7 @@ def joined(
     Proof: rows of two persons never meet, for `by_person` compares the hidden units, which are never NULL and never
         cast; a public row is preserved by itself only where nobody's rows are on the other side.
     Reference: semantics 2.2.
-    Checked by: laws::neighbours_differ_by_at_most_the_claim, rooms::joins_of_people_are_refused
+    Checked by: laws::neighbours_differ_by_at_most_the_claim, unit::joins_of_people_are_refused
     """
     if right.private and not left.private and kind == "inner":
         left, right = right, left

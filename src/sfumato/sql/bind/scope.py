@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from sfumato.errors import QueryError
 from sfumato.sql.relations import Relation
 from sfumato.sql.tree import Node
-from sfumato.words import identifier
+from sfumato.types import identifier
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from sfumato.sql.bind.joins import joined, same_person
 from sfumato.sql.bind.rewrite import bounded, rewrite
 from sfumato.sql.bind.scope import Scope, ScopeColumn, there_are
 from sfumato.sql.bind.series import written_series
-from sfumato.sql.declared import facts_of
+from sfumato.sql.column_facts import facts_of
 from sfumato.sql.functions import call
 from sfumato.sql.public_rows import PublicRows
 from sfumato.sql.read.parser import parse, place

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sfumato.errors import QueryError
 from sfumato.policy import Policy
-from sfumato.sql.question import bind
+from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 
 _INSIDE = ("extract", "substring", "trim", "overlay", "distinct")

@@ -1,4 +1,4 @@
-"""What is told of a number: from its origin, the values of its leaves in a row and what was drawn, an interval.
+"""The confidence interval of one output cell, propagated from the noise of the released numbers behind it.
 
 Comes in: an origin and a row of its slots. Goes out: a number: a ratio of sums of draws as long as that is what it is,
 else a tree of functions over such ratios; or NULL, or None where nothing can be told. A ratio has the interval of its
@@ -291,7 +291,7 @@ def ends_of_cells(
         Where a divisor may be zero nothing is ruled out: that is told by the `none` of ColumnEnds, and None is where no
         law was worked out.
     Reference: Boole's inequality; Moore, Interval Analysis, 1966.
-    Checked by: rooms::every_interval_above_the_cut_holds_what_it_promises, rooms::half_an_interval_is_too_little
+    Checked by: unit::every_interval_above_the_cut_holds_what_it_promises, unit::half_an_interval_is_too_little
     """
     return together([(_ends(of, count, confidence), columns) for of, columns, count in cells])
 

@@ -53,7 +53,7 @@ def carried(
         comes of several noisy sums (semantics 3.4), or would not fit, the fine column itself is rounded to 2^-20 of a
         step, or to the finest grid that fits.
     Reference: semantics 4.3.
-    Checked by: rooms::a_total_is_rounded_once, rooms::what_is_read_is_what_is_shown
+    Checked by: unit::a_total_is_rounded_once, unit::what_is_read_is_what_is_shown
     """
     known: dict[int, tuple[Relation, Relation]] = {}
 

@@ -1,4 +1,4 @@
-"""Released numbers as they were drawn: what is computed above the cut is rounded once, where it is read.
+"""Released numbers as they were drawn: what is computed from them is rounded once, where it is read.
 
 Comes in: an expression over columns some of which have a fine column beside them. Goes out: the same over fine columns
 (`finest`), or as it is read (`shown`). Arithmetic goes on with fine numbers; whatever asks which number it is (what is

@@ -47,7 +47,7 @@ def told(aggregate: Aggregate, draws: tuple[Draw, ...], confidence: Fraction) ->
         convex in w and s. An interval at the true means is therefore within those at the corners of any box that holds
         these. A variance takes m and k from one interval. What follows is monotone in each.
     Reference: semantics 3.4; Chernoff's bound as the perspective of a cumulant generating function.
-    Checked by: laws::intervals_hold_what_they_promise, rooms::every_interval_above_the_cut_holds_what_it_promises
+    Checked by: laws::intervals_hold_what_they_promise, unit::every_interval_above_the_cut_holds_what_it_promises
     """
     if aggregate.name in spread.NAMES:
         return (yield from _spread(aggregate, draws, confidence))

@@ -1,4 +1,4 @@
-"""What a number above the cut is made of: the draws, the public values and the choices between them.
+"""Provenance of a number in post-processing: the draws, the public values and the choices between them.
 
 Comes in: an expression over columns whose origins are known. Goes out: its origin, or None where it depends on noise in
 a way that no interval is told of. An origin says by its leaves which hidden columns hold, row by row, which released

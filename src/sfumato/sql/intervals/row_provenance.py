@@ -1,4 +1,4 @@
-"""Relations above the cut with hidden columns that say, row by row, of which released rows each number is made.
+"""Relations above the release with hidden columns that record, row by row, which released rows each number comes from.
 
 Comes in: the public relation of a question. Goes out: the same rows and columns, the hidden columns that the origins of
 its noisy columns speak of, and what noise has decided: a relation whose rows are there or not by noise is not steady,
@@ -14,6 +14,7 @@ from functools import singledispatch
 
 from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.aggregates.base import CHOICE
+from sfumato.sql.group_keys import is_open, is_staged
 from sfumato.sql.intervals.fine_numbers import column_of, fine_name
 from sfumato.sql.intervals.provenance import (
     Choice,
@@ -32,7 +33,6 @@ from sfumato.sql.intervals.provenance import (
     numbered,
     origin,
 )
-from sfumato.sql.keys import is_open, is_staged
 from sfumato.sql.relations import (
     Combined,
     Distinct,
@@ -119,7 +119,7 @@ def trace(
         as the number itself: renamed, stacked, listed under the same FILTER, moved by the same window. Where noise
         decides about rows, totals over them have no origin.
     Reference: semantics 4.4.
-    Checked by: rooms::without_noise_intervals_are_what_is_shown, laws::what_is_traced_is_what_is_shown
+    Checked by: unit::without_noise_intervals_are_what_is_shown, laws::what_is_traced_is_what_is_shown
     """
     found = Walk(runs).down(relation)
     origins = [origin(node, found.known) for node in items]

@@ -48,7 +48,7 @@ class BoundedParser(_DIALECT.parser_class):  # type: ignore[misc,name-defined]
         Guarantee: parsing n tokens takes at most 10 n + 10,000 moves.
         Proof: each move takes one of those that are left.
         Reference: docs/threats.md, Availability.
-        Checked by: rooms::parsing_does_not_double_with_each_level
+        Checked by: unit::parsing_does_not_double_with_each_level
         """
         self._left -= 1
         if self._left < 0:

@@ -7,7 +7,7 @@ Guarantee: a value never becomes anything but a literal of the statement that wa
 Proof: it is written in quotes that are doubled inside, or as digits, with blanks around it and a minus sign in
 parentheses; then the parser's tokenizer must find exactly these tokens at exactly these places, or it is refused.
 Reference: PostgreSQL 15, chapter 4.1.2, lexical structure of constants.
-Checked by: doors::a_value_stays_a_literal_whatever_it_holds
+Checked by: end_to_end::a_value_stays_a_literal_whatever_it_holds
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sqlglot import errors as sqlglot_errors
 from sfumato.errors import QueryError
 from sfumato.interrupts import step
 from sfumato.sql.read.lexer import PARAMETER, SIGN, WORD, SqlStatement, SqlToken, statements
-from sfumato.words import string
+from sfumato.types import string
 
 MOST = 65_535
 """Parameters of one statement: the wire counts them in two bytes."""

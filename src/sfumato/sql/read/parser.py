@@ -1,4 +1,4 @@
-"""The first room: text becomes a parse tree that holds known kinds of nodes only.
+"""Parsing: text becomes a parse tree that holds known kinds of nodes only.
 
 Comes in: the analyst's text. Goes out: one query of sqlglot's tree, every node of an allowed kind with allowed parts.
 What is not listed here is refused by its name and place, before any data is touched; `bind` then says what each means.

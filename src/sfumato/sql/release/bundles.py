@@ -15,8 +15,8 @@ from sfumato.interrupts import step
 from sfumato.sql.aggregates import AGGREGATES, JOINTS
 from sfumato.sql.aggregates.base import SUMS, Bundle, Formula
 from sfumato.sql.functions import call
+from sfumato.sql.group_keys import groups as groups_of
 from sfumato.sql.job import ContributionLimits, Job
-from sfumato.sql.keys import groups as groups_of
 from sfumato.sql.public_rows import PublicRows
 from sfumato.sql.relations import Release, conditions, remembered
 from sfumato.sql.release.clamps import held

@@ -12,7 +12,7 @@ from typing import Any
 
 from sfumato.sql.aggregates import order
 from sfumato.sql.calendar_units import CLOCK, days
-from sfumato.sql.keys import image
+from sfumato.sql.group_keys import image
 from sfumato.sql.public_rows import PublicRows
 from sfumato.sql.relations import Relation
 from sfumato.sql.tree import BOOLEAN, DATE, TIMESTAMP, Aggregate, Column, Facts, Node

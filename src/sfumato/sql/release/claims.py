@@ -21,7 +21,7 @@ from sfumato.mechanisms.order import MostFrequent
 from sfumato.sql.contribution import Contribution, Moved, contribution
 from sfumato.sql.release.releases import GAUSSIAN, Cut, Part, ReleasedBundle
 from sfumato.sql.tree import Column
-from sfumato.words import Adjacency, show
+from sfumato.types import Adjacency, show
 
 
 @dataclass(frozen=True)

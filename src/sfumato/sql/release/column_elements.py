@@ -7,7 +7,7 @@ Guarantee: a person has at most `rows_per_unit` of the elements, and what the ot
 Proof: rows are counted by the person that the scan attached; those of a person with more rows are left out, all of
     them, so what is left of each person is computed from her rows alone.
 Reference: semantics 1.2 and 3.1d.
-Checked by: rooms::a_person_brings_no_more_elements_than_rows
+Checked by: unit::a_person_brings_no_more_elements_than_rows
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fractions import Fraction
 from sfumato.errors import InputError
 from sfumato.policy import Policy, Table
 from sfumato.sql.bind.sources import scan_of
-from sfumato.sql.declared import facts_of
+from sfumato.sql.column_facts import facts_of
 from sfumato.sql.relations import Scan
 from sfumato.sql.tree import BOOLEAN, DECIMAL, INTEGER, Column
 

@@ -37,7 +37,7 @@ from sfumato.sql.relations import (
 )
 from sfumato.sql.release.joint_sensitivity import FALSE, TRUE, can_hold, is_atom
 from sfumato.sql.tree import BOOLEAN, DATE, TEXT, Call, Column, Constant, Facts, Node, columns_of, conjuncts
-from sfumato.words import show
+from sfumato.types import show
 
 _ORDERS = {"=": (0,), "<>": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -1,4 +1,4 @@
-"""The longest row: how many aggregates one admissible row can feed at once.
+"""Joint sensitivity: how many aggregates one admissible row can feed at once.
 
 Comes in: the parts of the bundles, the question's filter, the declared domains. Goes out: the largest number of bundles
 that a single row can feed. Four counts of four eye colours share one price, for no row has two; brown eyes and taller
@@ -14,7 +14,7 @@ Proof: the constants of a column's atoms cut its declared domain into points and
     where a condition holds is counted where that condition is true. Domains are enforced in the scan, so no other value
     reaches a condition. Beyond the limit of steps every bundle counts.
 Reference: Dwork, McSherry, Nissim, Smith, TCC 2006 (sensitivity of a vector of questions).
-Checked by: laws::longest_row_is_the_largest_over_all_rows, rooms::eye_colours_cost_one, rooms::opaque_conditions_add_up
+Checked by: laws::longest_row_is_the_largest_over_all_rows, unit::eye_colours_cost_one, unit::opaque_conditions_add_up
 """
 
 from __future__ import annotations

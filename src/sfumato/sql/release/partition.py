@@ -10,7 +10,7 @@ Proof: the partition is a column of a table in which each person has one row; wh
     have put NULL in its place, nothing is concluded from a NULL. Joins keep persons of both sides, or of the preserved
     one; a union has those of its parts.
 Reference: McSherry, SIGMOD 2009 (parallel composition).
-Checked by: laws::who_is_not_in_a_touched_cell_changes_nothing, rooms::cells_are_those_that_the_condition_leaves
+Checked by: laws::who_is_not_in_a_touched_cell_changes_nothing, unit::cells_are_those_that_the_condition_leaves
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import json
 from typing import Any
 
 from sfumato.policy import Policy
-from sfumato.sql import keys
+from sfumato.sql import group_keys
 from sfumato.sql.public_rows import PublicRows
 from sfumato.sql.relations import Filter, Join, Marked, Relation, Release, Scan, Stacked, below, scans_in
 
@@ -57,10 +57,12 @@ def _touched(relation: Relation, partition: tuple[str, str], rows: PublicRows) -
         for scan in scans_in(relation):
             name = f"{scan.number}.{partition[1]}"
             column = relation.columns.get(name)
-            if scan.table.name != partition[0] or column is None or keys.is_open(column, relation):
+            if scan.table.name != partition[0] or column is None or group_keys.is_open(column, relation):
                 continue
-            values = frozenset(row[0] for row in keys.groups(relation, [column], rows))
-            if None not in values or not keys.may_miss(relation, scan):  # an outer join's NULL says nothing of her cell
+            values = frozenset(row[0] for row in group_keys.groups(relation, [column], rows))
+            if None not in values or not group_keys.may_miss(
+                relation, scan
+            ):  # an outer join's NULL says nothing of her cell
                 cells = _both(cells, values)
     return cells
 

@@ -1,4 +1,4 @@
-"""The third room: what an answer will cost and how it is made, before any data is touched.
+"""Planning: what an answer will cost and how it is made, before any data is touched.
 
 Comes in: a Question. Goes out: a Plan: its cuts in the order in which they run, the Event that is debited, and the
 digest that makes two questions the same one. A question with several releases divides its epsilon equally among them:
@@ -14,10 +14,10 @@ from sfumato.accounting import Event
 from sfumato.accounting.events import Together
 from sfumato.errors import QueryError
 from sfumato.policy import Policy, Unknown
-from sfumato.sql.keys import check_groups, is_open
+from sfumato.sql.group_keys import check_groups, is_open
 from sfumato.sql.prefix_sums import read_as_totals, totals_in, wholes_in
 from sfumato.sql.public_rows import PublicRows
-from sfumato.sql.question import Question
+from sfumato.sql.query_binding import Question
 from sfumato.sql.relations import Release
 from sfumato.sql.release.bundles import bundles_of
 from sfumato.sql.release.digest import Layout, digest

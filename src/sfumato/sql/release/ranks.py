@@ -18,7 +18,7 @@ from sfumato.mechanisms.order import MISS, OrderStatistic
 from sfumato.sql.aggregates import order
 from sfumato.sql.job import FINE
 from sfumato.sql.release.releases import Cut, ReleasedBundle
-from sfumato.words import show
+from sfumato.types import show
 
 SURE = Fraction(95, 100)
 """How sure it must be that a choice says nothing: the same for everybody who is told a stored answer."""

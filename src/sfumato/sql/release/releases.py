@@ -20,7 +20,7 @@ from sfumato.errors import QueryError
 from sfumato.mechanisms import GaussianKeySelection, KeySelection, RankInterval, ThresholdedCounts
 from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.policy import ROW, Policy, Table
-from sfumato.sql import keys
+from sfumato.sql import group_keys
 from sfumato.sql.aggregates import AGGREGATES, distinct, order
 from sfumato.sql.aggregates.base import CHOICE, Bundle
 from sfumato.sql.domains import Domains
@@ -43,7 +43,7 @@ from sfumato.sql.release.bundles import (
 from sfumato.sql.release.choice_steps import steps_of
 from sfumato.sql.release.impossible import no_row, nobody
 from sfumato.sql.tree import Aggregate, Column
-from sfumato.words import Adjacency, show, whole
+from sfumato.types import Adjacency, show, whole
 
 _MOST_ROWS = 1 << 40
 GEOMETRIC, GAUSSIAN = "geometric", "gaussian"
@@ -177,7 +177,7 @@ def cut(
     """
     most = contribution(release, terms)
     summed_up = bundles_of(release)
-    opened = [i for i, (_, node) in enumerate(release.keys) if keys.is_open(node, release.below)]
+    opened = [i for i, (_, node) in enumerate(release.keys) if group_keys.is_open(node, release.below)]
     open_sets = 0 if nobody(release) else sum(any(i in opened for i in kept) for kept in release.sets)
     spent_on_keys = _selection_share(release, open_sets, bool(summed_up.bundles or summed_up.extras), terms)
     one_noise = bool(open_sets) and _by_one_noise(release, most, terms, opened, policy.privacy.adjacency)
@@ -242,7 +242,7 @@ def _selection_share(
     if not open_sets:
         return Fraction(0), Fraction(0)
     if not terms.delta:
-        node = next(node for _, node in release.keys if keys.is_open(node, release.below))
+        node = next(node for _, node in release.keys if group_keys.is_open(node, release.below))
         raise QueryError(
             "the values of this key are not declared, so partition selection needs delta, and the policy has none",
             position=node.position,
@@ -333,8 +333,8 @@ class _Work:
         parts: list[Part] = []
         for kept in self.release.sets:
             parts.append(self.part(kept, rows))
-            keys.check_groups(sum(len(part.groups) for part in parts))
-            keys.check_bytes(sum(len(part.words) for part in parts) // WRITTEN)
+            group_keys.check_groups(sum(len(part.groups) for part in parts))
+            group_keys.check_bytes(sum(len(part.words) for part in parts) // WRITTEN)
         return tuple(parts)
 
     def part(self, kept: tuple[int, ...], rows: PublicRows) -> Part:
@@ -571,7 +571,7 @@ class _Work:
             notes.append(
                 "possible bias: values that grow with a person's rows are clamped to what the contribution bound allows"
             )
-        if keys.is_staged(self.release):
+        if group_keys.is_staged(self.release):
             notes.append("no confidence interval: a noisy number of this query decides which rows are counted")
         if self.open_sets:
             many = self.keys_per_unit

@@ -20,7 +20,7 @@ from fractions import Fraction
 from sfumato.policy import Policy, Table
 from sfumato.policy.unknown import steps_of
 from sfumato.sql.bind.sources import scan_of
-from sfumato.sql.declared import facts_of
+from sfumato.sql.column_facts import facts_of
 from sfumato.sql.relations import Scan
 from sfumato.sql.tree import Column
 

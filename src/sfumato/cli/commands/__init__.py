@@ -1,0 +1,5 @@
+"""What can be typed: every command with its help and its options, one file per group.
+
+These files are imported whenever `sfumato` starts, so they import nothing heavy: what a command does lies in a file of
+its own beside this folder, which is imported when the command is called.
+"""

@@ -1,0 +1,161 @@
+"""`sfumato anonymize`, `release-check` and `hierarchy draft`: tables to be published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli.commands.common import Json, PolicyFile, group, help_of, takes
+
+commands = group()
+hierarchy = group("hierarchy", "Hierarchies for `sfumato anonymize`.")
+
+_TEXTS = {
+    "quasi": ("--quasi", "A,B", "Quasi-identifiers: what others may know about a person."),
+    "sensitive": ("--sensitive", "S", "The sensitive column."),
+    "l": ("-l", "L", "l-diversity: different sensitive values in each class."),
+    "diversity": ("--diversity", "KIND", "distinct (default), entropy or recursive."),
+    "c": ("--ratio", "C", "The c of recursive (c,l)-diversity (default 3)."),
+    "t": ("-t", "T", "t-closeness: each class within T of the table."),
+    "distance": ("--distance", "KIND", "equal (default), ordered or hierarchical."),
+    "order": ("--order", "V,W", "Sensitive values from low to high, for the ordered distance."),
+    "keep": ("--keep", "A,B", "Columns that are released as they are."),
+}
+_SHARED = {
+    name: (Annotated[str | None, typer.Option(option, metavar=metavar, help=about)], None)
+    for name, (option, metavar, about) in _TEXTS.items()
+}
+_K = {"k": (Annotated[str | None, typer.Option("-k", metavar="K", help="Each class has at least K rows.")], None)}
+_CLAIMED = {
+    "beta": (Annotated[str | None, typer.Option("--beta", metavar="B", help="beta-likeness.")], None),
+    "presence": (
+        Annotated[
+            str | None, typer.Option("--presence", metavar="LOW,HIGH", help="delta-presence, with --population.")
+        ],
+        None,
+    ),
+    "population": (
+        Annotated[str | None, typer.Option("--population", metavar="DATA", help="The larger table of all people.")],
+        None,
+    ),
+}
+_MADE = {
+    "suppress": (
+        Annotated[str | None, typer.Option("--suppress", metavar="P", help="Fraction of rows that may be left out.")],
+        None,
+    ),
+    "dummies": (
+        Annotated[str | None, typer.Option("--dummies", metavar="P", help="Fraction of rows that may be dummies.")],
+        None,
+    ),
+    "sampling": (
+        Annotated[
+            str | None,
+            typer.Option("--sampling", metavar="F", help="Fraction of the population in the table, for uniqueness."),
+        ],
+        None,
+    ),
+    "method": (
+        Annotated[str | None, typer.Option("--method", metavar="NAME", help="lattice (global, optimal) or mondrian.")],
+        None,
+    ),
+}
+Hierarchies = Annotated[
+    Path | None,
+    typer.Option("--hierarchies", metavar="DIR", help="A folder of NAME_hierarchy_COLUMN.csv, or a TOML file."),
+]
+
+
+@commands.command(
+    "anonymize",
+    help=help_of(
+        "Make a k-anonymous release with the least loss.\n\n"
+        "Also l-diversity and t-closeness; prints the gap to the best release. "
+        "DATA is a CSV or Parquet file, DATABASE.duckdb#TABLE, postgresql://…#TABLE, or a FILE.toml with the same "
+        "words; options win. Ctrl-C ends the search with the best release so far. --dry-run writes nothing and "
+        "compares several k. Such a release resists linking, and nothing more: see `sfumato attack --release`.",
+        "sfumato anonymize sfumato-demo/patient.parquet --quasi age,area --sensitive disease -k 5 --suppress 0.05 "
+        "-o release.csv",
+    ),
+)
+@takes(_SHARED | _K | _CLAIMED | _MADE)
+def _anonymize(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="The table, or a TOML file.")],
+    *,
+    hierarchies: Hierarchies = None,
+    out: Annotated[str | None, typer.Option("-o", "--out", metavar="OUT", help="Where the release goes.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", metavar="S", help="End the search after so long.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Loss and risk for several k; nothing is written.")
+    ] = False,
+    dimensions: Annotated[
+        bool, typer.Option("--dimensions", help="Loss against the number of quasi-identifiers; nothing is written.")
+    ] = False,
+    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw that table into a file.")] = None,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Note the release for later checks.")
+    ] = None,
+    json: Json = False,
+    **words: Any,
+) -> None:
+    from sfumato.cli.anonymize import AnonymizeCommand, run
+
+    run(AnonymizeCommand(data, words, hierarchies, out, seconds, dry_run, dimensions, svg, record), as_json=json)
+
+
+@commands.command(
+    "release-check",
+    help=help_of(
+        "Check a published table against the original.\n\n"
+        "k, l and t in exact fractions; whether every label covers the value that it stands for; row numbers, row "
+        "order, odd spellings and metadata that were left in; and what remains together with earlier releases of the "
+        "same people. Exit code 1 if there is a fault.",
+        "sfumato release-check release.csv --raw sfumato-demo/patient.parquet --quasi age,area --sensitive disease",
+    ),
+)
+@takes(_SHARED | _K | _CLAIMED)
+def _release_check(
+    release: Annotated[str, typer.Argument(metavar="OUT", help="The published table.")],
+    *,
+    raw: Annotated[str, typer.Option("--raw", metavar="DATA", help="The original table.")],
+    hierarchies: Hierarchies = None,
+    earlier: Annotated[
+        list[str] | None, typer.Option("--earlier", metavar="OUT", help="An earlier release of the same people.")
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Where earlier releases were noted.")
+    ] = None,
+    dummies: Annotated[int, typer.Option("--dummies", metavar="N", help="Rows that are known to be made up.")] = 0,
+    json: Json = False,
+    **words: Any,
+) -> None:
+    from sfumato.cli.release_check import run
+
+    place, before = hierarchies, earlier or []
+    run(release, raw, words, hierarchies=place, earlier=before, record=record, dummies=dummies, as_json=json)
+
+
+@hierarchy.command(
+    "draft",
+    help=help_of(
+        "Draft hierarchies from declared types and bounds.\n\n"
+        "No row is read. Without DATA the columns are those of a policy's table; the types of a file's schema "
+        'otherwise, with "?" for what the owner has to decide.',
+        "sfumato hierarchy draft -p sfumato-demo/sfumato.toml --table patient --quasi age,admitted,zipcode",
+    ),
+)
+def _draft(
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help="A Parquet or CSV file.")] = None,
+    *,
+    policy: PolicyFile = Path("sfumato.toml"),
+    table: Annotated[str | None, typer.Option("--table", metavar="TABLE", help="Which table of the policy.")] = None,
+    quasi: Annotated[str | None, typer.Option("--quasi", metavar="A,B", help="Which columns (default: all).")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write it there.")] = None,
+) -> None:
+    from sfumato.cli.hierarchy import draft
+
+    draft(data, policy, table, quasi, out)

@@ -1,0 +1,56 @@
+"""What all commands share: the style of their help, groups, and options that several of them take."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+HELP = {"help_option_names": ["-h", "--help"]}
+HERE = Path("sfumato.toml")
+Json = Annotated[bool, typer.Option("--json", help="One document on stdout, for programs.")]
+PolicyFile = Annotated[Path, typer.Option("-p", "--policy", metavar="POLICY", help="The policy file.")]
+
+
+def help_of(about: str, example: str) -> str:
+    """What a command does, and an example that works on the demo, in one line that can be copied."""
+    return f"{about}\n\n\b\nExample: {example}"  # \b: this paragraph is not wrapped
+
+
+def group(
+    name: str | None = None, about: str | None = None, *, alone: bool = False, completion: bool = False
+) -> typer.Typer:
+    """Commands under one word, or under none; `alone`: the word itself is one, too."""
+    return typer.Typer(
+        name=name,
+        help=about,
+        no_args_is_help=not alone,
+        invoke_without_command=alone,
+        add_completion=completion,  # --install-completion, --show-completion: bash, zsh, fish
+        pretty_exceptions_enable=False,  # its tracebacks print local variables, and those may be rows
+        rich_markup_mode=None,
+        context_settings=HELP,
+    )
+
+
+def takes(shared: Mapping[str, tuple[Any, Any]]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Options by name, each with its type and default: the command gets them as `**words`.
+
+    They stand in the help before the options that the command itself names.
+    """
+
+    def give(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True)
+        first = [one for one in own.parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
+        last = [one for one in own.parameters.values() if one.kind is one.KEYWORD_ONLY]
+        between = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for name, (kind, default) in shared.items()
+        ]
+        command.__signature__ = own.replace(parameters=[*first, *between, *last])  # type: ignore[attr-defined]
+        return command
+
+    return give

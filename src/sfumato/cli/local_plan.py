@@ -1,0 +1,206 @@
+"""`sfumato local plan`: weigh the mechanisms, say what to expect, write the task, prove its epsilon."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from sfumato import pictures
+from sfumato.cli.design_common import grid_of, tell
+from sfumato.design.plot import bars
+from sfumato.errors import InputError
+from sfumato.local.plan import LocalPlan, plans, weigh
+from sfumato.local.programs import program_text
+from sfumato.local.rappor import Rappor
+from sfumato.local.shuffling import bound_shuffled
+from sfumato.local.signing import sign_task
+from sfumato.local.task import LocalTask, planned_task
+from sfumato.server.terminal_output import print_json
+from sfumato.types import as_written, show, whole
+
+_LEVELS = [Fraction(i, 4) for i in range(1, 17)]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAsked:
+    """The options of the command, as they were typed."""
+
+    users: str
+    epsilon: str
+    domain: str | None
+    values: str | None
+    range: str | None
+    strings: bool
+    mechanism: str | None
+    lifetime: str | None
+    name: str
+    question: str | None
+    expires: str | None
+    delta: str
+
+    @property
+    def people(self) -> int:
+        """How many report."""
+        return whole(self.users, "users", 1)
+
+    @property
+    def takes(self) -> str:
+        """What is reported on."""
+        given = [self.domain or self.values, self.range, self.strings or None]
+        if sum(one is not None for one in given) != 1 or (self.domain and self.values):
+            raise InputError(
+                "what do devices report on?", hint="Give one of --domain, --values, --range and --strings."
+            )
+        return "values" if given[0] else "numbers" if given[1] else "strings"
+
+    @property
+    def named(self) -> tuple[str, ...] | None:
+        """The values, if they were named."""
+        if self.values is None:
+            return None
+        named = tuple(value.strip() for value in self.values.split(","))
+        if "" in named:
+            raise InputError("a value in --values is empty", hint="Write them as a,b,c; a task file can name others.")
+        return named
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        if self.named is not None:
+            return len(self.named)
+        return 2 if self.domain is None else whole(self.domain, "domain", 2)
+
+    def domain_words(self) -> dict[str, Any]:
+        """Values or ends, for the task file."""
+        if self.range is None:
+            return {} if self.named is None else {"values": self.named}
+        low, comma, high = self.range.partition(",")
+        if not comma:
+            raise InputError("a range is written LOW,HIGH")
+        return {"low": as_written(low, "low"), "high": as_written(high, "high")}
+
+
+def run_plan(
+    asked: PlanAsked,
+    *,
+    task: Path | None,
+    sign: Path | None,
+    prove: bool,
+    program: Path | None,
+    plot: bool,
+    svg: Path | None,
+    as_json: bool,
+) -> None:
+    """The command."""
+    if sign is not None and task is None:
+        raise InputError("--sign signs the task file", hint="Give --task FILE as well.")
+    best, *others = _weighed(asked, asked.epsilon)
+    made = _task(asked, best)
+    best, *others = (_in_units(plan, made) for plan in (best, *others))
+    if task is not None:
+        text = made.to_toml()
+        task.write_text(text if sign is None else sign_task(text, sign.read_bytes()), encoding="utf-8")
+        sys.stderr.write(f"Wrote {task}\n")
+    source = program_text(best.encoder)
+    if program is not None:
+        program.write_text(source, encoding="utf-8")
+    verdict = _proved(source) if prove else None
+    document = _document(asked, best, others, made) | ({} if verdict is None else {"proof": verdict.to_dict()})
+    if as_json:
+        print_json(document)
+    else:
+        _show(asked, document, verdict)
+    if plot:
+        every = [best, *others]
+        tell(["", *bars([plan.encoder.name for plan in every], [plan.error for plan in every])])
+    if svg is not None:
+        svg.write_text(_picture(asked), encoding="utf-8")
+    if verdict is not None and verdict.exit_code:
+        sys.exit(verdict.exit_code)
+
+
+def _weighed(asked: PlanAsked, epsilon: object, only: str | None = None) -> list[LocalPlan]:
+    takes, name = asked.takes, only or asked.mechanism
+    if name == "rappor" and takes == "strings" and asked.lifetime is not None:
+        return [weigh(Rappor.planned(epsilon, asked.lifetime), asked.people, 1000)]
+    return plans(takes, asked.people, epsilon, size=asked.size, only=name)
+
+
+def _task(asked: PlanAsked, best: LocalPlan) -> LocalTask:
+    try:
+        day = None if asked.expires is None else date.fromisoformat(asked.expires)
+    except ValueError:
+        raise InputError("--expires must be a day like 2027-01-31") from None
+    memoised = isinstance(best.encoder, Rappor)
+    lifetime = None if memoised else asked.lifetime
+    words: dict[str, Any] = {"question": asked.question, "expires": day, "lifetime": lifetime, **asked.domain_words()}
+    return planned_task(asked.name, best.encoder, **words)
+
+
+def _in_units(plan: LocalPlan, made: LocalTask) -> LocalPlan:
+    """Errors of a mean in the units of its range, as `decode` shows them."""
+    if made.low is None or made.high is None:
+        return plan
+    width = float(made.high - made.low)
+    return replace(plan, error=width * plan.error, detectable=width * plan.detectable)
+
+
+def _document(asked: PlanAsked, best: LocalPlan, others: list[LocalPlan], made: LocalTask) -> dict[str, Any]:
+    delta = float(as_written(asked.delta, "delta"))
+    shuffled = bound_shuffled(made.epsilon, asked.people, asked.delta) if made.single else None
+    return {
+        **best.to_dict(),
+        "lifetime": float(made.lifetime),
+        "reports": made.allowed,
+        "shuffled": None if shuffled is None else {"epsilon": shuffled, "delta": delta},
+        "alternatives": [plan.to_dict() for plan in others],
+    }
+
+
+def _proved(source: str) -> Any:
+    from sfumato.verify.code import program, require_solvers
+
+    require_solvers()
+    return program(source).verify()
+
+
+def _show(asked: PlanAsked, document: dict[str, Any], verdict: Any) -> None:
+    error, seen = _number(document["error_95"]), _number(document["detectable"])
+    shuffled = document["shuffled"]
+    many = "byte" if document["bytes"] == 1 else "bytes"
+    tell([f"{document['mechanism']}: epsilon {document['epsilon']:.6g} and {document['bytes']} {many} a report"])
+    what = "shift of the mean" if asked.takes == "numbers" else "share"
+    tell([f"with {asked.people:,} reports: ±{error} at 95 %; the smallest detectable {what} is {seen}"])
+    if shuffled is None:
+        tell(["one person may send several reports: the effect of shuffling is not bounded"])
+    else:
+        words = f"epsilon {_number(shuffled['epsilon'])} at delta {asked.delta}"
+        tell([f"if the collector shuffles all of them: {words}"])
+    if document["alternatives"]:
+        rows = [document, *document["alternatives"]]
+        tell([""])
+        heads = ("mechanism", "epsilon", "± at 95 %", "seen from", "bytes")
+        grid_of(heads, [_row(row) for row in rows])
+    if verdict is not None:
+        tell(["", f"verifier: {verdict.verdict}, claim {verdict.claim}"])
+
+
+def _row(row: dict[str, Any]) -> list[str]:
+    numbers = [f"{row['epsilon']:.6g}", _number(row["error_95"]), _number(row["detectable"])]
+    return [row["mechanism"], *numbers, str(row["bytes"])]
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _picture(asked: PlanAsked) -> str:
+    """The errors of up to five mechanisms over epsilon."""
+    names = [plan.encoder.name for plan in _weighed(asked, asked.epsilon)][:5]
+    lines = [(name, [(float(e), _weighed(asked, e, name)[0].error) for e in _LEVELS]) for name in names]
+    title = f"Expected error with {show(asked.people)} reports"
+    return pictures.curves(lines, title=title, axis="epsilon of one report", measure="± at 95 %")

@@ -1,1 +1,0 @@
-"""The doors: where people and programs come in. Today there is one, the command line; Python needs none."""

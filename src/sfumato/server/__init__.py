@@ -1,0 +1,1 @@
+"""Interfaces on ports: PostgreSQL clients, HTTP and the console, and the processes that serve them."""

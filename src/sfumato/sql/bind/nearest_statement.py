@@ -1,0 +1,216 @@
+"""The answerable statement nearest to a refused one: what stood in the way is changed, and the rest is kept.
+
+Comes in: the parser's tree of a refused question, the policy, and a way to ask whether a tree is refused. Goes out: SQL
+for a hint, or nothing. Every statement that is proposed was bound under the same policy. What is changed, one thing at
+a time: a join of different people gets the person as one more condition; rows of people become groups with their
+number; aggregates that would show or add up people's values count them; else the item that was refused is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+
+from sfumato.errors import Obstacle, QueryError
+from sfumato.policy import ROW, Policy
+from sfumato.sql.read.parser import place
+from sfumato.types import identifier
+
+_LONGEST = 400
+_STEPS = 6
+"""Changes that are tried one after the other."""
+_SHOWING = (exp.ArrayAgg, exp.GroupConcat, exp.AnyValue, exp.First, exp.Last)
+_WINDOWS = (Obstacle.OTHERS_IN_WINDOW, Obstacle.TIES_IN_WINDOW, Obstacle.WINDOW)
+_PERSON = (Obstacle.PERSON_SHOWN, Obstacle.PERSON_MISSING, Obstacle.OTHERS_COMPARED)
+_Refusal = Callable[[Any], QueryError | None]
+
+
+def mended(tree: Any, policy: Policy, refusal: _Refusal) -> str | None:
+    """The text of the nearest statement that is answered; None where no change helps."""
+    tree, windows = tree.copy(), tree.find(exp.Window) is not None
+    for _ in range(_STEPS):
+        refused = refusal(tree.copy())
+        if refused is None:
+            text = tree.sql(dialect="postgres", comments=False)
+            lost = windows and tree.find(exp.Window) is None and tree.find(exp.Group) is None
+            return text if len(text) <= _LONGEST and not lost else None
+        changes = (change for fix in _FIXES if (change := fix(tree.copy(), policy, refused)) is not None)
+        changed = next((one for one in changes if one != tree), None)
+        if changed is None:
+            return None
+        tree = changed
+    return None
+
+
+def _by_person(tree: Any, policy: Policy, refused: QueryError) -> Any:
+    """Each join of two private tables on the person, too."""
+    if refused.obstacle not in (Obstacle.OTHERS_JOINED, Obstacle.OTHERS_DECIDE, Obstacle.OTHERS_IN_WINDOW):
+        return None
+    changed = False
+    for select in tree.find_all(exp.Select):
+        start = select.args.get("from_")
+        tables = [] if start is None else [start.this]
+        for join in select.args.get("joins") or []:
+            left, right = _person(tables, policy), _person([join.this], policy)
+            tables.append(join.this)
+            if left is None or right is None or join.args.get("using"):
+                continue
+            same = exp.EQ(this=left, expression=right)
+            on = join.args.get("on")
+            join.set("on", same if on is None else exp.And(this=exp.Paren(this=on.copy()), expression=same))
+            join.set("kind", None if str(join.args.get("kind") or "").upper() == "CROSS" else join.args.get("kind"))
+            changed = True
+    return tree if changed else None
+
+
+def _person(tables: list[Any], policy: Policy) -> Any:
+    """The column that names the person, of the last private table of a list."""
+    for table in reversed(tables):
+        known = policy.tables.get(table.name.lower()) if isinstance(table, exp.Table) else None
+        if known is not None and not known.public and isinstance(known.unit, str) and known.unit != ROW:
+            return exp.Column(this=_word(known.unit), table=_word(table.alias_or_name))
+    return None
+
+
+def _preserved(tree: Any, policy: Policy, refused: QueryError) -> Any:
+    """A public table that would keep its rows without people is joined to people alone."""
+    if refused.obstacle is not Obstacle.NOBODYS_ROWS or not isinstance(tree, exp.Query):
+        return None
+    sides = [join for join in tree.find_all(exp.Join) if join.args.get("side")]
+    for join in sides:
+        if (_person([join.this], policy) is not None) == (str(join.args["side"]).upper() != "RIGHT"):
+            join.set("side", None)
+            join.set("kind", None)
+    return tree
+
+
+def _among_persons(tree: Any, policy: Policy, refused: QueryError) -> Any:
+    """IN with a private sub-query, between the people of both."""
+    found = [node for node in tree.find_all(exp.In) if node.args.get("query") is not None]
+    if refused.obstacle is not Obstacle.OTHERS_COMPARED or not found:
+        return None
+    for node in found:
+        outer, inner = node.find_ancestor(exp.Select), node.args["query"].find(exp.Select)
+        start, below = (part.args.get("from_") if part is not None else None for part in (outer, inner))
+        if start is None or below is None:
+            continue
+        mine, theirs = _person([start.this], policy), _person([below.this], policy)
+        if mine is not None and theirs is not None and len(inner.expressions) == 1:
+            node.set("this", mine)
+            inner.set("expressions", [theirs])
+    return tree
+
+
+def _not_cut(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noqa: ARG001  the shape of all fixes
+    """Rows of people are neither cut by LIMIT nor chosen by QUALIFY or DISTINCT ON."""
+    chosen = tree.find(exp.Qualify) is not None and refused.obstacle in _WINDOWS
+    if not chosen and refused.obstacle is not Obstacle.ROWS_CUT:
+        return None
+    for select in tree.find_all(exp.Select):
+        if refused.obstacle is Obstacle.ROWS_CUT:
+            if select.parent is not None:
+                for part in ("limit", "offset", "order"):
+                    select.set(part, None)
+        else:
+            select.set("qualify", None)
+    return tree
+
+
+def _own_windows(tree: Any, policy: Policy, refused: QueryError) -> Any:
+    """Windows over each person's own rows."""
+    if refused.obstacle is not Obstacle.OTHERS_IN_WINDOW:
+        return None
+    for window in tree.find_all(exp.Window):
+        select = window.find_ancestor(exp.Select)
+        start = None if select is None else select.args.get("from_")
+        person = None if start is None else _person([start.this], policy)
+        parts = window.args.get("partition_by") or []
+        if person is not None and person not in parts:
+            window.set("partition_by", [person, *(part.copy() for part in parts)])
+    return tree
+
+
+def _word(name: str) -> Any:
+    plain = name.isidentifier() and name == name.lower()
+    return exp.Identifier(this=name if plain else identifier(name)[1:-1].replace('""', '"'), quoted=not plain)
+
+
+def _grouped(tree: Any, policy: Policy, refused: QueryError) -> Any:
+    """Rows of people as groups: each item that is no person's name is a key, beside how many rows it has."""
+    if (
+        refused.sqlstate != "42501"
+        or not isinstance(tree, exp.Select)
+        or tree.args.get("group")
+        or tree.find(exp.AggFunc)
+    ):
+        return None
+    units: set[str] = {table.unit for table in policy.tables.values() if isinstance(table.unit, str)}
+    keys = [item for item in tree.expressions if not _names_person(item, units) and not _is_constant(item)]
+    keys = [] if any(item.find(exp.Star) for item in keys) else [key for key in keys if key.find(exp.Window) is None]
+    count = exp.Count(this=exp.Star(), big_int=True)
+    tree.set("expressions", [*(key.copy() for key in keys), count])
+    tree.set("group", exp.Group(expressions=[key.unalias().copy() for key in keys]) if keys else None)
+    for part in ("order", "limit", "offset", "distinct", "qualify"):
+        tree.set(part, None)
+    return tree
+
+
+def _names_person(item: Any, units: set[str]) -> bool:
+    inner = item.unalias()
+    return isinstance(inner, exp.Column) and inner.name in units
+
+
+def _is_constant(item: Any) -> bool:
+    return item.find(exp.Column, exp.Star) is None
+
+
+def _counted(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noqa: ARG001  the shape of all fixes
+    """Sums of different values, and aggregates that would show people's values, as the number of different values."""
+    changed = False
+    unit = refused.obstacle in _PERSON
+    for node in list(tree.find_all(exp.Sum, exp.Avg, *_SHOWING, *((exp.Min, exp.Max) if unit else ()))):
+        inner = node.this.this if isinstance(node.this, exp.Order) else node.this
+        if (
+            not isinstance(node, _SHOWING)
+            and not isinstance(inner, exp.Distinct)
+            and not (unit and _is_at(node, refused))
+        ):
+            continue
+        different = inner if isinstance(inner, exp.Distinct) else exp.Distinct(expressions=[inner.copy()])
+        node.replace(exp.Count(this=different.copy(), big_int=True))
+        changed = True
+    return tree if changed else None
+
+
+def _is_at(node: Any, refused: QueryError) -> bool:
+    return any(place(part) == refused.position for part in node.walk())
+
+
+def _without_item(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noqa: ARG001  the shape of all fixes
+    """The question without the shown item, or the part of its order, that was refused."""
+    if not isinstance(tree, exp.Select) or not refused.position:
+        return None
+    order = tree.args.get("order")
+    for holder in (tree, *([order] if order is not None else [])):
+        parts = holder.expressions
+        held = [part for part in parts if _is_at(part, refused)]
+        if len(held) == 1 and (len(parts) > 1 or holder is order):
+            holder.set("expressions", [part for part in parts if part is not held[0]])
+            if holder is order and not order.expressions:
+                tree.set("order", None)
+            return tree
+    return None
+
+
+_FIXES: tuple[Callable[[Any, Policy, QueryError], Any], ...] = (
+    _by_person,
+    _preserved,
+    _among_persons,
+    _own_windows,
+    _not_cut,
+    _grouped,
+    _counted,
+    _without_item,
+)

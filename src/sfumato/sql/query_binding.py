@@ -1,0 +1,160 @@
+"""Binding as a whole: names become columns of the policy, and a SELECT becomes a tree of relations with its releases.
+
+Comes in: the parser's tree and the policy. Goes out: a Question: a public relation and what is shown of it. Refuses
+names that the policy does not have (42703, 42P01) and what would show a person's row (42501, 0A000). Going up from the
+tables, everything is private until an aggregate stops carrying the person; from there on it is public (semantics 2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+
+from sqlglot import exp
+
+from sfumato.errors import QueryError
+from sfumato.policy import Policy
+from sfumato.sql.bind import hints
+from sfumato.sql.bind.bound_query import Bound
+from sfumato.sql.bind.constants import constant
+from sfumato.sql.bind.empty import without_rows
+from sfumato.sql.bind.nearest_statement import mended
+from sfumato.sql.bind.queries import Binder
+from sfumato.sql.bind.schemas import without_schema
+from sfumato.sql.functions import call
+from sfumato.sql.functions.interval_ends import without_ends
+from sfumato.sql.interval_values import Span, between, shown
+from sfumato.sql.intervals.fine_columns import carried
+from sfumato.sql.intervals.provenance import Origin
+from sfumato.sql.intervals.row_provenance import trace
+from sfumato.sql.prefix_sums import totals_in, wholes_in
+from sfumato.sql.public_rows import PublicRows
+from sfumato.sql.read.parser import parse, place
+from sfumato.sql.relations import Relation, Release, releases_in
+from sfumato.sql.tree import INTERVAL, PERSON, Call, Column, Constant, Node, Sorted
+from sfumato.types import identifier
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, resolved: a public relation, what is shown of it, in which order, and how much."""
+
+    relation: Relation
+    items: tuple[tuple[str, Node], ...]
+    order: tuple[Sorted, ...]
+    limit: int | None
+    offset: int
+    computed: tuple[Node, ...]
+    """The items as they are computed: with released numbers as they were drawn, rounded once (see `fine`)."""
+    traced: Relation
+    """The relation with hidden columns, for intervals (see `traced`)."""
+    origins: tuple[Origin | None, ...]
+    """What each noisy item is made of; None for what is public, and where nothing can be told."""
+    traces: tuple[Node, ...]
+    """The slots of the origins."""
+    ends: tuple[tuple[int, str, Origin | None], ...] = ()
+    """Which items show an end of an interval instead of their number, and what that number is made of."""
+
+    @property
+    def releases(self) -> list[Release]:
+        """The cuts, those that another needs before it."""
+        return releases_in(self.relation)
+
+
+def bind(
+    tree: exp.Query,
+    policy: Policy,
+    today: date,
+    look: PublicRows | None = None,
+    *,
+    views: dict[str, str] | None = None,
+    stored: frozenset[str] = frozenset(),
+    keeper: PublicRows | None = None,
+) -> Question:
+    """The question that the tree asks under this policy: what is at the top must be public.
+
+    `stored` are tables that the engine keeps as their scans would give them; `keeper` computes public sub-queries that
+    private rows meet. Without it they are part of what is run.
+    """
+    tree = without_schema(tree, policy)
+
+    def make(of: exp.Query) -> Question:
+        return _question(of, Binder(policy, today, look, views or {}, stored, keeper))
+
+    def refusal(of: exp.Query) -> QueryError | None:
+        try:
+            make(of)
+        except QueryError as error:
+            return error
+        return None
+
+    try:
+        return make(tree)
+    except QueryError as refused:
+        if hints.may_be_nearer(refused.hint):
+            nearest = mended(tree, policy, refusal)
+            refused.hint = refused.hint if nearest is None else hints.answered(nearest)
+        raise
+
+
+def _question(tree: exp.Query, binder: Binder) -> Question:
+    bound = binder.query(tree, {}, None)
+    bound = without_rows(bound) or bound
+    bound = replace(bound, items=tuple((name, _printed(node)) for name, node in bound.items))
+    if bound.relation.private:
+        raise _would_show_rows(tree, bound)
+    shown, places = without_ends(bound.items)
+    by_number = tuple(replace(s, node=without_ends((("", s.node),))[0][0][1]) for s in bound.order)
+    bound = replace(bound, items=shown, order=by_number)
+    relation, order, computed = carried(bound.relation, bound.order, bound.items)
+    runs = [
+        name for found in (totals_in(relation), wholes_in(relation)) for kept in found.values() for name, *_ in kept
+    ]
+    traced, origins, traces = trace(relation, [node for _, node in bound.items], runs)
+    ends = tuple((i, word, origins[i]) for i, word in places)
+    told = tuple(None if i in dict(places) else of for i, of in enumerate(origins))
+    return Question(relation, bound.items, order, bound.limit, bound.offset, computed, traced, told, traces, ends)
+
+
+def _printed(node: Node) -> Node:
+    """An interval as the text that PostgreSQL prints; everything else as it is."""
+    if node.facts.kind != INTERVAL:
+        return node
+    if isinstance(node, Constant) and isinstance(node.value, Span):
+        return constant(shown(node.value), node.position)
+    if isinstance(node, Call) and node.name == "age" and all(isinstance(arg, Constant) for arg in node.args):
+        a, b = (arg.value for arg in node.args if isinstance(arg, Constant))
+        if isinstance(a, date) and isinstance(b, date):
+            return constant(shown(between(a, b)), node.position)
+    return call("interval_text", (node,), "", node.position)
+
+
+def _would_show_rows(tree: exp.Query, bound: Bound) -> QueryError:
+    """Why a private relation is no answer."""
+    first = place(tree.expressions[0]) if tree.expressions else 0
+    starred = [
+        item
+        for item in tree.expressions
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
+    ]
+    shown = [node.position for _, node in bound.items if isinstance(node, Column) and node.unit == PERSON]
+    keys = [node for group in tree.find_all(exp.Group) for node in group.expressions]
+    what, position = "rows of individual people", place(keys[0]) if keys else first
+    if shown and not starred:
+        what, position = "identifiers of individual people", shown[0] or position
+    return QueryError(
+        f"this query would return {what}; only aggregates are allowed",
+        position=position,
+        sqlstate="42501",
+        hint=hints.aggregate_it(tree, bound.relation),
+    )
+
+
+def refused_views(policy: Policy, views: dict[str, str], look: PublicRows) -> Iterator[tuple[str, QueryError]]:
+    """Views that would be refused in every question about them, with the refusal (semantics 1.1)."""
+    for name in views:
+        try:
+            bind(parse(f"SELECT COUNT(*) FROM {identifier(name)}"), policy, date(2000, 1, 1), look, views=views)
+        except QueryError as refused:
+            yield name, refused

@@ -1,0 +1,225 @@
+"""`sfumato geo`: documents of the contract, files, traces and refusals."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from tests.end_to_end.terminal import in_terminal
+
+from sfumato import geo
+from sfumato.attacks import location
+from sfumato.geo.earth import ground_distance
+
+LEVEL = ("--level", "ln 4", "--radius", "200")
+CHANCE = np.random.default_rng(9)
+LAT, LON = 48 + CHANCE.normal(0, 0.01, 400), 2 + CHANCE.normal(0, 0.01, 400)
+
+
+@pytest.fixture
+def points(tmp_path):
+    rows = [f"{i % 3},{a:.6f},{b:.6f},2024-01-01" for i, (a, b) in enumerate(zip(LAT, LON, strict=True))]
+    (tmp_path / "points.csv").write_text("who,lat,lon,day\n" + "\n".join(rows) + "\n")
+    return tmp_path
+
+
+def read(path):
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_file_is_obfuscated_and_what_was_dropped_is_said(points, call):
+    done = call("geo", "obfuscate", "points.csv", "-o", "out.csv", *LEVEL, "--grid", "1", at=points)
+    assert done.returncode == 0
+    assert "dropped: who, day" in done.stdout
+    assert "guessed" in done.stderr
+    rows = read(points / "out.csv")
+    assert list(rows[0]) == ["lat", "lon"]
+    far = ground_distance(LAT, LON, *(np.array([float(row[k]) for row in rows]) for k in ("lat", "lon")))
+    assert 280 < far.mean() < 420
+
+
+def test_a_document_says_what_was_done(points, call):
+    words = ("--around", "48,2", "--keep", "day", "--lat", "lat", "--lon", "lon", "--json")
+    done = call("geo", "obfuscate", "points.csv", "-o", "out.csv", *LEVEL, *words, at=points)
+    shown = json.loads(done.stdout)
+    assert (shown["rows"], shown["kept"], shown["dropped"], shown["frame"]) == (400, ["day"], ["who"], "planar")
+    assert shown["epsilon_per_metre"] < np.log(4) / 200
+    assert "kept columns may reveal" in done.stderr
+
+
+def test_a_trace_spends_a_budget_that_outlives_the_run(points, call):
+    words = ("--person", "who", "--budget", "5 ln 4", "--ledger", "purse", "--around", "48,2")
+    for _ in range(2):
+        done = call("geo", "obfuscate", "points.csv", "-o", "out.csv", *LEVEL, *words, at=points)
+        assert done.returncode == 0, done.stderr
+        rows = read(points / "out.csv")
+        places = {(row["who"], row["lat"], row["lon"]) for row in rows}
+        assert {row["who"] for row in rows} == {"0", "1", "2"}
+        assert len(places) <= 3 * 5
+    assert len(places) == 3  # in the second run nothing but the last reports is left
+    far = ("--level", "ln 4", "--radius", "300", *words)
+    done = call("geo", "obfuscate", "points.csv", "-o", "o.csv", *far, at=points)
+    assert "does not hold budgets of these settings" in done.stderr
+    with (points / "points.csv").open("a") as file:
+        file.write("7,95,2,2024-01-01\n")
+    done = call("geo", "obfuscate", "points.csv", "-o", "o.csv", *LEVEL, *words[:4], "--ledger", "new", at=points)
+    assert (done.returncode, "row 401" in done.stderr) == (2, True)
+    assert not (points / "new").exists()
+    shown = json.loads(call("geo", "budget", "purse", "--json", at=points).stdout)
+    assert [one["person"] for one in shown["people"]] == ["0", "1", "2"]
+    assert all(0 <= one["remaining"] < 1.25 * np.log(4) for one in shown["people"])
+    assert "whole" in call("geo", "budget", "purse", at=points).stdout
+    assert call("geo", "budget", "none", at=points).returncode != 0
+    done = call("geo", "obfuscate", "points.csv", "-o", "o.csv", *LEVEL, "--budget", "0.1", at=points)
+    assert done.returncode == 4
+
+
+def test_the_area_of_retrieval_is_a_document_and_can_be_tried(points, call):
+    done = call("geo", "retrieve", "--interest", "300", *LEVEL, "--confidence", "0.95", "--json")
+    assert json.loads(done.stdout)["radius"] == pytest.approx(984.395, abs=1e-3)
+    words = ("--around", "48,2", "--places", "points.csv", "--users", "points.csv", "--most", "50")
+    done = call("geo", "retrieve", "--interest", "300", *LEVEL, *words, "--json", at=points)
+    trial = json.loads(done.stdout)["trial"]
+    assert trial["queries"] == 50
+    assert trial["recall"] > 0.8
+    assert "recall" in call("geo", "retrieve", "--interest", "300", *LEVEL, *words, at=points).stdout
+
+
+def test_a_comparison_is_a_document_and_a_picture(points, call):
+    (points / "prior.csv").write_text("4,1,1\n1,1,1\n1,1,9\n")
+    done = call("geo", "evaluate", "--grid", "3x3", "--prior", "prior.csv", "--svg", "a.svg", "--json", at=points)
+    shown = json.loads(done.stdout)
+    assert {"mechanism", "loss", "adversary_error", "bayes_error", "epsilon"} <= set(shown["rows"][0])
+    assert {row["prior"] for row in shown["rows"]} == {"uniform", "given"}
+    assert (points / "a.svg").read_text().startswith("<svg")
+    counted = call("geo", "evaluate", "--grid", "3x3", "--prior", "points.csv", at=points)
+    assert "given" in counted.stdout
+    assert "certified" in counted.stdout
+
+
+def test_an_optimum_is_a_document_with_a_certificate(points, call):
+    shown = json.loads(call("geo", "optimal", "--grid", "3x3", "--epsilon", "ln 2", "--json").stdout)
+    assert set(shown) >= {"loss", "bound", "certificate"}
+    assert 0 <= shown["loss"] - shown["bound"] < 1e-6
+    (points / "prior.csv").write_text("1,1,1,1,1,1,1,1,92\n")
+    less = call("geo", "optimal", "--grid", "3x3", "--epsilon", "ln 2", "--prior", "prior.csv", "--json", at=points)
+    assert json.loads(less.stdout)["loss"] < shown["loss"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["obfuscate", "points.csv", *LEVEL],
+        ["obfuscate", "points.csv", "-o", "points.csv", *LEVEL],
+        ["obfuscate", "nothing.csv", "-o", "o.csv", *LEVEL],
+        ["obfuscate", "points.csv", "-o", "o.csv", *LEVEL, "--others", "burn"],
+        ["obfuscate", "points.csv", "-o", "o.csv", *LEVEL, "--others", "refuse"],
+        ["obfuscate", "points.csv", "-o", "o.csv", *LEVEL, "--person", "who"],
+        ["obfuscate", "points.csv", "-o", "o.csv", *LEVEL, "--around", "Paris"],
+        ["obfuscate", "points.csv", "-o", "o.csv", *LEVEL, "--around", "10,10"],
+        ["obfuscate", "points.csv", "-o", "o.csv", *LEVEL, "--zone", "48,2"],
+        ["obfuscate", "points.csv", "-o", "o.csv", "--level", "0", "--radius", "200"],
+        ["obfuscate", "points.csv", "-o", "o.csv", "--level", "1", "--radius", "-3"],
+        ["obfuscate", "points.csv", "-o", "o.csv", *LEVEL, "--grid", "1e-12"],
+        ["obfuscate", "95,0", *LEVEL],
+        ["retrieve", "--interest", "300", *LEVEL, "--confidence", "1"],
+        ["retrieve", "--interest", "300", *LEVEL, "--places", "points.csv"],
+        ["evaluate", "--grid", "nine"],
+        ["evaluate", "--grid", "3x3", "--side", "7"],
+        ["evaluate", "--grid", "3x3", "--prior", "nothing.csv"],
+        ["optimal", "--grid", "3x3", "--epsilon", "0"],
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_done_exits_2_and_writes_nothing(arguments, points, call):
+    done = call("geo", *arguments, at=points)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in points.iterdir()] == ["points.csv"]
+
+
+def test_a_position_is_answered_by_a_position(call):
+    done = call("geo", "obfuscate", "48.8584,2.2945", *LEVEL)
+    lat, lon = map(float, done.stdout.split(","))
+    assert 0 < ground_distance(np.array(lat), np.array(lon), np.array(48.8584), np.array(2.2945)) < 10_000
+
+
+def test_guessed_columns_are_confirmed_on_a_terminal(points):
+    command = f"geo obfuscate {points / 'points.csv'} -o {points / 'out.csv'} --level 1 --radius 200".split()
+    code, shown = in_terminal(command, typed="n\n")
+    assert code == 2
+    assert "right?" in shown
+    assert not (points / "out.csv").exists()
+
+
+def test_the_front_of_the_package_names_what_exists():
+    for name in geo.__all__:
+        assert getattr(geo, name) is not None
+    assert "within" in dir(geo)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = geo.nothing
+
+
+def test_a_place_is_saved_once_and_reported_again(tmp_path, call):
+    """Noise is drawn when a place is saved: the same report each time, and the true place is in no file."""
+    first = call("geo", "place", "home", "48.0012345,2.0054321", *LEVEL, "--file", "p.json", at=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert call("geo", "place", "home", "--file", "p.json", at=tmp_path).stdout == first.stdout
+    assert "48.0012345" not in (tmp_path / "p.json").read_text()
+    call("geo", "place", "museum", "48.86,2.33", "--file", "p.json", at=tmp_path)
+    listed = json.loads(call("geo", "place", "--file", "p.json", "--json", at=tmp_path).stdout)["places"]
+    assert [place["name"] for place in listed] == ["home", "museum"]
+    assert (listed[1]["lat"], listed[1]["lon"]) == (48.86, 2.33)
+    assert call("geo", "place", "museum", "--remove", "--file", "p.json", at=tmp_path).returncode == 0
+    for wrong in (
+        ("museum",),
+        ("home", "1,2"),
+        ("x", "99,2"),
+        ("x", "1,2", "--level", "1"),
+        ("home", *LEVEL),
+        ("--remove",),
+    ):
+        done = call("geo", "place", *wrong, "--file", "p.json", at=tmp_path)
+        assert (done.returncode, done.stderr.count("ERROR")) == (2, 1), wrong
+
+
+def test_the_radius_that_holds_for_the_mechanism_is_said_first(call):
+    """Reports of the worldwide grid are farther away: the lecture's radius would miss its confidence."""
+    lines = call("geo", "retrieve", "--interest", "300", *LEVEL).stdout.splitlines()
+    assert "1085.2 m" in lines[0]
+    assert any("984.4 m" in line for line in lines[1:])
+
+
+def test_columns_named_x_and_y_are_proposed(tmp_path, call):
+    (tmp_path / "p.csv").write_text("X;Y;id\n116.39;39.89;1\n116.31;39.91;2\n")
+    done = call("geo", "obfuscate", "p.csv", "-o", "o.csv", *LEVEL, at=tmp_path)
+    assert done.returncode == 2
+    assert "--lat Y --lon X" in done.stderr
+
+
+def test_a_directory_that_is_not_there_is_named_as_it_was_written(points, call):
+    done = call("geo", "obfuscate", "points.csv", "-o", "nowhere/out.csv", *LEVEL, at=points)
+    assert done.returncode == 2
+    assert 'cannot use file "nowhere/out.csv": no such directory' in done.stderr
+
+
+def test_the_attack_names_rounded_noise_and_not_ours(points, call):
+    """Against itself exit 0; against the output of a tool that rounds its radius, exit 1."""
+    done = call("geo", "attack", *LEVEL, "--trials", "60", "--json")
+    rounded, ours = json.loads(done.stdout)["targets"]
+    assert done.returncode == 0
+    assert rounded["identified"] > 50
+    assert ours["identified"] < 10
+    bad = location.rounded_inverse(np.log(4) / 200)
+    lines = [
+        f"{a!r},{b!r}" for a, b in (bad(float(f"{x:.6f}"), float(f"{y:.6f}")) for x, y in zip(LAT, LON, strict=True))
+    ]
+    (points / "bad.csv").write_text("lat,lon\n" + "\n".join(lines) + "\n")
+    words = ("--users", "points.csv", "--trials", "40")
+    done = call("geo", "attack", *LEVEL, "--reports", "bad.csv", *words, at=points)
+    assert done.returncode == 1, done.stderr
+    call("geo", "obfuscate", "points.csv", "-o", "good.csv", *LEVEL, at=points)
+    assert call("geo", "attack", *LEVEL, "--reports", "good.csv", *words, at=points).returncode == 0
+    assert call("geo", "attack", *LEVEL, "--reports", "good.csv", at=points).returncode == 2
