@@ -6,12 +6,15 @@ import math
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product as product_of
 
 import pytest
+import z3
 
 from sfumato.verify import program
 from sfumato.verify.checking import faults_of
-from sfumato.verify.kernel.check import conditions_of, is_proved
+from sfumato.verify.kernel.check import conditions_of, first_open, is_open, is_proved
+from sfumato.verify.kernel.facts import values_in
 from sfumato.verify.kernel.items import one_item
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.redraws import made_again, redrawn
@@ -298,3 +301,88 @@ def test_two_answers_of_one_list_are_proved_with_their_certificate(shown):
     found = program(f"{text.replace('{claim}', 'eps')} return {shown}").verify()
     assert found.verdict == "PROVED"
     assert faults_of(found.certificate) == []
+
+
+ONE_WAY = (
+    "P(x : private {{0,1}}) : public (int, int) adjacent inc; claim {claim};"
+    "b :=$ Bernoulli({p}); c :=$ Bernoulli(3/4);"
+    "if (x = 0) {{ v := b; w := c }} else {{ v := 1 - b; if (b = 0) {{ w := 1 - c }} else {{ w := c }} }} return (v, w)"
+)
+
+
+@pytest.mark.parametrize("p", ["3/4", "1 - 1/4", "1 - (1 - 3/4)"])
+@pytest.mark.parametrize(("claim", "holds"), [("ln 9", True), ("ln 8.9", False), ("ln 3", False)])
+def test_a_turned_coin_pays_for_heads_with_the_sign_of_its_odds(p, claim, holds):
+    """From 0 to 1 the second coin is turned only where the first shows heads: (3/4 * 3/4)/(1/4 * 1/4) is 9. Were heads
+    paid with the odds of tails, ln 3 would do in this direction.
+    """
+    turns = shifts(_1="#turn(#shift(x) != 0)", _2="#turn(#shift(x) != 0 && b = 1)")
+    product = conditions_of(read_program(ONE_WAY.format(p=p, claim=claim)), Proof("up", shifts=turns))
+    assert (first_open(product) is None) == holds
+
+
+@pytest.mark.parametrize(("p", "claim"), [("1/4", "ln 2.99"), ("1/4", "0"), ("1 - 3/4", "ln 2.99"), ("2/8", "ln 2.99")])
+def test_tails_of_a_turned_coin_are_paid_too(p, claim):
+    tree = read_program(COIN.format(p=p, claim=claim, body="if (b = 1) { v := x } else { v := 1 - x } return v"))
+    assert not is_proved(tree, (Proof("both", shifts=shifts(_1="#turn(#shift(x) != 0)")),))
+
+
+def test_a_coin_that_may_show_one_side_alone_is_not_turned():
+    text = COIN.format(p="p", claim="ln 3", body="return b").replace("P(x", "P(p : public real, x")
+    text = text.replace("adjacent any", "requires p >= 0 && p <= 1/2; adjacent any")
+    product = conditions_of(read_program(text), Proof("both", shifts=shifts(_1="#turn(#shift(x) != 0)")))
+    assert any(is_open(product, found) for found in product.conditions if found.kind == "support")
+
+
+@pytest.mark.parametrize(
+    "shift",
+    [
+        "#if(i = #answer, #last, #shift(b))",  # other rounds would read what was drawn
+        "#if(i = #answer, #last, #last)",
+        "#if(i = #answer, #last, #spent1)",
+        "#if(i = #answer, 1, 0)",
+        "#if(m = #answer, #last, 0)",  # more than one round could be special
+        "#if(i = #answer, 0, #last)",
+        "#last",
+    ],
+)
+def test_the_answers_round_alone_is_moved_last(gap, shift):
+    with pytest.raises(NoProofRule):
+        conditions_of(read_program(GAP.format(claim="eps")), replace(gap.proofs[0], shifts=shifts(_1=shift)))
+
+
+@pytest.mark.parametrize("shift", ["#last", "#shift(#most)", "#own", "#if(#passed, 1, 0)"])
+def test_no_other_draw_is_moved_by_what_is_made_last(gap, shift):
+    text = GAP.format(claim="eps").replace("return (m, b - s)", "f :=$ Laplace(1/eps, 0); return (m, b - s + f)")
+    (proof,) = gap.proofs
+    conditions_of(read_program(text), replace(proof, shifts=proof.shifts | shifts(_2="0")))
+    with pytest.raises(NoProofRule):
+        conditions_of(read_program(text), replace(proof, shifts=proof.shifts | shifts(_2=shift)))
+
+
+def test_both_runs_count_their_rounds_alike(gap):
+    """Without an invariant that says so, it is a condition, and an open one."""
+    (proof,) = gap.proofs
+    kept = {
+        loop: tuple(n for n in nodes if n != read_proof("#shift(i) = 0")) for loop, nodes in proof.invariants.items()
+    }
+    product = conditions_of(read_program(GAP.format(claim="eps")), replace(proof, invariants=kept))
+    found = [condition for condition in product.conditions if condition.label == "rounds are counted alike"]
+    assert len(found) == 1
+    assert is_open(product, found[0])
+
+
+def test_of_two_that_are_the_same_nothing_else_is_left_out(gap):
+    """After the loop is learned that own and most differ, if both were made: not which is greater."""
+    product = conditions_of(read_program(GAP.format(claim="eps")), gap.proofs[0])
+    (fact,) = (step.after[-1] for step in product.steps if step.label == "no two are the same")
+    letters = {str(leaf).split("!")[0]: leaf for leaf in values_in(fact)}
+    assert set(letters) == {"#own", "#most", "#seen", "#passed"}
+    for own, most, seen, passed in product_of((0, 1), (0, 1), (False, True), (False, True)):
+        values = {"#own": own, "#most": most, "#seen": seen, "#passed": passed}
+        put = [
+            (leaf, z3.BoolVal(values[name], fact.ctx) if z3.is_bool(leaf) else z3.RealVal(values[name], fact.ctx))
+            for name, leaf in letters.items()
+        ]
+        wanted = own != most or not (seen and passed)
+        assert z3.is_true(z3.simplify(z3.substitute(fact, *put))) == wanted

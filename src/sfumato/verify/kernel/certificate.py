@@ -128,10 +128,6 @@ def _tail(site: int, side: str, bound: str) -> tuple[int, str, Expr]:
     return int(site), str(side), read_proof(bound)
 
 
-def _last(site: int, word: str, *texts: str) -> tuple[int, str, Expr, Expr]:
-    return int(site), str(word), *_pair(list(texts))
-
-
 def _pair(texts: list[str]) -> tuple[Expr, Expr]:
     first, second = (read_proof(text) for text in texts)
     return first, second
