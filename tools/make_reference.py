@@ -272,7 +272,10 @@ def sql_page() -> str:
     ]
     functions = _table(("function", "gives", *ENGINES.values()), known)
     ends = _table(("function", "gives"), [(f"`{FUNCTIONS[name].usage}`", FUNCTIONS[name].words) for name in ENDS])
-    above = "On released rows the same functions run; one that is not in the table is refused by its name. In the select list, beside a released number:"
+    above = (
+        "On released rows the same functions run; one that is not in the table is refused by its name."
+        " In the select list, beside a released number:"
+    )
     parts = (_SQL.strip(), aggregates, "## Functions and operators", "Below the aggregates, in every row:", functions)
     return _made("SQL", "\n\n".join((*parts, above, ends)))
 
