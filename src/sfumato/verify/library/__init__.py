@@ -30,6 +30,7 @@ NOT_WRITTEN: dict[str, str] = {
     "KeySelection": "its probabilities come from a recursion over the number of people, not from noise",
     "OrderStatistic": "it chooses among ranges of candidates whose number depends on the data",
     "MostFrequent": "its candidates without rows are one entry whose size depends on the data",
+    "RankInterval": "it chooses a distance by ranks, which are sums over lists of any length",
     "RankedChoice": "it chooses among ranges of candidates whose number depends on the data",
     "Staircase": "the language has no staircase distribution",
     "ThresholdedCounts": "the set of keys depends on the data",
