@@ -165,7 +165,7 @@ worker.main()
 PROGRAM = """
 import sys
 from sfumato.cli import main
-from sfumato.server.process import crew
+from sfumato.server.process import supervisor as crew
 crew.COMMAND = (sys.executable, "-c", {worker!r})
 main()
 """

@@ -50,7 +50,7 @@ def test_the_commands_are_those_of_the_contract():
     doors = {("serve",), ("reload",), ("user", "add"), ("user", "list"), ("user", "remove"), ("user", "token")}
     asking = {("demo",), ("query",), ("explain",), ("budget",), ("budget", "split")}
     board = {("design", word) for word in DESIGN}
-    places = {("geo", word) for word in ("obfuscate", "retrieve", "evaluate", "optimal", "attack", "place")}
+    places = {("geo", word) for word in ("obfuscate", "retrieve", "evaluate", "optimal", "attack", "place", "budget")}
     published = {("anonymize",), ("release-check",), ("hierarchy", "draft")}
     course = {("learn",)}
     local = {("local", word) for word in ("plan", "encode", "decode", "collect")}
@@ -102,6 +102,11 @@ def test_every_help_has_an_example_and_it_works_on_the_demo(words, made, call, r
             lost.unlink()
     if words in (("user", "remove"), ("user", "token")):
         assert call("user", "add", "ana", "-p", "sfumato-demo/sfumato.toml").returncode == 0
+    if words == ("geo", "budget"):
+        (made.parent / "points.csv").write_text("who,lat,lon\nana,48.85,2.35\n")
+        level = ("--level", "ln 4", "--radius", "200", "--budget", "ln 16", "--person", "who")
+        kept = ("-o", "reports.csv", "--ledger", "positions.ledger")
+        assert call("geo", "obfuscate", "points.csv", *level, *kept).returncode == 0
     if words[0] == "local":  # the examples follow each other: a task, its reports, their estimate
         area = ("local", "plan", "--values", "north,east,south,west", "--task", "area.toml")
         assert call(*area).returncode == 0

@@ -239,7 +239,7 @@ def test_a_process_that_dies_in_a_checkpoint_stops_nobody(tmp_path, monkeypatch)
         gate.say("debit", f"a{number}")
     code = """
 import os, sys
-from sfumato.ledger import Ledger, guard, sqlite
+from sfumato.ledger import Ledger, file_guard as guard, sqlite
 write = guard._write
 def die(connection, record):
     if not record.busy:

@@ -219,7 +219,7 @@ def test_a_gateway_that_is_stopped_holding_the_lock_loses_its_transaction(place)
     """The server ends it; the others go on, and it cannot commit what it had decided on old state."""
     code = """
 import os, signal
-from sfumato.ledger import book
+from sfumato.ledger import ledger as book
 work = book.decide
 def stop(*arguments, **more):
     done = work(*arguments, **more)

@@ -31,7 +31,7 @@ import json, signal, sys, threading
 from sfumato.server.operator_log import keep_log
 from sfumato.errors import SfumatoError
 from sfumato.gateway import Gateway, open_policy
-from sfumato.ledger import book
+from sfumato.ledger import ledger as book
 from sfumato.policy import load
 
 def stopping(module, name):

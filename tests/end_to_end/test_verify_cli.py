@@ -74,8 +74,8 @@ def test_what_is_tight(run, tmp_path):
 
 def test_undecided_exits_6(run, tmp_path):
     (tmp_path / "g.sfp").write_text(
-        "F(c : private real) : public real requires eps <= 1 && delta > 0; adjacent one; claim (eps, delta);"
-        "z :=$ Gauss(sqrt(2*ln(1.25/delta))/eps, 0); return c + z"  # a theorem, but not one of a single curve
+        "F(c : private real) : public real requires eps <= 4 && delta > 0; adjacent one; claim (eps, delta);"
+        "z :=$ Gauss(sqrt(2*ln(1.25/delta))/eps, 0); return c + z"  # a theorem for eps <= 1 only
     )
     done = run("g.sfp", "--json")
     assert done.returncode == 6

@@ -69,7 +69,7 @@ def planted(*faults: Fault) -> Iterator[Any]:
         del sys.modules[name]
     sys.meta_path.insert(0, finder)
     try:
-        parser, question, plan = (importlib.import_module(_full(name)) for name in ("parser", "question", "plan"))
+        parser, question, plan = (importlib.import_module(_full(name)) for name in ("parser", "query_binding", "plan"))
         for module, _, _ in faults:
             importlib.import_module(_full(module))
 

@@ -115,12 +115,14 @@ def test_options_are_told_apart_by_value_and_by_type(gate):
 
 def test_a_question_is_planned_once_a_day(gate, monkeypatch):
     planned, fresh = [], Planner.fresh
-    monkeypatch.setattr(Planner, "fresh", lambda of, query, day: (planned.append(query.sql), fresh(of, query, day))[1])
+    monkeypatch.setattr(
+        Planner, "fresh", lambda of, query, day: (planned.append((query.sql, query.noise)), fresh(of, query, day))[1]
+    )
     for _ in range(2):
         gate.explain(COUNT, analyst="ana")
         gate.sql(COUNT, analyst="ana")
         gate.sql(COUNT, analyst="zoe")
-    assert planned == [COUNT]
+    assert planned == [(COUNT, None), (COUNT, "gaussian")]  # the preview compares with the other noise, once
     assert gate.sql(COUNT, key="once", analyst="ana").receipt == gate.sql(COUNT, analyst="ana").receipt
 
 

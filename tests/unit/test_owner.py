@@ -60,8 +60,8 @@ def test_the_owner_is_told_what_does_not_hold(tmp_path: Path) -> None:
             20,
             None,
             (
-                "1 person of 2 with more than 2 rows, up to 3: their rows are down-weighted, "
-                "which removes as much as 1 row of 5 (20.0 %)"
+                "1 of 2 people has more than 2 rows (up to 3); their rows are down-weighted, "
+                "which removes up to 1 of 5 rows (20.0 %)"
             ),
         ),
         (23, "cost", "1 value (20.0 %) not of type decimal: NULL"),
@@ -78,7 +78,7 @@ def test_who_has_more_than_the_one_row_is_left_out_whole(tmp_path: Path) -> None
     report = check(home(tmp_path, p="id,age,sex\na,1,f\nb,2,m\nc,1,f\n", policy=GOOD.replace("unit = 2", "unit = 1")))
     assert report.tables is not None
     assert (report.tables["v"].over, report.tables["v"].removed) == (1, 3)
-    assert any("they are left out, which removes 3 rows of 5 (60.0 %)" in one.message for one in report.warnings)
+    assert any("they are left out, which removes 3 of 5 rows (60.0 %)" in one.message for one in report.warnings)
 
 
 def test_what_is_measured_changes_no_answer(tmp_path: Path) -> None:

@@ -287,7 +287,8 @@ def beside(tmp_path: Path) -> Iterator[Gateway]:
 @pytest.mark.parametrize("kind", WIDE)
 def test_sql_that_is_written_out_is_bounded(kind: str, beside: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read often is written often: it is refused while it is written, and no engine sees it."""
-    monkeypatch.setattr(base, "LONGEST_SQL", 20_000)
+    most = 4_000 if "marks" in kind else 20_000  # public rows are computed once, and named by a word after that
+    monkeypatch.setattr(base, "LONGEST_SQL", most)
     ran, longest = list[int](), list[int]()
     inner, selects = DuckDB._free_cursor, select._select
     monkeypatch.setattr(DuckDB, "_free_cursor", lambda *of: ran.append(1) or inner(*of))
@@ -298,5 +299,5 @@ def test_sql_that_is_written_out_is_bounded(kind: str, beside: Gateway, monkeypa
     refused = beside.explain(WIDE[kind].format(", ".join(map(str, range(800))))).refused
     assert refused is not None
     assert (refused.sqlstate, "written out" in refused.message) == ("54001", True)
-    assert max(longest) < 3 * 20_000, "two sides of a join at most"
+    assert max(longest) < 3 * most, "two sides of a join at most"
     assert len(ran) <= (5 if "marks" in kind else 0), "public rows that private ones meet are computed one by one"

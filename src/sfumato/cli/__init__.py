@@ -16,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.commands import anonymize, checking, design, geo, learn, ledger, local, owner, query, serve
+from sfumato.cli import commands
 from sfumato.cli.commands.common import group
 from sfumato.errors import InputError, SfumatoError
 from sfumato.server.terminal_output import stop
@@ -24,9 +24,17 @@ from sfumato.server.terminal_output import stop
 os.environ.setdefault("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # the shell is named, not guessed
 ABOUT = "A SQL gateway with differential privacy: noisy aggregates with intervals, and a budget that holds."
 app = group("sfumato", ABOUT, completion=True)
-for _file in (owner, query, serve, checking, anonymize, learn):
+for _file in (commands.owner, commands.query, commands.serve, commands.checking, commands.anonymize, commands.learn):
     app.registered_commands += _file.commands.registered_commands
-_groups = (query.budget, ledger.ledger, serve.user, design.design, geo.geo, anonymize.hierarchy, local.local)
+_groups = (
+    commands.query.budget,
+    commands.ledger.ledger,
+    commands.serve.user,
+    commands.design.design,
+    commands.geo.geo,
+    commands.anonymize.hierarchy,
+    commands.local.local,
+)
 for _group in _groups:
     app.add_typer(_group)
 

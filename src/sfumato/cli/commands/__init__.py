@@ -3,3 +3,7 @@
 These files are imported whenever `sfumato` starts, so they import nothing heavy: what a command does lies in a file of
 its own beside this folder, which is imported when the command is called.
 """
+
+from sfumato.cli.commands import anonymize, checking, design, geo, learn, ledger, local, owner, query, serve
+
+__all__ = ["anonymize", "checking", "design", "geo", "learn", "ledger", "local", "owner", "query", "serve"]
